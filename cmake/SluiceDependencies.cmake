@@ -1,0 +1,17 @@
+# What Sluice is built from; ./dev setup installs all of it. Nothing is
+# downloaded here.
+
+find_package(Threads REQUIRED)
+find_package(Boost 1.74 CONFIG REQUIRED)
+find_package(Eigen3 3.4 CONFIG REQUIRED)
+find_package(fmt 9 CONFIG REQUIRED)
+find_package(hwy 1.0 CONFIG REQUIRED)
+find_package(nlohmann_json 3.11 CONFIG REQUIRED)
+find_package(CLI11 2.1 CONFIG REQUIRED)
+find_package(Protobuf REQUIRED)
+
+# ThreadSanitizer does not know libgomp's barriers, so that build runs
+# ParallelFor on std::thread (platform/CMakeLists.txt picks the source).
+if(NOT SLUICE_SANITIZE MATCHES "thread")
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+endif()

@@ -1,0 +1,30 @@
+# libsluice.so: all rooms in one shared library, because the registries must
+# exist once in a process. Tests, tools and users link it and nothing else.
+
+get_property(rooms GLOBAL PROPERTY SLUICE_ROOMS)
+add_library(sluice SHARED)
+add_library(sluice::sluice ALIAS sluice)
+set_target_properties(sluice PROPERTIES
+  LINKER_LANGUAGE CXX
+  VERSION "${PROJECT_VERSION}"
+  SOVERSION "${PROJECT_VERSION_MAJOR}")
+target_compile_features(sluice PUBLIC cxx_std_20)
+target_link_libraries(sluice
+  PUBLIC Boost::headers Threads::Threads
+  PRIVATE sluice_build_flags
+    hwy::hwy protobuf::libprotobuf-lite ${CMAKE_DL_LIBS})
+if(TARGET OpenMP::OpenMP_CXX)
+  target_link_libraries(sluice PRIVATE ${OpenMP_CXX_LIBRARIES})
+endif()
+target_link_options(sluice PRIVATE
+  -Wl,--no-undefined -Wl,--as-needed -Wl,--exclude-libs,ALL)
+
+foreach(room IN LISTS rooms)
+  target_link_libraries(sluice PRIVATE "$<BUILD_INTERFACE:sluice_${room}>")
+  get_property(headers GLOBAL PROPERTY "SLUICE_ROOM_HEADERS_${room}")
+  target_sources(sluice PUBLIC FILE_SET "${room}" TYPE HEADERS
+    BASE_DIRS "${SLUICE_INCLUDE_ROOT}/${room}" FILES ${headers})
+endforeach()
+target_sources(sluice PUBLIC FILE_SET sluice TYPE HEADERS
+  BASE_DIRS "${PROJECT_SOURCE_DIR}/include"
+  FILES "${PROJECT_SOURCE_DIR}/include/sluice/sluice.h")

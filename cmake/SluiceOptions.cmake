@@ -1,0 +1,73 @@
+# The SLUICE_ options (eight at most), the build type and the compiler flags
+# that every target of this tree shares.
+
+option(SLUICE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(SLUICE_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(SLUICE_BUILD_BENCHMARKS "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(SLUICE_WERROR "Treat compiler warnings as errors" OFF)
+set(SLUICE_SANITIZE "" CACHE STRING
+  "Sanitizers, as for -fsanitize=, e.g. address,undefined or thread")
+set(SLUICE_CUDA "AUTO" CACHE STRING "CUDA kernels: AUTO, ON, OFF or EMULATE")
+set_property(CACHE SLUICE_CUDA PROPERTY STRINGS AUTO ON OFF EMULATE)
+
+# There are no CUDA kernels yet: AUTO says what it found, ON must not pass for
+# a build that has them.
+find_program(SLUICE_NVCC nvcc HINTS /usr/local/cuda/bin ENV CUDA_PATH)
+mark_as_advanced(SLUICE_NVCC)
+if(SLUICE_CUDA STREQUAL "ON" OR SLUICE_CUDA STREQUAL "EMULATE")
+  message(FATAL_ERROR
+    "SLUICE_CUDA=${SLUICE_CUDA}: this version has no CUDA kernels; "
+    "use SLUICE_CUDA=OFF or AUTO")
+elseif(SLUICE_CUDA STREQUAL "AUTO" AND SLUICE_NVCC)
+  message(STATUS "Sluice: CUDA kernels: not in this version "
+    "(a toolkit is at ${SLUICE_NVCC})")
+elseif(SLUICE_CUDA STREQUAL "AUTO" OR SLUICE_CUDA STREQUAL "OFF")
+  message(STATUS "Sluice: CUDA kernels: off")
+else()
+  message(FATAL_ERROR "SLUICE_CUDA=${SLUICE_CUDA}: expected AUTO, ON, OFF or "
+    "EMULATE")
+endif()
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+if(PROJECT_IS_TOP_LEVEL)
+  # One binary runs on every x86-64: no -march here, kernels choose their
+  # instruction set at run time.
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# The build tree is laid out as the installation, so that libsluice.so finds
+# its plug-ins beside itself in both.
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
+add_library(sluice_build_flags INTERFACE)
+target_compile_options(sluice_build_flags INTERFACE
+  -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>
+  -fno-semantic-interposition -ffunction-sections -fdata-sections)
+target_link_options(sluice_build_flags INTERFACE -Wl,--gc-sections)
+if(SLUICE_SANITIZE)
+  set(sanitize -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer)
+  if(SLUICE_SANITIZE MATCHES "undefined")
+    list(APPEND sanitize -fno-sanitize-recover=undefined)
+  endif()
+  target_compile_options(sluice_build_flags INTERFACE ${sanitize})
+  target_link_options(sluice_build_flags INTERFACE ${sanitize})
+endif()
+
+find_program(SLUICE_CCACHE ccache)
+mark_as_advanced(SLUICE_CCACHE)
+if(SLUICE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The base directory lets build folders beside one another share results.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${SLUICE_CCACHE}")
+endif()

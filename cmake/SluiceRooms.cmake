@@ -1,0 +1,34 @@
+# A room is one source folder with an include root of its own,
+# build/include/<room>, in which sluice/<room> is a link to the folder. A room
+# is compiled with its own root and those of the rooms it may use, so an
+# include of a higher room does not compile.
+
+set(SLUICE_INCLUDE_ROOT "${PROJECT_BINARY_DIR}/include")
+
+# sluice_add_room(NAME [USES room...] [PATH folder])
+# Compiles every .cc of the current folder into the object library
+# sluice_NAME. PATH is the folder below sluice/ when it is not NAME.
+function(sluice_add_room name)
+  cmake_parse_arguments(arg "" "PATH" "USES" ${ARGN})
+  if(NOT arg_PATH)
+    set(arg_PATH "${name}")
+  endif()
+  set(link "${SLUICE_INCLUDE_ROOT}/${name}/sluice/${arg_PATH}")
+  cmake_path(GET link PARENT_PATH parent)
+  file(MAKE_DIRECTORY "${parent}")
+  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${link}" SYMBOLIC)
+
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  file(GLOB headers CONFIGURE_DEPENDS "${link}/*.h")
+  add_library(sluice_${name} OBJECT ${sources})
+  target_link_libraries(sluice_${name} PRIVATE sluice_build_flags)
+  set_target_properties(sluice_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  set(roots "${SLUICE_INCLUDE_ROOT}/${name}")
+  foreach(room IN LISTS arg_USES)
+    list(APPEND roots "${SLUICE_INCLUDE_ROOT}/${room}")
+  endforeach()
+  target_include_directories(sluice_${name} PRIVATE ${roots})
+
+  set_property(GLOBAL APPEND PROPERTY SLUICE_ROOMS "${name}")
+  set_property(GLOBAL PROPERTY "SLUICE_ROOM_HEADERS_${name}" "${headers}")
+endfunction()

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/tensor.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::platform {
+class DeviceContext;
+}
+
+namespace sluice::framework {
+
+// The names of an op's arguments and where their tensors begin. One for each
+// op of a plan, shared by its calls.
+struct SLUICE_API ArgTable {
+  struct Entry {
+    std::string name;
+    int begin = 0;
+    int count = 0;  // 0: optional and left out
+  };
+  std::string op;
+  std::vector<Entry> inputs;
+  std::vector<Entry> outputs;
+  // The planned shape of each output; unknown sizes are set by the kernel.
+  std::vector<DDim> output_dims;
+  std::vector<DType> output_dtypes;
+};
+
+// What Compute sees: inputs, outputs, temporaries and the device. Built with
+// the frame, so that a call costs nothing; used by one thread at a time.
+class SLUICE_API OpKernelContext {
+ public:
+  OpKernelContext(const ArgTable& table,
+                  PlaceKey place,
+                  platform::DeviceContext& device,
+                  Tensor* const* inputs,
+                  Tensor* const* outputs,
+                  void* scratch)
+      : table_(&table),
+        inputs_(inputs),
+        outputs_(outputs),
+        device_(&device),
+        scratch_(scratch),
+        place_(place) {}
+
+  // Raises NotFound for an unknown name and for an optional input that was
+  // left out; ask HasInput first.
+  const Tensor& Input(std::string_view name) const {
+    return *inputs_[Find(table_->inputs, name).begin];
+  }
+  const Tensor& Input(int index) const { return *inputs_[index]; }
+  bool HasInput(std::string_view name) const;
+  // The tensors of a variadic input.
+  std::vector<const Tensor*> Inputs(std::string_view name) const;
+
+  // The planned buffer. `dims` must be the planned shape where that is known:
+  // another one is an Internal error. Contents are undefined.
+  Tensor& AllocateOutput(std::string_view name, const DDim& dims) {
+    return AllocateOutput(Find(table_->outputs, name).begin, dims);
+  }
+  Tensor& AllocateOutput(int index, const DDim& dims) {
+    Tensor& output = *outputs_[index];
+    if (output.allocated() && output.dims() == dims) [[likely]] return output;
+    return AllocateUnplanned(index, dims);
+  }
+  // False for an optional output that nobody asked for.
+  bool HasOutput(std::string_view name) const;
+
+  // Memory at the kernel's place for the length of this call (on a device:
+  // until the queue has been waited for). Raises ResourceExhausted.
+  Tensor AllocateTemp(DType dtype, const DDim& dims);
+  // The bytes that Prepare asked for; 64-byte aligned.
+  void* scratch() const { return scratch_; }
+
+  PlaceKey place() const { return place_; }
+  const std::string& op() const { return table_->op; }
+  platform::DeviceContext& device_context() const { return *device_; }
+  template <typename Context>
+  Context& device_context() const {
+    return static_cast<Context&>(*device_);
+  }
+
+ private:
+  static const ArgTable::Entry& Find(
+      const std::vector<ArgTable::Entry>& entries,
+      std::string_view name) {
+    for (const ArgTable::Entry& entry : entries) {
+      if (entry.name == name && entry.count > 0) return entry;
+    }
+    FailFind(name);
+  }
+  [[noreturn]] static void FailFind(std::string_view name);
+  Tensor& AllocateUnplanned(int index, const DDim& dims);
+
+  const ArgTable* table_;
+  Tensor* const* inputs_;
+  Tensor* const* outputs_;
+  platform::DeviceContext* device_;
+  void* scratch_;
+  PlaceKey place_;
+};
+
+}  // namespace sluice::framework

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op_schema.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+// Says whether a kernel takes this op: "" for yes, else the reason for no, as
+// it stands in Explain ("needs p >= 8, got 3").
+using KernelPredicate = std::function<std::string(const KernelQuery& query)>;
+
+// What a registration may add: KernelTraits().Priority(10).When(&Fits).
+class KernelTraits {
+ public:
+  // Larger is tried first; `plain` kernels have 0.
+  KernelTraits& Priority(int value) {
+    priority = value;
+    return *this;
+  }
+  KernelTraits& When(KernelPredicate value) {
+    predicate = std::move(value);
+    return *this;
+  }
+  KernelTraits& InLayout(Layout value) {
+    layout = value;
+    return *this;
+  }
+
+  int priority = 0;
+  KernelPredicate predicate;
+  Layout layout = Layout::kAny;
+};
+
+// One registered kernel. Several variants may share a key.
+struct KernelDef {
+  std::string op;
+  OpKernelType key;
+  std::string variant = "plain";
+  int priority = 0;
+  KernelPredicate predicate;
+  std::function<std::unique_ptr<OpKernel>(const OpKernelConstruction&)> make;
+};
+// "manhattan_distance/blocked (cpu float32 any PLAIN)".
+SLUICE_API std::string ToString(const KernelDef& kernel);
+
+// All operators and kernels of the process. Filled on first use with those
+// that libsluice was built with, later only by op libraries and plug-ins;
+// nothing is ever removed, so what it hands out stays valid. Thread-safe.
+class SLUICE_API Registry {
+ public:
+  static Registry& Global();
+
+  // An empty registry, for tests and for staging a plug-in.
+  Registry();
+  ~Registry();
+
+  // Raise InvalidArgument for a name, or a kernel of the same key and
+  // variant, that is there already; Internal for a schema that contradicts
+  // itself. A kernel's op may be registered after it.
+  void AddOperator(std::string_view name, void (*fill)(OpSchema& op));
+  void AddKernel(KernelDef kernel);
+
+  // Raises NotFound and lists near names.
+  const OpSchema& Schema(std::string_view op) const;
+  // nullptr when it is unknown.
+  const OpSchema* FindSchema(std::string_view op) const;
+  // In order of priority, then of registration.
+  std::vector<const KernelDef*> Kernels(std::string_view op) const;
+  std::vector<std::string> OpNames() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Defined in the file that the build writes: registers every operator and
+// kernel of libsluice. Only Registry::Global calls it.
+void RegisterBuiltins(Registry& registry);
+
+}  // namespace sluice::framework

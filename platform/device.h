@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/platform/export.h"
+#include "sluice/platform/place_key.h"
+
+namespace sluice::platform {
+
+class DeviceContext;
+
+// One device: raw memory and contexts. Owned by the DeviceManager for the life
+// of the process. Every function may be called from any thread.
+class SLUICE_API Device {
+ public:
+  virtual ~Device();
+
+  virtual PlaceKey place() const = 0;
+
+  // Raw memory, 64-byte aligned; nullptr when there is none. Users want
+  // memory::Alloc, which caches, counts and limits.
+  virtual void* Allocate(size_t bytes) = 0;
+  virtual void Free(void* pointer, size_t bytes) = 0;
+  // Bytes that memory::Alloc may hand out at most by default.
+  virtual size_t MemoryLimit() const = 0;
+  // True when the host may read and write the memory directly.
+  virtual bool host_accessible() const = 0;
+
+  virtual std::unique_ptr<DeviceContext> CreateContext() = 0;
+
+ protected:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+};
+
+// All devices of the process, made when first asked for. Thread-safe.
+class SLUICE_API DeviceManager {
+ public:
+  // Finds or refuses (with the reason, as an Error) device `index` of a kind.
+  using Factory = std::function<std::unique_ptr<Device>(int index)>;
+
+  // Adds a kind, if it can, by calling AddKind; raises what went wrong.
+  using KindLoader = std::function<void(PlaceKind)>;
+
+  // Never destroyed, so that memory may be given back while the process ends.
+  static DeviceManager& Instance();
+
+  // Raises NotFound or Unimplemented with what to do, e.g. that this build has
+  // no CUDA or that no plug-in offers the kind.
+  Device& Get(PlaceKey place);
+
+  // Called by Get, outside of all locks but its own, for a kind that nobody
+  // added: once, or again after it raised. This is how a plug-in comes in on
+  // first use.
+  void SetKindLoader(KindLoader loader);
+
+  // Adds a kind (a plug-in's) with devices 0 to count - 1. Raises
+  // InvalidArgument if the kind is there already or if an argument is bad.
+  void AddKind(PlaceKind kind, int count, Factory factory);
+
+  // Devices of the kind; 0 when it is unknown or not built.
+  int Count(PlaceKind kind) const;
+
+  // Every place that can be used now, the CPU first.
+  std::vector<PlaceKey> Places() const;
+
+ private:
+  DeviceManager();
+  ~DeviceManager();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sluice::platform

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+
+#include "sluice/platform/export.h"
+#include "sluice/platform/function_ref.h"
+#include "sluice/platform/place.h"
+
+namespace sluice::platform {
+
+// A queue of work on one device. Everything enqueued on one context happens in
+// order; a copy or kernel may return before it is done, and what it reads or
+// writes must stay alive and untouched until Wait() returns. A context is used
+// by one thread at a time; every frame of a plan has its own.
+class SLUICE_API DeviceContext {
+ public:
+  virtual ~DeviceContext();
+
+  virtual Place GetPlace() const = 0;
+
+  // Copies `bytes` between the host and this device, or within the device.
+  virtual void CopyFromHost(void* device, const void* host, size_t bytes) = 0;
+  virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;
+  virtual void CopyOnDevice(void* to, const void* from, size_t bytes) = 0;
+
+  // Blocks until everything enqueued so far is done. Raises the first error
+  // of the queued work (DeviceLost or what the kernel said).
+  virtual void Wait() = 0;
+
+  // Wraps the call of one kernel; a device may prepare itself around it.
+  virtual void Compute(FunctionRef<void()> kernel) { kernel(); }
+
+  // The index of the op whose work is enqueued next, for error messages.
+  virtual void SetOpIndex(int /*op_index*/) {}
+
+ protected:
+  DeviceContext() = default;
+  DeviceContext(const DeviceContext&) = delete;
+  DeviceContext& operator=(const DeviceContext&) = delete;
+};
+
+}  // namespace sluice::platform
