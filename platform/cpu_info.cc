@@ -109,8 +109,8 @@ std::string ReadCpuName() {
   bool known = true;
   for (unsigned i = 0; i < 3; ++i) {
     unsigned* w = words + 4 * i;
-    known = known &&
-            __get_cpuid(0x80000002u + i, &w[0], &w[1], &w[2], &w[3]) != 0;
+    known =
+        known && __get_cpuid(0x80000002u + i, &w[0], &w[1], &w[2], &w[3]) != 0;
   }
   if (known) {
     char text[sizeof(words) + 1] = {};
@@ -190,11 +190,11 @@ CgroupLimits ReadCgroupLimits(const std::string& root) {
       if (first == std::string::npos || second == std::string::npos) continue;
       const std::string names = group.substr(first + 1, second - first - 1);
       const bool matches =
-          mount.v2 ? names.empty()
-                   : (ListHas(names, "cpu") &&
-                      ListHas(mount.controllers, "cpu")) ||
-                         (ListHas(names, "memory") &&
-                          ListHas(mount.controllers, "memory"));
+          mount.v2
+              ? names.empty()
+              : (ListHas(names, "cpu") && ListHas(mount.controllers, "cpu")) ||
+                    (ListHas(names, "memory") &&
+                     ListHas(mount.controllers, "memory"));
       if (matches) ReadUpwards(root, mount, group.substr(second + 1), &limits);
     }
   }

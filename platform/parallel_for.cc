@@ -1,12 +1,12 @@
 #include "sluice/platform/parallel_for.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+
+#include <pthread.h>
 
 #include "sluice/platform/cpu_info.h"
 #include "sluice/platform/error.h"
@@ -27,7 +27,9 @@ int DefaultThreads() {
   return count > 0 ? count : std::min(AvailableCpus(), kMaxThreads);
 }
 
-int MaxBusyThreads() { return std::max(DefaultThreads(), AvailableCpus()); }
+int MaxBusyThreads() {
+  return std::max(DefaultThreads(), AvailableCpus());
+}
 
 void NoteParallelRun() {
   if (ran_parallel.load(std::memory_order_acquire)) return;
@@ -133,25 +135,23 @@ int NumThreads() {
 
 void SetNumThreads(int count) {
   SLUICE_ENFORCE(count >= 0 && count <= kMaxThreads,
-                 ErrorCode::kInvalidArgument,
-                 "threads.set_range",
-                 "SetNumThreads: count must be in [0, {}], got {}",
-                 kMaxThreads,
+                 ErrorCode::kInvalidArgument, "threads.set_range",
+                 "SetNumThreads: count must be in [0, {}], got {}", kMaxThreads,
                  count);
   default_count.store(count, std::memory_order_relaxed);
 }
 
 ThreadCountGuard::ThreadCountGuard(int count) : previous_(guard_count) {
   SLUICE_ENFORCE(count >= 1 && count <= kMaxThreads,
-                 ErrorCode::kInvalidArgument,
-                 "threads.guard_range",
+                 ErrorCode::kInvalidArgument, "threads.guard_range",
                  "ThreadCountGuard: count must be in [1, {}], got {}",
-                 kMaxThreads,
-                 count);
+                 kMaxThreads, count);
   guard_count = count;
 }
 
-ThreadCountGuard::~ThreadCountGuard() { guard_count = previous_; }
+ThreadCountGuard::~ThreadCountGuard() {
+  guard_count = previous_;
+}
 
 bool InCallersParallelRegion() {
   return !in_shard && internal::InOpenMPRegion();
@@ -163,7 +163,9 @@ bool ForkedAfterParallelRun() {
 
 namespace internal {
 
-int MaxIdleThreads() { return std::max(8, 2 * MaxBusyThreads()); }
+int MaxIdleThreads() {
+  return std::max(8, 2 * MaxBusyThreads());
+}
 
 void ParallelForMany(int64_t total,
                      int64_t grain,

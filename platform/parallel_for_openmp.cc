@@ -1,12 +1,12 @@
-#include <omp.h>
-#include <pthread.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include <omp.h>
+#include <pthread.h>
 
 #include "sluice/platform/parallel_region.h"
 
@@ -60,7 +60,8 @@ bool CanStartThreads(int count) {
     done = true;
   }
   go.notify_all();
-  for (std::thread& probe : probes) probe.join();
+  for (std::thread& probe : probes)
+    probe.join();
   return started;
 }
 
@@ -84,7 +85,8 @@ class FixedTeamSize {
 
 void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
   if (threads - 1 > own_pool.size() && !CanStartThreads(threads - 1)) {
-    for (int i = 0; i < threads; ++i) work(i);
+    for (int i = 0; i < threads; ++i)
+      work(i);
     return;
   }
   FixedTeamSize fixed;
@@ -92,7 +94,8 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
   {
     // OMP_THREAD_LIMIT and the like may give a smaller team.
     const int team = omp_get_num_threads();
-    for (int i = omp_get_thread_num(); i < threads; i += team) work(i);
+    for (int i = omp_get_thread_num(); i < threads; i += team)
+      work(i);
   }
   if (own_pool.Set(threads - 1) > MaxIdleThreads()) {
     if (omp_pause_resource(omp_pause_soft, omp_get_initial_device()) == 0) {
@@ -101,6 +104,8 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
   }
 }
 
-bool InOpenMPRegion() { return omp_in_parallel() != 0; }
+bool InOpenMPRegion() {
+  return omp_in_parallel() != 0;
+}
 
 }  // namespace sluice::platform::internal
