@@ -24,9 +24,9 @@ enum class DType : uint8_t {
 };
 
 inline constexpr DType kAllDTypes[] = {
-    DType::kFloat32, DType::kFloat64, DType::kFloat16,
-    DType::kBFloat16, DType::kInt8,   DType::kUInt8,
-    DType::kInt32,   DType::kInt64,   DType::kBool};
+    DType::kFloat32,  DType::kFloat64, DType::kFloat16,
+    DType::kBFloat16, DType::kInt8,    DType::kUInt8,
+    DType::kInt32,    DType::kInt64,   DType::kBool};
 
 // IEEE 754 binary16 and the upper half of a binary32, as storage. Kernels
 // compute with Eigen::half and Eigen::bfloat16, which have the same layout.
@@ -70,7 +70,9 @@ template <>
 struct DTypeOf<bool> : std::integral_constant<DType, DType::kBool> {};
 
 template <typename T>
-concept Element = requires { DTypeOf<std::remove_cv_t<T>>::value; };
+concept Element = requires {
+  DTypeOf<std::remove_cv_t<T>>::value;
+};
 
 template <typename T>
 inline constexpr DType kDTypeOf = DTypeOf<std::remove_cv_t<T>>::value;
@@ -79,15 +81,24 @@ inline constexpr DType kDTypeOf = DTypeOf<std::remove_cv_t<T>>::value;
 template <typename Visitor>
 decltype(auto) VisitDType(DType dtype, Visitor&& visitor) {
   switch (dtype) {
-    case DType::kFloat32: return visitor.template operator()<float>();
-    case DType::kFloat64: return visitor.template operator()<double>();
-    case DType::kFloat16: return visitor.template operator()<float16>();
-    case DType::kBFloat16: return visitor.template operator()<bfloat16>();
-    case DType::kInt8: return visitor.template operator()<int8_t>();
-    case DType::kUInt8: return visitor.template operator()<uint8_t>();
-    case DType::kInt32: return visitor.template operator()<int32_t>();
-    case DType::kInt64: return visitor.template operator()<int64_t>();
-    case DType::kBool: break;
+    case DType::kFloat32:
+      return visitor.template operator()<float>();
+    case DType::kFloat64:
+      return visitor.template operator()<double>();
+    case DType::kFloat16:
+      return visitor.template operator()<float16>();
+    case DType::kBFloat16:
+      return visitor.template operator()<bfloat16>();
+    case DType::kInt8:
+      return visitor.template operator()<int8_t>();
+    case DType::kUInt8:
+      return visitor.template operator()<uint8_t>();
+    case DType::kInt32:
+      return visitor.template operator()<int32_t>();
+    case DType::kInt64:
+      return visitor.template operator()<int64_t>();
+    case DType::kBool:
+      break;
   }
   return visitor.template operator()<bool>();
 }

@@ -3,27 +3,36 @@
 #define FMT_HEADER_ONLY 1
 #include "sluice/platform/error.h"
 
-#include <fmt/format.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
 
+#include <fmt/format.h>
+
 namespace sluice::platform {
 
 std::string_view ToString(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument: return "InvalidArgument";
-    case ErrorCode::kOutOfRange: return "OutOfRange";
-    case ErrorCode::kNotFound: return "NotFound";
-    case ErrorCode::kFailedPrecondition: return "FailedPrecondition";
-    case ErrorCode::kUnimplemented: return "Unimplemented";
-    case ErrorCode::kResourceExhausted: return "ResourceExhausted";
-    case ErrorCode::kDataLoss: return "DataLoss";
-    case ErrorCode::kDeviceLost: return "DeviceLost";
-    case ErrorCode::kInternal: return "Internal";
+    case ErrorCode::kInvalidArgument:
+      return "InvalidArgument";
+    case ErrorCode::kOutOfRange:
+      return "OutOfRange";
+    case ErrorCode::kNotFound:
+      return "NotFound";
+    case ErrorCode::kFailedPrecondition:
+      return "FailedPrecondition";
+    case ErrorCode::kUnimplemented:
+      return "Unimplemented";
+    case ErrorCode::kResourceExhausted:
+      return "ResourceExhausted";
+    case ErrorCode::kDataLoss:
+      return "DataLoss";
+    case ErrorCode::kDeviceLost:
+      return "DeviceLost";
+    case ErrorCode::kInternal:
+      return "Internal";
   }
   return "Unknown";
 }
@@ -91,7 +100,9 @@ Error& Error::operator=(const Error& other) noexcept {
   return *this;
 }
 
-Error::~Error() { Text::Drop(text_); }
+Error::~Error() {
+  Text::Drop(text_);
+}
 
 std::string_view Error::check_id() const noexcept {
   if (text_ == nullptr) return "error.no_memory";

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <fmt/core.h>
-
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "sluice/platform/export.h"
 
@@ -137,10 +137,10 @@ template <typename... Args>
 // Throws platform::Error when `condition` is false. `check_id` is a string
 // literal, `component.what`, that no other check has. The rest is an fmt
 // format string and its arguments; Sluice's own types may be passed directly.
-#define SLUICE_ENFORCE(condition, code, check_id, ...)                       \
-  do {                                                                       \
-    if (!(condition)) [[unlikely]] {                                         \
-      ::sluice::platform::Fail(::sluice::platform::code, check_id,           \
-                               __VA_ARGS__);                                 \
-    }                                                                        \
+#define SLUICE_ENFORCE(condition, code, check_id, ...)             \
+  do {                                                             \
+    if (!(condition)) [[unlikely]] {                               \
+      ::sluice::platform::Fail(::sluice::platform::code, check_id, \
+                               __VA_ARGS__);                       \
+    }                                                              \
   } while (false)

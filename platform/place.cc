@@ -14,10 +14,14 @@ PlaceKey ToPlaceKey(const Place& place) {
 
 Place ToPlace(PlaceKey key) {
   switch (key.kind) {
-    case PlaceKind::kCPU: return CPUPlace{};
-    case PlaceKind::kCUDA: return CUDAPlace{key.index};
-    case PlaceKind::kFPGA: return FPGAPlace{key.index};
-    default: return CustomPlace{key.kind, key.index};
+    case PlaceKind::kCPU:
+      return CPUPlace{};
+    case PlaceKind::kCUDA:
+      return CUDAPlace{key.index};
+    case PlaceKind::kFPGA:
+      return FPGAPlace{key.index};
+    default:
+      return CustomPlace{key.kind, key.index};
   }
 }
 

@@ -77,20 +77,17 @@ std::string_view ToString(PlaceKind kind) {
 }
 
 PlaceKind InternPlaceKind(std::string_view name) {
-  SLUICE_ENFORCE(IsKindName(name),
-                 ErrorCode::kInvalidArgument,
+  SLUICE_ENFORCE(IsKindName(name), ErrorCode::kInvalidArgument,
                  "place.kind_name",
                  "place: the device kind '{}' is not a lower-case letter "
                  "followed by letters, digits and '_'",
                  name);
   const int kind = Names().Intern(name);
-  SLUICE_ENFORCE(kind >= 0,
-                 ErrorCode::kResourceExhausted,
+  SLUICE_ENFORCE(kind >= 0, ErrorCode::kResourceExhausted,
                  "place.too_many_kinds",
                  "place: no room for the device kind '{}': all {} numbers for "
                  "kinds of plug-ins are taken",
-                 name,
-                 kKinds - kFirstCustom);
+                 name, kKinds - kFirstCustom);
   return static_cast<PlaceKind>(kind);
 }
 
@@ -115,19 +112,15 @@ PlaceKey ParsePlaceKey(std::string_view text) {
             index < 0xFFFF;
   }
   SLUICE_ENFORCE(valid && (name != "cpu" || index == 0),
-                 ErrorCode::kInvalidArgument,
-                 "place.text",
+                 ErrorCode::kInvalidArgument, "place.text",
                  "place: '{}' is not a place; expected 'cpu', or a device kind "
                  "with an index from 0 to 65534, such as 'cuda:0'",
                  text);
   const int kind = Names().Find(name);
-  SLUICE_ENFORCE(kind >= 0,
-                 ErrorCode::kNotFound,
-                 "place.unknown_kind",
+  SLUICE_ENFORCE(kind >= 0, ErrorCode::kNotFound, "place.unknown_kind",
                  "place: no device kind is called '{}' (in '{}'); expected "
                  "cpu, cuda, fpga or the kind of a loaded plug-in",
-                 name,
-                 text);
+                 name, text);
   return PlaceKey(static_cast<PlaceKind>(kind), index);
 }
 

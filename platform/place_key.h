@@ -68,9 +68,9 @@ struct PlaceKey {
       : PlaceKey(PlaceKind::kFPGA, place.device) {}
   constexpr PlaceKey(CustomPlace place) : PlaceKey(place.kind, place.device) {}
   template <typename Variant>
-    requires requires(const Variant& place) {
-      { ToPlaceKey(place) } -> std::same_as<PlaceKey>;
-    }
+  requires requires(const Variant& place) {
+    { ToPlaceKey(place) } -> std::same_as<PlaceKey>;
+  }
   PlaceKey(const Variant& place) : PlaceKey(ToPlaceKey(place)) {}
   // NOLINTEND(google-explicit-constructor)
 

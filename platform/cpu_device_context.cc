@@ -1,0 +1,42 @@
+#include "sluice/platform/cpu_device_context.h"
+
+#include <cstring>
+
+#include <unsupported/Eigen/CXX11/Tensor>
+
+namespace sluice::platform {
+namespace {
+
+// Null pointers are fine where there is nothing to copy; memcpy's are not.
+void CopyBytes(void* to, const void* from, size_t bytes) {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+Place CPUDeviceContext::GetPlace() const {
+  return CPUPlace{};
+}
+
+void CPUDeviceContext::CopyFromHost(void* device,
+                                    const void* host,
+                                    size_t bytes) {
+  CopyBytes(device, host, bytes);
+}
+
+void CPUDeviceContext::CopyToHost(void* host,
+                                  const void* device,
+                                  size_t bytes) {
+  CopyBytes(host, device, bytes);
+}
+
+void CPUDeviceContext::CopyOnDevice(void* to, const void* from, size_t bytes) {
+  CopyBytes(to, from, bytes);
+}
+
+const Eigen::DefaultDevice& CPUDeviceContext::eigen_device() const {
+  static const Eigen::DefaultDevice device;
+  return device;
+}
+
+}  // namespace sluice::platform
