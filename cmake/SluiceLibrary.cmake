@@ -25,6 +25,7 @@ foreach(room IN LISTS rooms)
   target_sources(sluice PUBLIC FILE_SET "${room}" TYPE HEADERS
     BASE_DIRS "${SLUICE_INCLUDE_ROOT}/${room}" FILES ${headers})
 endforeach()
+file(GLOB headers CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/include/sluice/*.h")
 target_sources(sluice PUBLIC FILE_SET sluice TYPE HEADERS
-  BASE_DIRS "${PROJECT_SOURCE_DIR}/include"
-  FILES "${PROJECT_SOURCE_DIR}/include/sluice/sluice.h")
+  BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${headers})

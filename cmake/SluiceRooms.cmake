@@ -20,6 +20,10 @@ function(sluice_add_room name)
 
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
   file(GLOB headers CONFIGURE_DEPENDS "${link}/*.h")
+  if(NOT sources)  # INTERIM
+    file(WRITE "${PROJECT_BINARY_DIR}/generated/empty_${name}.cc" "")
+    set(sources "${PROJECT_BINARY_DIR}/generated/empty_${name}.cc")
+  endif()
   add_library(sluice_${name} OBJECT ${sources})
   target_link_libraries(sluice_${name} PRIVATE sluice_build_flags)
   set_target_properties(sluice_${name} PROPERTIES LINKER_LANGUAGE CXX)
