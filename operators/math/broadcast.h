@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sluice/framework/ddim.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::operators::math {
+
+// `axis` of the functions below says where the first dimension of y stands in
+// x, as in Fluid; -1 aligns the last dimensions, as in numpy. Then sizes have
+// to be equal, or one of them 1, which is repeated.
+
+// The common shape. Unknown sizes pass. Returns the axis of the result at which
+// the two contradict each other, or -1 when they fit. An `axis` other than -1
+// has to leave y inside x: rank(y) + axis <= rank(x).
+SLUICE_API int BroadcastShape(const framework::DDim& x,
+                              const framework::DDim& y,
+                              int64_t axis,
+                              framework::DDim* result);
+
+// The walk over a broadcast: at least one axis, outermost first, with
+// neighbours that lie alike fused into one. The step of a repeated input is 0.
+struct BroadcastPlan {
+  int rank = 1;
+  std::array<int64_t, framework::DDim::kMaxRank> sizes{1};
+  std::array<int64_t, framework::DDim::kMaxRank> x_steps{1};
+  std::array<int64_t, framework::DDim::kMaxRank> y_steps{1};
+
+  int64_t row_size() const { return sizes[rank - 1]; }
+  int64_t row_count() const;
+};
+
+// Both shapes known and fitting.
+SLUICE_API BroadcastPlan PlanBroadcast(const framework::DDim& x,
+                                       const framework::DDim& y,
+                                       int64_t axis);
+
+// Calls row(x_offset, y_offset, out_offset) for rows [begin, end) of the plan;
+// offsets are in elements.
+template <typename Row>
+void ForEachRow(const BroadcastPlan& plan,
+                int64_t begin,
+                int64_t end,
+                const Row& row) {
+  std::array<int64_t, framework::DDim::kMaxRank> index{};
+  int64_t x = 0;
+  int64_t y = 0;
+  int64_t rest = begin;
+  for (int axis = plan.rank - 2; axis >= 0; --axis) {
+    index[axis] = rest % plan.sizes[axis];
+    rest /= plan.sizes[axis];
+    x += index[axis] * plan.x_steps[axis];
+    y += index[axis] * plan.y_steps[axis];
+  }
+  for (int64_t i = begin; i < end; ++i) {
+    row(x, y, i * plan.row_size());
+    for (int axis = plan.rank - 2; axis >= 0; --axis) {
+      x += plan.x_steps[axis];
+      y += plan.y_steps[axis];
+      if (++index[axis] < plan.sizes[axis]) break;
+      x -= plan.sizes[axis] * plan.x_steps[axis];
+      y -= plan.sizes[axis] * plan.y_steps[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+}  // namespace sluice::operators::math
