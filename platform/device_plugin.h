@@ -114,8 +114,9 @@ typedef struct SluiceHost {
   // Read one attribute of an op by its name in the op's schema. They return
   // SLUICE_OK, SLUICE_NOT_FOUND when the op has no such attribute, or
   // SLUICE_INVALID_ARGUMENT when it is of another type, and leave the value
-  // untouched in both cases. Strings end in a zero byte that `size` does not
-  // count. Arrays and strings stay valid until the callback returns.
+  // untouched in both cases. attr_int also reads a dtype (SLUICE_FLOAT32 and
+  // so on) and attr_float an integer. Strings end in a zero byte that `size`
+  // does not count. Arrays and strings stay valid until the callback returns.
   SluiceStatus (*attr_bool)(const SluiceAttributes* attributes,
                             const char* name,
                             int32_t* value);
@@ -137,6 +138,12 @@ typedef struct SluiceHost {
                               const char* name,
                               const double** values,
                               size_t* size);
+  // One string of a list; SLUICE_OUT_OF_RANGE past the last.
+  SluiceStatus (*attr_string_at)(const SluiceAttributes* attributes,
+                                 const char* name,
+                                 size_t index,
+                                 const char** value,
+                                 size_t* size);
 } SluiceHost;
 
 // One input or output of a kernel: dense, row-major, the last dimension
@@ -169,9 +176,10 @@ typedef struct SluiceKernelCall {
   int32_t op_index;
   // Null in `supports` and `prepare`, and when the plug-in has no queues.
   SluiceQueue queue;
-  // In the order of the op's schema. The entry of an optional input that was
-  // not given is null. Outputs have their final shapes and, in `compute`,
-  // their memory. Inputs must not be written.
+  // In the order of the op's schema; an argument that takes any number of
+  // tensors has as many entries. The entry of an optional argument that was
+  // left out is null. Outputs have their final shapes and, in `compute`, their
+  // memory. Inputs must not be written.
   size_t input_count;
   const SluiceTensorView* const* inputs;
   size_t output_count;

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "sluice/platform/plugin_device.h"
+
+namespace sluice::platform {
+
+// The context of an FPGA: a plug-in's, with a name that kernels can ask for.
+// It has nothing of its own, because the core knows nothing about FPGAs.
+class SLUICE_API FPGADeviceContext final : public PluginDeviceContext {
+ public:
+  using PluginDeviceContext::PluginDeviceContext;
+};
+
+}  // namespace sluice::platform

@@ -1,0 +1,128 @@
+#include "sluice/platform/plugin_file.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::platform {
+namespace {
+
+class File {
+ public:
+  explicit File(const std::string& path)
+      : handle_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    const int reason = errno;
+    struct stat status {};
+    const bool readable = handle_ >= 0 && fstat(handle_, &status) == 0;
+    regular_ = readable && S_ISREG(status.st_mode);
+    size_ = regular_ ? static_cast<uint64_t>(status.st_size) : 0;
+    SLUICE_ENFORCE(readable, ErrorCode::kNotFound, "plugin.missing",
+                   "plug-in {}: the file cannot be opened: {}", path,
+                   std::strerror(reason));
+  }
+  ~File() {
+    if (handle_ >= 0) close(handle_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool regular() const { return regular_; }
+  uint64_t size() const { return size_; }
+
+  bool Contains(uint64_t offset, uint64_t bytes) const {
+    return offset <= size_ && bytes <= size_ - offset;
+  }
+
+  // False when the file has no such bytes.
+  bool Read(uint64_t offset, void* to, size_t bytes) const {
+    return Contains(offset, bytes) &&
+           pread(handle_, to, bytes, static_cast<off_t>(offset)) ==
+               static_cast<ssize_t>(bytes);
+  }
+
+ private:
+  int handle_;
+  bool regular_ = false;
+  uint64_t size_ = 0;
+};
+
+// The header of libsluice itself: what a plug-in has to look like.
+const Elf64_Ehdr* OwnHeader() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&CheckSharedLibrary), &info) == 0) {
+    return nullptr;
+  }
+  return static_cast<const Elf64_Ehdr*>(info.dli_fbase);
+}
+
+// True when every piece that the tables of the library speak of is there.
+bool IsComplete(const File& file, const Elf64_Ehdr& header) {
+  std::vector<Elf64_Phdr> segments(header.e_phnum);
+  if (header.e_phnum == 0 || header.e_phentsize != sizeof(Elf64_Phdr) ||
+      !file.Read(header.e_phoff, segments.data(),
+                 segments.size() * sizeof(Elf64_Phdr))) {
+    return false;
+  }
+  for (const Elf64_Phdr& segment : segments) {
+    if (!file.Contains(segment.p_offset, segment.p_filesz)) return false;
+  }
+  if (header.e_shoff == 0) return true;  // stripped of its section table
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  if (header.e_shentsize != sizeof(Elf64_Shdr) ||
+      !file.Read(header.e_shoff, sections.data(),
+                 sections.size() * sizeof(Elf64_Shdr))) {
+    return false;
+  }
+  for (const Elf64_Shdr& section : sections) {
+    if (section.sh_type != SHT_NOBITS &&
+        !file.Contains(section.sh_offset, section.sh_size)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void CheckSharedLibrary(const std::string& path) {
+  const File file(path);
+  Elf64_Ehdr header{};
+  const bool has_magic = file.Read(0, &header, SELFMAG) &&
+                         std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
+  SLUICE_ENFORCE(file.regular() && (has_magic || file.size() == 0),
+                 ErrorCode::kInvalidArgument, "plugin.not_a_library",
+                 "plug-in {}: expected a shared library (ELF), got another "
+                 "kind of file",
+                 path);
+  const bool has_header = file.Read(0, &header, sizeof(header));
+  SLUICE_ENFORCE(has_header, ErrorCode::kDataLoss, "plugin.truncated_header",
+                 "plug-in {}: the file is truncated: expected a header of {} "
+                 "bytes, got {} bytes in all",
+                 path, sizeof(header), file.size());
+  const Elf64_Ehdr* own = OwnHeader();
+  const bool same_machine =
+      own == nullptr ||
+      (header.e_ident[EI_CLASS] == own->e_ident[EI_CLASS] &&
+       header.e_ident[EI_DATA] == own->e_ident[EI_DATA] &&
+       header.e_machine == own->e_machine && header.e_type == ET_DYN);
+  SLUICE_ENFORCE(same_machine, ErrorCode::kInvalidArgument, "plugin.machine",
+                 "plug-in {}: expected a shared library for machine {}, got "
+                 "ELF type {} for machine {}",
+                 path, own->e_machine, header.e_type, header.e_machine);
+  SLUICE_ENFORCE(IsComplete(file, header), ErrorCode::kDataLoss,
+                 "plugin.truncated",
+                 "plug-in {}: the file is truncated or damaged: its tables "
+                 "speak of more than its {} bytes",
+                 path, file.size());
+}
+
+}  // namespace sluice::platform

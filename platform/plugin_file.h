@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "sluice/platform/export.h"
+
+namespace sluice::platform {
+
+// Raises unless the file at `path` is a complete shared library for this
+// machine: NotFound when there is none, InvalidArgument when it is something
+// else, DataLoss when it is shorter than its own tables say. The loader of the
+// system does not look: it maps such a file and the process dies of SIGBUS.
+SLUICE_API void CheckSharedLibrary(const std::string& path);
+
+}  // namespace sluice::platform

@@ -1,0 +1,199 @@
+#include "sluice/platform/plugin_loader.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include <dlfcn.h>
+
+#include "sluice/platform/device.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/plugin_device.h"
+#include "sluice/platform/plugin_file.h"
+#include "sluice/platform/plugin_host.h"
+#include "sluice/platform/plugin_table.h"
+
+namespace sluice::platform {
+namespace {
+
+namespace fs = std::filesystem;
+
+using EntryPoint = decltype(&SluicePluginInit);
+
+struct LoaderState {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<const DevicePlugin>> plugins;
+  PluginSink sink;
+};
+
+LoaderState& State() {
+  static auto* state = new LoaderState;
+  return *state;
+}
+
+EntryPoint FindEntryPoint(const std::string& path) {
+  // A plug-in's symbols stay its own; unresolved ones are found now.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    Raise(ErrorCode::kInvalidArgument, "plugin.unloadable",
+          "plug-in {}: the system cannot load it: {}", path, dlerror());
+  }
+  void* symbol = dlsym(library, "SluicePluginInit");
+  if (symbol == nullptr) {
+    Raise(ErrorCode::kInvalidArgument, "plugin.no_entry",
+          "plug-in {}: expected a library that exports SluicePluginInit, got "
+          "one that does not",
+          path);
+  }
+  return reinterpret_cast<EntryPoint>(symbol);
+}
+
+const SluiceDevicePlugin* Initialise(const std::string& path) {
+  const EntryPoint entry = FindEntryPoint(path);
+  const SluiceDevicePlugin* given = nullptr;
+  std::string reason;
+  const PluginResult result = CallPlugin([&](SluiceError* error) {
+    given = entry(PluginHost(), error);
+    return SLUICE_OK;
+  });
+  EnforcePluginOk(path, "SluicePluginInit", result);
+  if (given == nullptr) {
+    Raise(ErrorCode::kFailedPrecondition, "plugin.refused",
+          "plug-in {}: it cannot be used: {}", path,
+          result.text.empty() ? "it gave no reason" : result.text);
+  }
+  return given;
+}
+
+int CountDevices(const std::string& path, const SluiceDevicePlugin& table) {
+  // The largest index of a PlaceKey is kept for "no device".
+  constexpr int kMaxDevices = 0xFFFE;
+  int32_t count = -1;
+  EnforcePluginOk(path, "device_count", CallPlugin([&](SluiceError* error) {
+                    return table.device_count(&count, error);
+                  }));
+  SLUICE_ENFORCE(count >= 0 && count <= kMaxDevices,
+                 ErrorCode::kInvalidArgument, "plugin.device_count",
+                 "plug-in {}: expected 0 to {} devices, got {}", path,
+                 kMaxDevices, count);
+  return count;
+}
+
+void CheckIsNew(const LoaderState& state, const DevicePlugin& plugin) {
+  const std::string_view type = plugin.table.device_type;
+  SLUICE_ENFORCE(type != "cpu" && type != "cuda", ErrorCode::kInvalidArgument,
+                 "plugin.reserved_type",
+                 "plug-in {}: the device type '{}' belongs to Sluice itself",
+                 plugin.path, type);
+  for (const auto& other : state.plugins) {
+    SLUICE_ENFORCE(type != other->table.device_type,
+                   ErrorCode::kInvalidArgument, "plugin.duplicate_device",
+                   "plug-in {}: the device type '{}' is registered already, by "
+                   "{}",
+                   plugin.path, type, other->path);
+  }
+}
+
+std::unique_ptr<const DevicePlugin> Stage(const LoaderState& state,
+                                          const std::string& path) {
+  CheckSharedLibrary(path);
+  auto plugin = std::make_unique<DevicePlugin>();
+  plugin->path = path;
+  plugin->table = CheckPluginTable(path, Initialise(path));
+  plugin->kernels = CheckPluginKernels(path, plugin->table);
+  CheckIsNew(state, *plugin);
+  plugin->device_count = CountDevices(path, plugin->table);
+  plugin->kind = InternPlaceKind(plugin->table.device_type);
+  SLUICE_ENFORCE(DeviceManager::Instance().Count(plugin->kind) == 0,
+                 ErrorCode::kInvalidArgument, "plugin.kind_taken",
+                 "plug-in {}: there are devices of type '{}' already", path,
+                 plugin->kind);
+  return plugin;
+}
+
+void Commit(LoaderState& state, std::unique_ptr<const DevicePlugin> plugin) {
+  const DevicePlugin& added = *plugin;
+  state.plugins.reserve(state.plugins.size() + 1);
+  if (state.sink) state.sink(added);
+  DeviceManager::Instance().AddKind(
+      added.kind, added.device_count, [&added](int index) {
+        return std::make_unique<PluginDevice>(added.table,
+                                              PlaceKey(added.kind, index));
+      });
+  state.plugins.push_back(std::move(plugin));
+}
+
+}  // namespace
+
+const DevicePlugin& LoadPlugin(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  const std::string file = error ? path : real.string();
+  LoaderState& state = State();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  for (const auto& plugin : state.plugins) {
+    if (plugin->path == file) return *plugin;
+  }
+  Commit(state, Stage(state, file));
+  return *state.plugins.back();
+}
+
+std::vector<const DevicePlugin*> LoadedPlugins() {
+  LoaderState& state = State();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  std::vector<const DevicePlugin*> plugins;
+  for (const auto& plugin : state.plugins)
+    plugins.push_back(plugin.get());
+  return plugins;
+}
+
+void SetPluginSink(PluginSink sink) {
+  LoaderState& state = State();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (sink) {
+    for (const auto& plugin : state.plugins)
+      sink(*plugin);
+  }
+  state.sink = std::move(sink);
+}
+
+std::vector<std::string> PluginFolders() {
+  std::vector<std::string> folders;
+  const char* variable = std::getenv("SLUICE_PLUGIN_PATH");
+  std::string_view rest = variable == nullptr ? "" : variable;
+  while (!rest.empty()) {
+    const size_t colon = std::min(rest.find(':'), rest.size());
+    if (colon > 0) folders.emplace_back(rest.substr(0, colon));
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&FindPlugin), &info) != 0) {
+    std::error_code error;
+    const fs::path library = fs::canonical(info.dli_fname, error);
+    if (!error) {
+      folders.push_back((library.parent_path() / "sluice_plugins").string());
+    }
+  }
+  return folders;
+}
+
+std::string FindPlugin(std::string_view device_type) {
+  for (const std::string& folder : PluginFolders()) {
+    const fs::path file =
+        fs::path(folder) / ("libsluice_" + std::string(device_type) + ".so");
+    std::error_code error;
+    if (fs::exists(file, error)) return file.string();
+  }
+  return "";
+}
+
+void LoadPluginOfKind(PlaceKind kind) {
+  const std::string path = FindPlugin(ToString(kind));
+  if (!path.empty()) LoadPlugin(path);
+}
+
+}  // namespace sluice::platform

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/platform/device_plugin.h"
+#include "sluice/platform/export.h"
+#include "sluice/platform/place_key.h"
+
+namespace sluice::platform {
+
+// A plug-in that passed every check. Its tables are complete: what the plug-in
+// was built without is null in them. Lives as long as the process and never
+// changes.
+struct DevicePlugin {
+  std::string path;  // absolute, without links
+  PlaceKind kind = PlaceKind::kFirstCustom;
+  int device_count = 0;
+  SluiceDevicePlugin table{};
+  std::vector<SluiceKernelDef> kernels;
+};
+
+// Loads the plug-in at `path`, checks it and adds its devices and, through the
+// sink, its kernels. A file that is loaded already is returned as it is.
+// Thread-safe. Raises, and then nothing has changed and the same or another
+// file can be loaded next:
+//   NotFound            no such file
+//   DataLoss            a truncated file
+//   InvalidArgument     no plug-in, an incomplete or contradictory table, a
+//                       device type or kernel that is there already
+//   Unimplemented       a version of the ABI that this build does not know
+//   what the plug-in reports, or Internal when it throws
+// The system's loader keeps a refused file in memory.
+SLUICE_API const DevicePlugin& LoadPlugin(const std::string& path);
+
+SLUICE_API std::vector<const DevicePlugin*> LoadedPlugins();
+
+// Who takes the kernels: called once for every plug-in, those of before at
+// once, the later ones last of all checks. May refuse a plug-in by raising
+// before it has changed anything.
+using PluginSink = std::function<void(const DevicePlugin& plugin)>;
+SLUICE_API void SetPluginSink(PluginSink sink);
+
+// The folders in which plug-ins are looked for: those of the environment
+// variable SLUICE_PLUGIN_PATH (separated by colons), then `sluice_plugins`
+// beside libsluice.so.
+SLUICE_API std::vector<std::string> PluginFolders();
+
+// The first `libsluice_<device_type>.so` in those folders; "" if there is none.
+SLUICE_API std::string FindPlugin(std::string_view device_type);
+
+// Loads the plug-in that FindPlugin finds for the kind, if any. The
+// DeviceManager's KindLoader.
+SLUICE_API void LoadPluginOfKind(PlaceKind kind);
+
+}  // namespace sluice::platform
