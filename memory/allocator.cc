@@ -1,0 +1,274 @@
+#include "sluice/memory/allocator.h"
+
+#include <algorithm>
+#include <new>
+
+#include "sluice/memory/address_sanitizer.h"
+#include "sluice/memory/testing.h"
+#include "sluice/platform/device_context_pool.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::memory {
+
+using platform::ErrorCode;
+using platform::Raise;
+
+namespace {
+
+// A cached large block may serve a request this much smaller than itself.
+constexpr size_t Tolerated(size_t rounded) {
+  return rounded + rounded / 8;
+}
+
+void FillDevice(platform::PlaceKey place, void* pointer, size_t bytes) {
+  std::array<uint64_t, 1024> poison;
+  poison.fill(kPoison);
+  const auto context = platform::DeviceContextPool::Instance().Acquire(place);
+  auto* to = static_cast<char*>(pointer);
+  for (size_t done = 0; done < bytes; done += sizeof(poison)) {
+    context->CopyFromHost(to + done, poison.data(),
+                          std::min(sizeof(poison), bytes - done));
+  }
+  context->Wait();
+}
+
+}  // namespace
+
+CachingAllocator::CachingAllocator(platform::Device& device)
+    : device_(device),
+      place_(device.place()),
+      host_accessible_(device.host_accessible()) {
+  stats_.limit = std::min(device.MemoryLimit(), kMaxBytes);
+}
+
+CachingAllocator::~CachingAllocator() {
+  blocks_.ForEach([this](Block* block) {
+    if (host_accessible_) UnpoisonForSanitizer(block->pointer, block->bytes);
+    device_.Free(block->pointer, block->bytes);
+    delete block;
+  });
+}
+
+void* CachingAllocator::Alloc(size_t bytes) {
+  const internal::Verdict verdict = internal::CountAllocation();
+  const bool possible =
+      bytes <= kMaxBytes && verdict != internal::Verdict::kFail;
+  void* pointer = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Block* block = nullptr;
+    if (possible) [[likely]] {
+      block = Take(bytes, verdict == internal::Verdict::kFailOnce);
+    }
+    if (block == nullptr) [[unlikely]]
+      RaiseExhausted(bytes);
+    block->requested = bytes;
+    block->cached = false;
+    ++stats_.allocations;
+    stats_.in_use += bytes;
+    stats_.peak = std::max(stats_.peak, stats_.in_use);
+    pointer = block->pointer;
+    if (host_accessible_) UnpoisonForSanitizer(pointer, bytes);
+  }
+  if (internal::FillFreshMemory()) [[unlikely]]
+    Fill(pointer, bytes);
+  return pointer;
+}
+
+void CachingAllocator::Fill(void* pointer, size_t bytes) {
+  if (host_accessible_) {
+    internal::FillWithPoison(pointer, bytes);
+    return;
+  }
+  try {
+    FillDevice(place_, pointer, bytes);
+  } catch (...) {
+    Free(pointer);
+    throw;
+  }
+}
+
+Block* CachingAllocator::Take(size_t bytes, bool fail_first) {
+  const size_t wanted = std::max<size_t>(bytes, 1);
+  const size_t rounded = RoundToClass(wanted);
+  if (!fail_first) [[likely]] {
+    Block* block = TakeCached(wanted, rounded);
+    if (block == nullptr) block = TakeFromSystem(rounded);
+    if (block != nullptr) return block;
+  }
+  ReleaseLists();
+  Block* block = TakeFromSystem(rounded);
+  if (block != nullptr) return block;
+  return TakeFromSystem(RoundToAlignment(wanted));
+}
+
+Block* CachingAllocator::TakeCached(size_t bytes, size_t rounded) {
+  const int first = SizeClass(bytes);
+  const int last = bytes <= kLargeBytes
+                       ? first
+                       : SizeClass(std::min(Tolerated(rounded), kMaxBytes));
+  for (int size_class = first; size_class <= last; ++size_class) {
+    for (Block** link = &cache_[size_class]; *link != nullptr;
+         link = &(*link)->next) {
+      Block* block = *link;
+      if (block->bytes < bytes || block->bytes > Tolerated(rounded)) continue;
+      *link = block->next;
+      cached_bytes_ -= block->bytes;
+      ++stats_.cached_hits;
+      return block;
+    }
+  }
+  return nullptr;
+}
+
+Block* CachingAllocator::TakeFromSystem(size_t rounded) {
+  if (rounded > stats_.limit || stats_.reserved > stats_.limit - rounded) {
+    return nullptr;
+  }
+  Block* block = nullptr;
+  try {
+    blocks_.Reserve();
+    block = new Block{};
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  block->bytes = rounded;
+  try {
+    block->pointer = device_.Allocate(rounded);
+  } catch (...) {
+    delete block;
+    throw;
+  }
+  if (block->pointer == nullptr) {
+    delete block;
+    return nullptr;
+  }
+  if (host_accessible_) PoisonForSanitizer(block->pointer, rounded);
+  blocks_.Insert(block);
+  stats_.reserved += rounded;
+  ++stats_.system_allocations;
+  return block;
+}
+
+void CachingAllocator::Free(void* pointer) {
+  if (pointer == nullptr) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  Block* block = blocks_.Find(pointer);
+  if (block == nullptr || block->cached) [[unlikely]] {
+    lock.unlock();
+    RaiseBadFree(pointer, block != nullptr);
+    return;
+  }
+  if (host_accessible_) {
+    if (internal::FillFreshMemory()) [[unlikely]] {
+      internal::FillWithPoison(pointer, block->requested);
+    }
+    PoisonForSanitizer(pointer, block->bytes);
+  }
+  stats_.in_use -= block->requested;
+  block->requested = 0;
+  MakeRoomInCache(block->bytes);
+  if (cached_bytes_ + block->bytes > stats_.limit / 4) {
+    ReleaseToSystem(block);
+  } else {
+    Cache(block);
+  }
+}
+
+void CachingAllocator::Cache(Block* block) {
+  Block*& list = cache_[SizeClass(block->bytes)];
+  block->cached = true;
+  block->next = list;
+  list = block;
+  cached_bytes_ += block->bytes;
+}
+
+// Large blocks go first: they are the fewest calls and the least likely to be
+// asked for in just this size again.
+void CachingAllocator::MakeRoomInCache(size_t bytes) {
+  const size_t most = stats_.limit / 4;
+  if (cached_bytes_ + bytes <= most || bytes > most) [[likely]]
+    return;
+  for (int size_class = kSizeClasses - 1; size_class >= 0; --size_class) {
+    ReleaseList(size_class);
+    if (cached_bytes_ + bytes <= most) return;
+  }
+}
+
+void CachingAllocator::ReleaseList(int size_class) {
+  Block* block = cache_[size_class];
+  cache_[size_class] = nullptr;
+  while (block != nullptr) {
+    Block* next = block->next;
+    cached_bytes_ -= block->bytes;
+    ReleaseToSystem(block);
+    block = next;
+  }
+}
+
+void CachingAllocator::ReleaseLists() {
+  for (int size_class = 0; size_class < kSizeClasses; ++size_class) {
+    ReleaseList(size_class);
+  }
+}
+
+void CachingAllocator::ReleaseToSystem(Block* block) {
+  if (host_accessible_) UnpoisonForSanitizer(block->pointer, block->bytes);
+  blocks_.Erase(block);
+  stats_.reserved -= block->bytes;
+  device_.Free(block->pointer, block->bytes);
+  delete block;
+}
+
+bool CachingAllocator::Owns(const void* pointer) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const Block* block = blocks_.Find(pointer);
+  return block != nullptr && !block->cached;
+}
+
+MemoryStats CachingAllocator::stats() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return stats_;
+}
+
+void CachingAllocator::SetLimit(size_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  stats_.limit = std::min(bytes, kMaxBytes);
+  if (stats_.reserved > stats_.limit) ReleaseLists();
+}
+
+size_t CachingAllocator::ReleaseCache() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const size_t bytes = cached_bytes_;
+  ReleaseLists();
+  return bytes;
+}
+
+void CachingAllocator::ResetPeak() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  stats_.peak = stats_.in_use;
+}
+
+// Builds the message without operator new, which may be what has failed.
+void CachingAllocator::RaiseExhausted(size_t bytes) const {
+  Raise(ErrorCode::kResourceExhausted, "memory.exhausted",
+        "memory: no {} bytes left on {}: in use {}, peak {}, reserved {}, "
+        "limit {} bytes",
+        bytes, place_, stats_.in_use, stats_.peak, stats_.reserved,
+        stats_.limit);
+}
+
+void CachingAllocator::RaiseBadFree(const void* pointer, bool twice) const {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  if (twice) {
+    platform::Fail(ErrorCode::kInvalidArgument, "memory.free_twice",
+                   "memory: {:#x} of {} was freed before", address, place_);
+    return;
+  }
+  platform::Fail(ErrorCode::kInvalidArgument, "memory.free_unknown",
+                 "memory: {:#x} is not in use on {}: it was freed before, or "
+                 "{} never allocated it",
+                 address, place_, place_);
+}
+
+}  // namespace sluice::memory
