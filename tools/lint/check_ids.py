@@ -1,0 +1,36 @@
+"""Every check has an id of its own, `component.what`."""
+
+import re
+import sys
+
+import rooms
+
+# The id follows the error code: SLUICE_ENFORCE(condition, code, "id", ...) and
+# Fail(code, "id", ...).
+CHECK = re.compile(r'\bErrorCode::k[A-Z]\w*,\s*"([^"]*)"')
+FORM = re.compile(r"[a-z0-9_]+\.[a-z0-9_.]+")
+
+
+def main():
+    problems = []
+    seen = {}
+    for path in rooms.files(".h", ".cc", ".cu", ".cuh"):
+        if not rooms.room_of(path):
+            continue
+        text = (rooms.ROOT / path).read_text()
+        for match in CHECK.finditer(text):
+            check_id = match.group(1)
+            line = text.count("\n", 0, match.start()) + 1
+            here = f"{path}:{line}"
+            if not FORM.fullmatch(check_id):
+                problems.append(f'{here}: "{check_id}" is not component.what')
+            elif check_id in seen:
+                problems.append(
+                    f'{here}: "{check_id}" is the check at {seen[check_id]}'
+                )
+            seen.setdefault(check_id, here)
+    return rooms.report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""Every header compiles alone, with the flags and include roots of its room;
+the plug-in header also as C99."""
+
+import subprocess
+import sys
+
+import compile_commands
+import rooms
+
+KEPT_FLAGS = ("-I", "-D", "-std=", "-W", "-f")
+
+
+def flags_of(command):
+    """The flags of one compile command that decide what a header means."""
+    flags, words = [], iter(command[1:])
+    for word in words:
+        if word == "-isystem":
+            flags += [word, next(words)]
+        elif word.startswith(KEPT_FLAGS):
+            flags.append(word)
+    return flags
+
+
+def compile_alone(compiler, flags, include, language):
+    source = f'#include "{include}"\n'
+    done = subprocess.run(
+        [*compiler, *flags, "-fsyntax-only", "-x", language, "-"],
+        input=source,
+        capture_output=True,
+        text=True,
+    )
+    return done.stderr if done.returncode else None
+
+
+def main():
+    arguments = compile_commands.arguments(__doc__)
+    flags = {}
+    for path, command in compile_commands.room_commands(
+        arguments.build
+    ).items():
+        flags.setdefault(rooms.room_of(path), flags_of(command))
+    work = []
+    for path in rooms.files(".h"):
+        room = rooms.room_of(path)
+        if room in flags:
+            include = f"sluice/{path}"
+            work.append((["g++"], flags[room], include, "c++"))
+    root = arguments.build / "include" / "platform"
+    c_flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"]
+    c_flags.append(f"-I{root}")
+    plugin_header = "sluice/platform/device_plugin.h"
+    work.append((["gcc"], c_flags, plugin_header, "c"))
+    problems = compile_commands.run_all(
+        arguments.jobs, lambda item: compile_alone(*item), work
+    )
+    return rooms.report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

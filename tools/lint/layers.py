@@ -1,0 +1,62 @@
+"""Includes point to the same room or a lower one, and heavy headers stay out
+of headers."""
+
+import re
+import sys
+
+import rooms
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
+CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b(.*)$", re.M)
+# What a header may ask the preprocessor: whether it is read as C++, and the
+# toggles of Highway's repeated inclusion.
+ALLOWED_CONDITION = re.compile(r"__cplusplus|HWY_TARGET_TOGGLE|HWY_ONCE")
+HEAVY = ("Eigen/", "unsupported/Eigen/", "hwy/", "nlohmann/", "google/")
+
+
+def check(path, text):
+    here = rooms.room_of(path)
+    header = path.suffix == ".h"
+
+    def problem(match, sentence):
+        line = text.count("\n", 0, match.start()) + 1
+        return f"{path}:{line}: {sentence}"
+
+    for match in INCLUDE.finditer(text):
+        quote, name = match.groups()
+        if quote == '"' and not name.startswith("sluice/"):
+            yield problem(match, f'write "sluice/<room>/...", not "{name}"')
+        there = rooms.room_of(name.removeprefix("sluice/"))
+        if not name.startswith("sluice/"):
+            there = None
+        if name in ("sluice/sluice.h", "sluice/ops.h"):
+            yield problem(match, f"{name} is for users, not for rooms")
+        if there and there != here and there not in rooms.ROOMS[here]:
+            yield problem(match, f"{here} may not include {there} ({name})")
+        if name.startswith("boost/") and str(path) != "platform/place.h":
+            yield problem(match, f"only platform/place.h includes {name}")
+        eigen_functor = here == "operators/math" and "Eigen/" in name
+        highway_part = path.name.endswith("-inl.h") and name.startswith("hwy/")
+        heavy = name.startswith(HEAVY) and not (eigen_functor or highway_part)
+        if header and heavy:
+            yield problem(match, f"{name} belongs in a .cc, not in a header")
+    if header:
+        for match in CONDITION.finditer(text):
+            if not ALLOWED_CONDITION.search(match.group(1)):
+                yield problem(
+                    match,
+                    f"a header asks for {match.group(1).strip()}; "
+                    "let CMake choose between two sources",
+                )
+
+
+def main():
+    problems = []
+    for path in rooms.files(".h", ".cc", ".cu", ".cuh"):
+        if rooms.room_of(path):
+            problems += check(path, (rooms.ROOT / path).read_text())
+    return rooms.report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

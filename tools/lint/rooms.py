@@ -1,0 +1,50 @@
+"""What the lint scripts know about the tree: its rooms and their sources."""
+
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# A room and the rooms below it that it may use, lowest first.
+ROOMS = {
+    "platform": [],
+    "memory": ["platform"],
+    "framework": ["platform", "memory"],
+    "operators/math": ["platform", "memory", "framework"],
+    "operators": ["platform", "memory", "framework", "operators/math"],
+    "python": [
+        "platform",
+        "memory",
+        "framework",
+        "operators/math",
+        "operators",
+    ],
+}
+
+
+def room_of(path):
+    """The room that a path (or an include without "sluice/") lies in."""
+    for room in sorted(ROOMS, key=len, reverse=True):
+        if str(path).startswith(room + "/"):
+            return room
+    return None
+
+
+def files(*suffixes):
+    """The tree's files with one of the suffixes, ignored ones left out."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    paths = sorted(set(map(pathlib.Path, listed)))
+    return [p for p in paths if p.suffix in suffixes and (ROOT / p).is_file()]
+
+
+def report(problems):
+    """Prints the problems; the exit status."""
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0

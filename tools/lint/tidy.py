@@ -1,0 +1,37 @@
+"""clang-tidy over the sources of the rooms (or the files named)."""
+
+import subprocess
+import sys
+
+import compile_commands
+import rooms
+
+
+def main():
+    arguments = compile_commands.arguments(__doc__)
+    sources = sorted(compile_commands.room_commands(arguments.build))
+    if arguments.files:
+        sources = [s for s in sources if s in arguments.files]
+
+    def tidy(source):
+        # The commands are g++'s; clang does not know all of its flags.
+        done = subprocess.run(
+            [
+                "clang-tidy",
+                "--quiet",
+                f"-p={arguments.build}",
+                "--extra-arg=-Wno-unknown-warning-option",
+                "--extra-arg=-Wno-ignored-optimization-argument",
+                str(rooms.ROOT / source),
+            ],
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout + done.stderr if done.returncode else None
+
+    problems = compile_commands.run_all(arguments.jobs, tidy, sources)
+    return rooms.report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
