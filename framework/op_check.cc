@@ -1,0 +1,203 @@
+#include "sluice/framework/op_check.h"
+
+#include <algorithm>
+
+#include "sluice/framework/near_names.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+
+namespace {
+
+using Arguments = std::vector<std::pair<std::string, ArgVars>>;
+
+void CompleteArguments(const OpSchema& schema,
+                       const std::vector<ArgDef>& defs,
+                       std::string_view what,
+                       bool may_leave_out,
+                       Arguments* arguments) {
+  Arguments ordered;
+  for (const ArgDef& def : defs) {
+    auto given = std::find_if(arguments->begin(), arguments->end(),
+                              [&](auto& arg) { return arg.first == def.name; });
+    const size_t count =
+        given == arguments->end() ? 0 : given->second.size();
+    SLUICE_ENFORCE(count > 0 || def.traits.optional || may_leave_out,
+                   ErrorCode::kInvalidArgument, "op.argument_missing",
+                   "{}: {} {} is missing", schema.name(), what, def.name);
+    SLUICE_ENFORCE(count <= 1 || def.traits.variadic,
+                   ErrorCode::kInvalidArgument, "op.argument_count",
+                   "{}: {} {} takes one variable, got {}", schema.name(), what,
+                   def.name, count);
+    if (count > 0) ordered.push_back(std::move(*given));
+    if (given != arguments->end()) arguments->erase(given);
+  }
+  if (!arguments->empty()) {
+    std::vector<std::string> names;
+    for (const ArgDef& def : defs) names.push_back(def.name);
+    const std::string& unknown = arguments->front().first;
+    platform::Fail(ErrorCode::kNotFound, "op.unknown_argument",
+                   "{}: there is no {} {}{}", schema.name(), what, unknown,
+                   SuggestNames(unknown, names));
+  }
+  *arguments = std::move(ordered);
+}
+
+void CheckLimits(const OpSchema& schema,
+                 const AttrDef& def,
+                 const Attribute& value) {
+  const auto check = [&](double number) {
+    // Written so that NaN fails too.
+    SLUICE_ENFORCE((!def.minimum || number >= *def.minimum) &&
+                       (!def.maximum || number <= *def.maximum),
+                   ErrorCode::kInvalidArgument, "op.attribute_limit",
+                   "{}: attribute {} must be {}{}{}, got {}", schema.name(),
+                   def.name,
+                   def.minimum ? platform::Format("at least {}", *def.minimum)
+                               : "",
+                   def.minimum && def.maximum ? " and " : "",
+                   def.maximum ? platform::Format("at most {}", *def.maximum)
+                               : "",
+                   ToString(value));
+  };
+  if (const auto* number = std::get_if<int64_t>(&value)) check(*number);
+  if (const auto* number = std::get_if<double>(&value)) check(*number);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    for (const int64_t number : *list) check(number);
+  }
+  const auto* text = std::get_if<std::string>(&value);
+  if (text != nullptr && !def.choices.empty()) {
+    SLUICE_ENFORCE(std::find(def.choices.begin(), def.choices.end(), *text) !=
+                       def.choices.end(),
+                   ErrorCode::kInvalidArgument, "op.attribute_choice",
+                   "{}: attribute {} must be one of {}, got {}", schema.name(),
+                   def.name, ToString(Attribute(def.choices)),
+                   ToString(value));
+  }
+}
+
+void CompleteAttributes(const OpSchema& schema, AttributeMap* attributes) {
+  for (const auto& [name, value] : *attributes) {
+    if (schema.FindAttr(name) != nullptr) continue;
+    std::vector<std::string> names;
+    for (const AttrDef& def : schema.attributes()) names.push_back(def.name);
+    platform::Fail(ErrorCode::kNotFound, "op.unknown_attribute",
+                   "{}: there is no attribute {}{}", schema.name(), name,
+                   SuggestNames(name, names));
+  }
+  for (const AttrDef& def : schema.attributes()) {
+    const auto given = attributes->find(def.name);
+    if (given == attributes->end()) {
+      SLUICE_ENFORCE(def.default_value.has_value(),
+                     ErrorCode::kInvalidArgument, "op.attribute_missing",
+                     "{}: attribute {} ({}) is missing", schema.name(),
+                     def.name, def.type);
+      attributes->emplace(def.name, *def.default_value);
+      continue;
+    }
+    SLUICE_ENFORCE(ConvertAttribute(def.type, &given->second),
+                   ErrorCode::kInvalidArgument, "op.attribute_type",
+                   "{}: attribute {} must be {}, got {} {}", schema.name(),
+                   def.name, def.type, TypeOf(given->second),
+                   ToString(given->second));
+    CheckLimits(schema, def, given->second);
+  }
+}
+
+std::string AllowedNames(const std::vector<DType>& allowed) {
+  std::string text;
+  for (const DType dtype : allowed) {
+    text += (text.empty() ? "" : ", ") + std::string(ToString(dtype));
+  }
+  return text;
+}
+
+}  // namespace
+
+void CompleteOp(const OpSchema& schema, OpDesc* op) {
+  CompleteArguments(schema, schema.inputs(), "input", false, &op->inputs);
+  CompleteArguments(schema, schema.outputs(), "output", true, &op->outputs);
+  CompleteAttributes(schema, &op->attributes);
+}
+
+BoundTypes::BoundTypes(const OpSchema& schema,
+                       const OpDesc& op,
+                       const std::vector<DType>& input_dtypes) {
+  const auto bind = [&](const std::string& type_var, std::string_view argument,
+                        DType dtype) {
+    for (const auto& [name, bound] : bound_) {
+      if (name != type_var) continue;
+      SLUICE_ENFORCE(bound == dtype, ErrorCode::kInvalidArgument,
+                     "op.dtype_mismatch",
+                     "{}: input {} must be {} as the other inputs of type {}, "
+                     "got {}",
+                     op.type, argument, bound, type_var, dtype);
+      return;
+    }
+    for (const TypeVarDef& def : schema.type_vars()) {
+      if (def.name != type_var) continue;
+      SLUICE_ENFORCE(std::find(def.allowed.begin(), def.allowed.end(),
+                               dtype) != def.allowed.end(),
+                     ErrorCode::kInvalidArgument, "op.dtype",
+                     "{}: {} must be one of {}, got {}", op.type, argument,
+                     AllowedNames(def.allowed), dtype);
+      bound_.emplace_back(type_var, dtype);
+      return;
+    }
+    const DType fixed = platform::ParseDType(type_var);
+    SLUICE_ENFORCE(dtype == fixed, ErrorCode::kInvalidArgument,
+                   "op.fixed_dtype", "{}: input {} must be {}, got {}",
+                   op.type, argument, fixed, dtype);
+  };
+  size_t next = 0;
+  for (const ArgDef& def : schema.inputs()) {
+    for (size_t i = 0; i < op.Input(def.name).size(); ++i) {
+      bind(def.dtype, def.name, input_dtypes[next++]);
+    }
+  }
+  for (const TypeVarDef& def : schema.type_vars()) {
+    if (def.from_attribute.empty()) continue;
+    bind(def.name, "attribute " + def.from_attribute,
+         std::get<DType>(op.attributes.find(def.from_attribute)->second));
+  }
+}
+
+DType BoundTypes::Of(const ArgDef& argument) const {
+  for (const auto& [name, dtype] : bound_) {
+    if (name == argument.dtype) return dtype;
+  }
+  return platform::ParseDType(argument.dtype);
+}
+
+DType BoundTypes::KernelDType() const {
+  return bound_.empty() ? DType::kFloat32 : bound_.front().second;
+}
+
+namespace {
+template <typename Get>
+std::vector<std::string> Flatten(const std::vector<ArgDef>& defs, Get get) {
+  std::vector<std::string> names;
+  for (const ArgDef& def : defs) {
+    const ArgVars& vars = get(def.name);
+    names.insert(names.end(), vars.begin(), vars.end());
+  }
+  return names;
+}
+}  // namespace
+
+std::vector<std::string> FlatInputs(const OpSchema& schema, const OpDesc& op) {
+  return Flatten(schema.inputs(), [&](const std::string& name) -> auto& {
+    return op.Input(name);
+  });
+}
+
+std::vector<std::string> FlatOutputs(const OpSchema& schema,
+                                     const OpDesc& op) {
+  return Flatten(schema.outputs(), [&](const std::string& name) -> auto& {
+    return op.Output(name);
+  });
+}
+
+}  // namespace sluice::framework
