@@ -252,7 +252,7 @@ void CachingAllocator::ResetPeak() {
 // Builds the message without operator new, which may be what has failed.
 void CachingAllocator::RaiseExhausted(size_t bytes) const {
   Raise(ErrorCode::kResourceExhausted, "memory.exhausted",
-        "memory: no {} bytes left on {}: in use {}, peak {}, reserved {}, "
+        "memory: no room for {} bytes on {}: in use {}, peak {}, reserved {}, "
         "limit {} bytes",
         bytes, place_, stats_.in_use, stats_.peak, stats_.reserved,
         stats_.limit);

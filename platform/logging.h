@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "sluice/platform/error.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::platform {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
+
+SLUICE_API std::string_view ToString(LogLevel level);
+
+// What is below the level is dropped. It starts as the environment variable
+// SLUICE_LOG_LEVEL says (debug, info, warning, error or off), else as warning.
+SLUICE_API LogLevel GetLogLevel();
+SLUICE_API void SetLogLevel(LogLevel level);
+
+// Takes the lines instead of stderr; nullptr goes back to it. One line at a
+// time is passed on, from the thread that logs it.
+using LogSink = std::function<void(LogLevel, std::string_view line)>;
+SLUICE_API void SetLogSink(LogSink sink);
+
+SLUICE_API void WriteLog(LogLevel level, std::string_view line);
+
+// Log(LogLevel::kInfo, "loaded plug-in {}", path). Never raises.
+template <typename... Args>
+void Log(LogLevel level, fmt::string_view format, const Args&... args) {
+  if (level < GetLogLevel()) return;
+  try {
+    WriteLog(level, Format(format, args...));
+  } catch (...) {  // a line that cannot be made is not worth failing for
+  }
+}
+
+}  // namespace sluice::platform
