@@ -1,7 +1,9 @@
 # sluice_add_device_plugin(NAME SOURCES source...)
-# A device plug-in: a module that exports SluicePluginInit and nothing else
-# and sees Sluice's one C header (`#include "sluice/platform/device_plugin.h"`),
-# not its libraries. In Sluice's own tree and after find_package(sluice).
+# A device plug-in for the device type NAME: the module libsluice_NAME.so, which
+# exports SluicePluginInit and nothing else. It sees Sluice's headers, of which
+# it needs "sluice/platform/device_plugin.h" only, and links none of Sluice's
+# libraries. Sluice finds it in a folder of SLUICE_PLUGIN_PATH, or in
+# sluice_plugins beside libsluice.so. Used by Sluice itself, too.
 set(SLUICE_PLUGIN_EXPORTS "${CMAKE_CURRENT_LIST_DIR}/device_plugin.map")
 
 function(sluice_add_device_plugin name)
@@ -11,6 +13,8 @@ function(sluice_add_device_plugin name)
   endif()
   add_library(${name} MODULE ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES
+    PREFIX "lib"
+    OUTPUT_NAME "sluice_${name}"
     C_VISIBILITY_PRESET hidden
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON

@@ -1,1 +1,81 @@
-# later
+# sluice_add_operator_library(NAME OPERATORS word...)
+# Operators of your own in a shared library, libNAME.so (target NAME_library),
+# from <word>_op.cc and <word>_kernel*.cc of the current folder. Programs link
+# NAME and write
+#
+#   #include "NAME/ops.h"
+#   RegisterOperators_NAME();              // once, before the first program
+#   auto y = sluice::ops::MyOperator(x);   // the builders, as for built-in ops
+#
+# NAME/ops.h is written by sluice_generate_ops, which loads the library and
+# asks it for its operators.
+function(sluice_add_operator_library name)
+  cmake_parse_arguments(arg "" "" "OPERATORS" ${ARGN})
+  if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$" OR NOT arg_OPERATORS)
+    message(FATAL_ERROR "sluice_add_operator_library(${name}): expected a "
+      "name that C++ allows, and OPERATORS")
+  endif()
+  sluice_operator_sources(sources
+    DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
+    OPERATORS ${arg_OPERATORS})
+  sluice_scan_registrations(symbols ${sources})
+  set(declarations "")
+  set(calls "")
+  foreach(symbol IN LISTS symbols)
+    string(APPEND declarations
+      "extern \"C\" void ${symbol}(::sluice::framework::Registry&);\n")
+    string(APPEND calls "    ${symbol}(registry);\n")
+  endforeach()
+  set(generated "${CMAKE_CURRENT_BINARY_DIR}/${name}_generated")
+  file(CONFIGURE OUTPUT "${generated}/${name}/register.h" @ONLY CONTENT [=[
+#pragma once
+
+// Adds the operators and kernels of @name@ to the process. Calls after the
+// first do nothing; thread-safe. Raises InvalidArgument when one of the names
+// is taken.
+extern "C" __attribute__((visibility("default")))
+void RegisterOperators_@name@();
+]=])
+  file(CONFIGURE OUTPUT "${generated}/register_@name@.cc" @ONLY CONTENT [=[
+// Written by CMake from the REGISTER_* macros; do not edit.
+#include "@name@/register.h"
+
+#include "sluice/framework/registry.h"
+
+@declarations@
+void RegisterOperators_@name@() {
+  [[maybe_unused]] static const bool registered = [] {
+    auto& registry = ::sluice::framework::Registry::Global();
+@calls@    return true;
+  }();
+}
+]=])
+
+  add_library(${name}_library SHARED
+    ${sources} "${generated}/register_${name}.cc")
+  target_include_directories(${name}_library PRIVATE "${generated}")
+  target_link_libraries(${name}_library PUBLIC sluice::sluice)
+  set_target_properties(${name}_library PROPERTIES
+    OUTPUT_NAME "${name}"
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
+
+  set(header "${generated}/${name}/ops.h")
+  add_custom_command(
+    OUTPUT "${header}"
+    COMMAND sluice::sluice_generate_ops
+      --library "$<TARGET_FILE:${name}_library>"
+      --function "RegisterOperators_${name}"
+      --include "${name}/register.h"
+      --output "${header}"
+    DEPENDS "${name}_library"
+    COMMENT "Writing the builders of ${name}"
+    VERBATIM)
+  add_custom_target(${name}_ops_header DEPENDS "${header}")
+
+  # What users link waits for the header, which waits for the library.
+  add_library(${name} INTERFACE)
+  target_link_libraries(${name} INTERFACE ${name}_library)
+  target_include_directories(${name} INTERFACE "${generated}")
+  add_dependencies(${name} ${name}_ops_header)
+endfunction()

@@ -5,11 +5,11 @@
 
 set(SLUICE_INCLUDE_ROOT "${PROJECT_BINARY_DIR}/include")
 
-# sluice_add_room(NAME [USES room...] [PATH folder])
-# Compiles every .cc of the current folder into the object library
-# sluice_NAME. PATH is the folder below sluice/ when it is not NAME.
+# sluice_add_room(NAME [USES room...] [FOLDERS folder...] [PATH path])
+# Compiles every .cc of the current folder and of its FOLDERS into the object
+# library sluice_NAME. PATH is the folder below sluice/ when it is not NAME.
 function(sluice_add_room name)
-  cmake_parse_arguments(arg "" "PATH" "USES" ${ARGN})
+  cmake_parse_arguments(arg "" "PATH" "USES;FOLDERS" ${ARGN})
   if(NOT arg_PATH)
     set(arg_PATH "${name}")
   endif()
@@ -20,6 +20,13 @@ function(sluice_add_room name)
 
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
   file(GLOB headers CONFIGURE_DEPENDS "${link}/*.h")
+  foreach(folder IN LISTS arg_FOLDERS)
+    file(GLOB more CONFIGURE_DEPENDS
+      "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc")
+    list(APPEND sources ${more})
+    file(GLOB more CONFIGURE_DEPENDS "${link}/${folder}/*.h")
+    list(APPEND headers ${more})
+  endforeach()
   if(NOT sources)  # INTERIM
     file(WRITE "${PROJECT_BINARY_DIR}/generated/empty_${name}.cc" "")
     set(sources "${PROJECT_BINARY_DIR}/generated/empty_${name}.cc")

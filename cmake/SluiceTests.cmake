@@ -7,7 +7,7 @@ function(sluice_add_tests name)
   cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE
-    sluice_build_flags sluice_sdk GTest::gmock GTest::gtest_main
+    sluice_build_flags sluice_testing
     ${arg_LIBRARIES})
   if(TARGET OpenMP::OpenMP_CXX)  # some tests open parallel regions themselves
     target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)

@@ -5,10 +5,14 @@ import sys
 
 import rooms
 
-# The id follows the error code: SLUICE_ENFORCE(condition, code, "id", ...) and
-# Fail(code, "id", ...).
-CHECK = re.compile(r'\bErrorCode::k[A-Z]\w*,\s*"([^"]*)"')
-FORM = re.compile(r"[a-z0-9_]+\.[a-z0-9_.]+")
+# The id follows the error code, as in SLUICE_ENFORCE(condition, code, "id", ...)
+# and Fail(code, "id", ...), or a shape function's condition:
+# context.Require(condition, "id", ...).
+FORM = r"[a-z0-9_]+\.[a-z0-9_.]+"
+CHECK = re.compile(
+    r'\bErrorCode::k[A-Z]\w*,\s*"([^"]*)"'
+    rf'|\.Require\((?:[^;"]|"(?!{FORM}")[^"]*")*"({FORM})"'
+)
 
 
 def main():
@@ -19,10 +23,10 @@ def main():
             continue
         text = (rooms.ROOT / path).read_text()
         for match in CHECK.finditer(text):
-            check_id = match.group(1)
+            check_id = match.group(1) or match.group(2) or ""
             line = text.count("\n", 0, match.start()) + 1
             here = f"{path}:{line}"
-            if not FORM.fullmatch(check_id):
+            if not re.fullmatch(FORM, check_id):
                 problems.append(f'{here}: "{check_id}" is not component.what')
             elif check_id in seen:
                 problems.append(
