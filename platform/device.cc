@@ -8,6 +8,7 @@
 #include "sluice/platform/cpu_device.h"
 #include "sluice/platform/device_context.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/plugin/plugin_loader.h"
 
 namespace sluice::platform {
 
@@ -75,6 +76,7 @@ struct DeviceManager::State {
 };
 
 DeviceManager::DeviceManager() : state_(new State) {
+  state_->loader = &LoadPluginOfKind;
   AddKind(PlaceKind::kCPU, 1, [](int) { return MakeCPUDevice(); });
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/platform/plugin_device.h"
+#include "sluice/platform/plugin/plugin_device.h"
 
 namespace sluice::platform {
 

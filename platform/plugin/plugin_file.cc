@@ -1,4 +1,4 @@
-#include "sluice/platform/plugin_file.h"
+#include "sluice/platform/plugin/plugin_file.h"
 
 #include <cerrno>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "sluice/platform/plugin_table.h"
+#include "sluice/platform/plugin/plugin_table.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "sluice/platform/error.h"
-#include "sluice/platform/plugin_host.h"
+#include "sluice/platform/plugin/plugin_host.h"
 
 namespace sluice::platform {
 namespace {

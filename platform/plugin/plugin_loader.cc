@@ -1,4 +1,4 @@
-#include "sluice/platform/plugin_loader.h"
+#include "sluice/platform/plugin/plugin_loader.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,10 +12,10 @@
 
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/plugin_device.h"
-#include "sluice/platform/plugin_file.h"
-#include "sluice/platform/plugin_host.h"
-#include "sluice/platform/plugin_table.h"
+#include "sluice/platform/plugin/plugin_device.h"
+#include "sluice/platform/plugin/plugin_file.h"
+#include "sluice/platform/plugin/plugin_host.h"
+#include "sluice/platform/plugin/plugin_table.h"
 
 namespace sluice::platform {
 namespace {

@@ -1,9 +1,11 @@
-#include "sluice/platform/plugin_host.h"
+#include "sluice/platform/plugin/plugin_host.h"
 
 #include <array>
 #include <cstdarg>
 #include <cstdio>
 #include <exception>
+
+#include "sluice/platform/logging.h"
 
 namespace sluice::platform {
 namespace {
@@ -22,10 +24,10 @@ SluiceStatus HostFail(SluiceError* error,
 }
 
 void HostLog(int32_t level, const char* message) {
-  static constexpr std::array<const char*, 3> kNames = {"info", "warning",
-                                                        "error"};
-  const size_t index = level < 0 ? 0 : level > 2 ? 2 : level;
-  std::fprintf(stderr, "sluice %s: %s\n", kNames[index], message);
+  const LogLevel as = level <= SLUICE_LOG_INFO      ? LogLevel::kInfo
+                      : level == SLUICE_LOG_WARNING ? LogLevel::kWarning
+                                                    : LogLevel::kError;
+  Log(as, "{}", message);
 }
 
 SluiceStatus HostBool(const SluiceAttributes* attributes,

@@ -1,4 +1,4 @@
-#include "sluice/platform/plugin_device.h"
+#include "sluice/platform/plugin/plugin_device.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,8 +6,9 @@
 
 #include "sluice/platform/error.h"
 #include "sluice/platform/fpga_device_context.h"
+#include "sluice/platform/logging.h"
 #include "sluice/platform/place.h"
-#include "sluice/platform/plugin_host.h"
+#include "sluice/platform/plugin/plugin_host.h"
 
 namespace sluice::platform {
 namespace {
@@ -57,11 +58,8 @@ void PluginDevice::Free(void* pointer, size_t bytes) {
     return table_.deallocate(index(), pointer, bytes, error);
   });
   if (result.status == SLUICE_OK) return;
-  PluginHost()->log(
-      SLUICE_LOG_ERROR,
-      Format("{}: the plug-in's deallocate of {} bytes {}: {}", place_, bytes,
-             result.threw ? "threw" : "failed", result.text)
-          .c_str());
+  Log(LogLevel::kError, "{}: the plug-in's deallocate of {} bytes {}: {}",
+      place_, bytes, result.threw ? "threw" : "failed", result.text);
 }
 
 size_t PluginDevice::MemoryLimit() const {
