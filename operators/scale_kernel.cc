@@ -1,0 +1,105 @@
+#include <bit>
+#include <type_traits>
+
+#include <Eigen/Core>
+
+#include "sluice/framework/op_registry.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+constexpr int64_t kGrain = 32768;
+
+// How a T is computed with: as float, as itself, or, for integers, modulo
+// 2^64, of which the lower bits are kept.
+template <typename T>
+struct Arithmetic {
+  using Type = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
+  static Type FromDouble(double value) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<uint64_t>(static_cast<int64_t>(value));
+    } else {
+      return static_cast<T>(value);
+    }
+  }
+  static Type Load(T value) { return static_cast<Type>(value); }
+  static T Store(Type value) { return static_cast<T>(value); }
+};
+
+template <typename T, typename EigenType>
+struct ArithmeticInFloat {
+  using Type = float;
+  static float FromDouble(double value) { return static_cast<float>(value); }
+  static float Load(T value) {
+    return static_cast<float>(std::bit_cast<EigenType>(value));
+  }
+  static T Store(float value) {
+    return std::bit_cast<T>(static_cast<EigenType>(value));
+  }
+};
+template <>
+struct Arithmetic<platform::float16>
+    : ArithmeticInFloat<platform::float16, Eigen::half> {};
+template <>
+struct Arithmetic<platform::bfloat16>
+    : ArithmeticInFloat<platform::bfloat16, Eigen::bfloat16> {};
+
+template <typename T>
+class ScaleKernel final : public OpKernel {
+ public:
+  using A = Arithmetic<T>;
+
+  explicit ScaleKernel(const OpKernelConstruction& construction)
+      : scale_(A::FromDouble(construction.Attr<double>("scale"))),
+        bias_(A::FromDouble(construction.Attr<double>("bias"))),
+        bias_after_(construction.Attr<bool>("bias_after_scale")) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    Tensor& out = context.AllocateOutput("Out", x.dims());
+    if (out.numel() == 0) return;
+    const T* from = x.data<T>();
+    T* to = out.data<T>();
+    platform::ParallelFor(out.numel(), kGrain,
+                          [this, from, to](int64_t begin, int64_t end) {
+                            ScaleRange(from + begin, end - begin, to + begin);
+                          });
+  }
+
+ private:
+  void ScaleRange(const T* from, int64_t count, T* to) const {
+    const auto scale = scale_;
+    const auto bias = bias_;
+    if (bias_after_) {
+      for (int64_t i = 0; i < count; ++i) {
+        to[i] = A::Store(A::Load(from[i]) * scale + bias);
+      }
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        to[i] = A::Store((A::Load(from[i]) + bias) * scale);
+      }
+    }
+  }
+
+  typename A::Type scale_;
+  typename A::Type bias_;
+  bool bias_after_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(scale,
+                       ScaleKernel<float>,
+                       ScaleKernel<double>,
+                       ScaleKernel<platform::float16>,
+                       ScaleKernel<platform::bfloat16>,
+                       ScaleKernel<int32_t>,
+                       ScaleKernel<int64_t>);
+
+}  // namespace sluice::operators
