@@ -1,0 +1,100 @@
+#pragma once
+
+#include <vector>
+
+#include "sluice/framework/op_kernel.h"
+#include "sluice/operators/math/strided_copy.h"
+#include "sluice/platform/cpu_device_context.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::operators {
+
+// Where the box of crop lies in X, for host kernels: the attributes, the shapes
+// from Prepare on, and the offsets of one call. Owned by its kernel; const once
+// prepared.
+class SLUICE_API CropBox {
+ public:
+  explicit CropBox(const framework::OpKernelConstruction& construction);
+
+  // Shapes of X and of the box, as the shape function left them.
+  void Prepare(const framework::DDim& x, const framework::DDim& box);
+
+  const framework::DDim& x_dims() const { return x_; }
+  const framework::DDim& dims() const { return box_; }
+  const math::StridedCopy::Strides& x_strides() const { return x_strides_; }
+  const math::StridedCopy::Strides& strides() const { return strides_; }
+
+  // The index in X of the first element of the box. Raises OutOfRange when
+  // input Offsets puts a part of the box outside of X.
+  int64_t First(const framework::OpKernelContext& context) const;
+
+ private:
+  template <typename Index>
+  int64_t FirstAt(const Index* offsets) const;
+
+  std::vector<int64_t> offsets_;
+  framework::DDim x_;
+  framework::DDim box_;
+  math::StridedCopy::Strides x_strides_{};
+  math::StridedCopy::Strides strides_{};
+};
+
+// Out = the box of X.
+template <typename T>
+class CropKernel final : public framework::OpKernel {
+ public:
+  explicit CropKernel(const framework::OpKernelConstruction& construction)
+      : box_(construction) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    box_.Prepare(query.inputs[0], query.outputs[0]);
+    copy_ = math::StridedCopy(box_.dims(), box_.x_strides(), box_.strides(),
+                              sizeof(T));
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const int64_t first = box_.First(context);
+    framework::Tensor& out = context.AllocateOutput(0, box_.dims());
+    if (out.numel() == 0) return;
+    copy_(context.Input(0).data<T>() + first, out.data<T>());
+  }
+
+ private:
+  CropBox box_;
+  math::StridedCopy copy_;
+};
+
+// X@GRAD = Out@GRAD where X was cut, 0 elsewhere.
+template <typename DeviceContext, typename T>
+class CropGradKernel;
+
+template <typename T>
+class CropGradKernel<platform::CPUDeviceContext, T> final
+    : public framework::OpKernel {
+ public:
+  explicit CropGradKernel(const framework::OpKernelConstruction& construction)
+      : box_(construction) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    box_.Prepare(query.inputs[0], query.inputs.back());
+    copy_ = math::StridedCopy(box_.dims(), box_.strides(), box_.x_strides(),
+                              sizeof(T));
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const int64_t first = box_.First(context);
+    framework::Tensor& grad = context.AllocateOutput(0, box_.x_dims());
+    if (grad.numel() == 0) return;
+    math::FillZero(grad.data<T>(), grad.bytes());
+    if (box_.dims().numel() == 0) return;
+    copy_(context.Input("Out@GRAD").data<T>(), grad.data<T>() + first);
+  }
+
+ private:
+  CropBox box_;
+  math::StridedCopy copy_;
+};
+
+}  // namespace sluice::operators

@@ -1,0 +1,195 @@
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+using Ints = std::vector<int64_t>;
+
+// The box as Y or attribute shape gives it; -1 where it runs to the end of X
+// or is not known yet.
+DDim RequestedShape(const InferShapeContext& context, const ShapeHandle& x) {
+  const Ints& shape = context.Attr<Ints>("shape");
+  const bool has_y = context.HasInput("Y");
+  context.Require(!has_y || shape.empty(), "crop.shape_twice",
+                  "the shape must come from input Y or from attribute shape, "
+                  "got both");
+  if (has_y) {
+    const ShapeHandle y = context.input("Y");
+    return x.dims.rank_known() ? context.WithRank(y, x.rank()).dims : y.dims;
+  }
+  context.Require(!shape.empty() || x.rank() <= 0, "crop.shape_missing",
+                  "needs attribute shape or input Y to say what to cut from "
+                  "input X {}, got neither",
+                  x.dims);
+  const auto rank = static_cast<int64_t>(shape.size());
+  context.Require(
+      x.dims.rank_known() ? rank == x.rank() : rank <= DDim::kMaxRank,
+      "crop.shape_rank",
+      "attribute shape has {} entries; expected one for each dim of input X {}",
+      rank, x.dims);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    context.Require(shape[axis] >= -1, "crop.shape_negative",
+                    "shape[{}] = {}; expected a size, or -1 for everything "
+                    "from the offset on",
+                    axis, shape[axis]);
+  }
+  return DDim(shape);
+}
+
+// The offsets given by attribute; empty when input Offsets has them.
+Ints KnownOffsets(const InferShapeContext& context, const ShapeHandle& x) {
+  const Ints& offsets = context.Attr<Ints>("offsets");
+  if (context.HasInput("Offsets")) {
+    context.Require(offsets.empty(), "crop.offsets_twice",
+                    "the offsets must come from input Offsets or from "
+                    "attribute offsets, got both");
+    const ShapeHandle given = context.WithRank(context.input("Offsets"), 1);
+    if (x.dims.rank_known()) {
+      context.WithValue(context.Dim(given, 0), x.rank());
+    }
+    return {};
+  }
+  const auto rank = static_cast<int64_t>(offsets.size());
+  context.Require(
+      !x.dims.rank_known() || rank == x.rank() || offsets.empty(),
+      "crop.offsets_rank",
+      "attribute offsets has {} entries; expected one for each dim of input X "
+      "{}",
+      rank, x.dims);
+  return offsets;
+}
+
+// Offsets that are read when the op runs can be checked only so far.
+void CheckSize(const InferShapeContext& context,
+               const DDim& x,
+               int axis,
+               int64_t size) {
+  context.Require(size >= 0 || context.HasInput("Y"), "crop.shape_to_end",
+                  "shape[{}] = -1 (everything from the offset on) needs the "
+                  "offset as an attribute, got input Offsets",
+                  axis);
+  context.Require(x[axis] < 0 || size <= x[axis], "crop.shape_range",
+                  "shape[{}] = {} is more than input X has (dim {} of {})",
+                  axis, size, axis, x);
+}
+
+// One size of the box, with offset and end checked.
+int64_t BoxSize(const InferShapeContext& context,
+                const DDim& x,
+                int axis,
+                int64_t offset,
+                int64_t size) {
+  context.Require(offset >= 0, "crop.offset_negative",
+                  "offsets[{}] = {} is negative; expected 0 or more", axis,
+                  offset);
+  int64_t end = offset;
+  const bool fits = size < 0 || !__builtin_add_overflow(offset, size, &end);
+  context.Require(fits, "crop.offset_overflow",
+                  "offsets[{}] + shape[{}] = {} + {} does not fit into 64 bits",
+                  axis, axis, offset, size);
+  if (x[axis] < 0) return size;
+  if (size < 0) {
+    context.Require(offset <= x[axis], "crop.offset_past_end",
+                    "offsets[{}] = {} is past the end of input X (dim {} of "
+                    "{})",
+                    axis, offset, axis, x);
+    return context.HasInput("Y") ? size : x[axis] - offset;
+  }
+  context.Require(end <= x[axis], "crop.offset_range",
+                  "offsets[{}] + shape[{}] = {} is past the end of input X "
+                  "(dim {} of {})",
+                  axis, axis, end, axis, x);
+  return size;
+}
+
+DDim BoxShape(const InferShapeContext& context) {
+  const ShapeHandle x = context.input("X");
+  const Ints offsets = KnownOffsets(context, x);
+  DDim box = RequestedShape(context, x);
+  if (!x.dims.rank_known() || !box.rank_known()) return box;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (context.HasInput("Offsets")) {
+      CheckSize(context, x.dims, axis, box[axis]);
+    } else {
+      const int64_t offset = offsets.empty() ? 0 : offsets[axis];
+      box[axis] = BoxSize(context, x.dims, axis, offset, box[axis]);
+    }
+  }
+  return box;
+}
+
+void CropShape(InferShapeContext& context) {
+  context.SetOutput("Out", BoxShape(context));
+}
+
+void CropGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {BoxShape(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> CropGradient(const OpDesc& forward) {
+  return framework::MakeGradOp(forward, {"X"});
+}
+
+void BoxAttributes(OpSchema& op) {
+  op.Attr<Ints>("offsets",
+                "The first element of the box in each dimension; empty means "
+                "all 0. Not together with input Offsets.")
+      .Default(Ints());
+  op.Attr<Ints>("shape",
+                "The sizes of the box; -1 means everything from the offset "
+                "on. Needed when there is no input Y.")
+      .Default(Ints());
+}
+
+void BoxInputs(OpSchema& op) {
+  op.Input("Y", "U", "Of the rank of X: the box is cut in the shape of Y.",
+           {.optional = true, .shape_only = true});
+  op.Input("Offsets", "S",
+           "[rank of X]: the offsets, checked when the op runs.",
+           {.optional = true, .host = true});
+}
+
+void CropSchema(OpSchema& op) {
+  op.Doc(
+      "Cuts the box out of X that begins at the offsets and has the given "
+      "shape: Out[i, j, ...] = X[offsets[0] + i, offsets[1] + j, ...].");
+  op.TypeVar("T", AllDTypes()).TypeVar("U", AllDTypes());
+  op.TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "The tensor to cut from, of any rank.");
+  BoxInputs(op);
+  op.Output("Out", "T", "The box.");
+  BoxAttributes(op);
+  op.InferShape(CropShape).Gradient(CropGradient);
+}
+
+void CropGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of crop: the gradient of the box where X was cut, 0 "
+      "elsewhere.");
+  op.TypeVar("T", FloatDTypes()).TypeVar("U", AllDTypes());
+  op.TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "The tensor that was cut from.", {.shape_only = true});
+  BoxInputs(op);
+  op.Input("Out@GRAD", "T", "The gradient of the box, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  BoxAttributes(op);
+  op.InferShape(CropGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(crop, CropSchema);
+REGISTER_OPERATOR(crop_grad, CropGradSchema);
+
+}  // namespace sluice::operators

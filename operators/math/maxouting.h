@@ -1,0 +1,40 @@
+#pragma once
+
+#include "sluice/framework/tensor.h"
+#include "sluice/platform/cpu_device_context.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::operators::math {
+
+// output[n, c, h, w] = max over g < groups of input[n, c * groups + g, h, w]
+// for input [N, C, H, W] and an allocated output [N, C / groups, H, W]. NaN
+// wins over every number. Raises InvalidArgument where the shapes and groups do
+// not fit together. Without state; T is a floating dtype.
+template <typename DeviceContext, typename T>
+class MaxOutFunctor;
+
+template <typename T>
+class SLUICE_API MaxOutFunctor<platform::CPUDeviceContext, T> {
+ public:
+  void operator()(const platform::CPUDeviceContext& context,
+                  const framework::Tensor& input,
+                  framework::Tensor* output,
+                  int groups);
+};
+
+// input_grad [N, C, H, W] gets output_grad [N, C / groups, H, W] at the first
+// channel of each group that holds the group's maximum, and 0 elsewhere.
+template <typename DeviceContext, typename T>
+class MaxOutGradFunctor;
+
+template <typename T>
+class SLUICE_API MaxOutGradFunctor<platform::CPUDeviceContext, T> {
+ public:
+  void operator()(const platform::CPUDeviceContext& context,
+                  const framework::Tensor& input,
+                  const framework::Tensor& output_grad,
+                  framework::Tensor* input_grad,
+                  int groups);
+};
+
+}  // namespace sluice::operators::math

@@ -1,0 +1,79 @@
+#include <limits>
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+
+DDim OutShape(const InferShapeContext& context) {
+  const DDim x = context.WithRank(context.input("X"), 4);
+  const auto groups = context.Attr<int64_t>("groups");
+  if (!x.rank_known()) return {-1, -1, -1, -1};
+  DDim out = x;
+  if (x[1] < 0) return out;
+  context.Require(x[1] % groups == 0, "maxout.groups",
+                  "groups = {} does not divide the {} channels of input X {}",
+                  groups, x[1], x);
+  out[1] = x[1] / groups;
+  return out;
+}
+
+void MaxOutShape(InferShapeContext& context) {
+  context.SetOutput("Out", OutShape(context));
+}
+
+void MaxOutGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {OutShape(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> MaxOutGradient(const OpDesc& forward) {
+  return framework::MakeGradOp(forward, {"X"});
+}
+
+void GroupsAttribute(OpSchema& op) {
+  op.Attr<int64_t>("groups",
+                   "How many neighbouring channels of X one channel of Out is "
+                   "the maximum of.")
+      .AtLeast(1)
+      .AtMost(std::numeric_limits<int>::max());
+}
+
+void MaxOutSchema(OpSchema& op) {
+  op.Doc(
+      "The maximum over each run of `groups` channels: Out[n, c, h, w] = max "
+      "over g of X[n, c * groups + g, h, w]. NaN wins over every number.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "[N, C, H, W]; groups divides C.");
+  op.Output("Out", "T", "[N, C / groups, H, W].");
+  GroupsAttribute(op);
+  op.InferShape(MaxOutShape).Gradient(MaxOutGradient);
+}
+
+void MaxOutGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of maxout: each gradient of Out goes to the first of the "
+      "channels that hold the maximum, the others get 0.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "[N, C, H, W]: what maxout was given.");
+  op.Input("Out@GRAD", "T", "[N, C / groups, H, W].");
+  op.Output("X@GRAD", "T", "[N, C, H, W].");
+  GroupsAttribute(op);
+  op.InferShape(MaxOutGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(maxout, MaxOutSchema);
+REGISTER_OPERATOR(maxout_grad, MaxOutGradSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,51 @@
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+using framework::ShapeHandle;
+
+void TopKShape(InferShapeContext& context) {
+  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
+  const auto k = context.Attr<int64_t>("k");
+  DDim out = x.dims;
+  if (out.rank_known()) {
+    const int last = out.rank() - 1;
+    context.Require(out[last] < 0 || k <= out[last], "top_k.k_range",
+                    "k = {} is more than the last dim of input X {} has", k,
+                    x.dims);
+    out[last] = k;
+  }
+  context.SetOutput("Out", out);
+  context.SetOutput("Indices", out);
+}
+
+void TopKSchema(OpSchema& op) {
+  op.Doc(
+      "The k largest (or smallest) elements of each row of X and where they "
+      "stand. Equal elements come by lower index first. NaN counts as larger "
+      "than every number, as in NumPy's sort; 0 and -0 are equal.");
+  op.TypeVar("T", NumericDTypes());
+  op.Input("X", "T", "[..., n]: rows along the last dimension, n >= k.");
+  op.Output("Out", "T", "[..., k]: the elements.");
+  op.Output("Indices", "int64", "[..., k]: their indices in the row.");
+  op.Attr<int64_t>("k", "How many of each row.").Default(int64_t{1}).AtLeast(1);
+  op.Attr<bool>("largest", "The largest elements; false: the smallest.")
+      .Default(true);
+  op.Attr<bool>("sorted",
+                "Best first; false: in an order that is not specified.")
+      .Default(true);
+  op.InferShape(TopKShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(top_k, TopKSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,59 @@
+#include <vector>
+
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/strided_copy.h"
+
+namespace sluice::operators {
+
+using framework::DDim;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+namespace {
+
+template <typename T>
+class TransposeKernel final : public OpKernel {
+ public:
+  explicit TransposeKernel(const OpKernelConstruction& construction)
+      : axes_(construction.Attr<std::vector<int64_t>>("axis")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    using Strides = math::StridedCopy::Strides;
+    out_dims_ = preparation.query.outputs[0];
+    const Strides x = math::RowMajorStrides(preparation.query.inputs[0]);
+    Strides from{};
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      from[i] = x[axes_[i]];
+    }
+    copy_ = math::StridedCopy(out_dims_, from, math::RowMajorStrides(out_dims_),
+                              sizeof(T));
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    copy_(context.Input(0).data<T>(), out.data<T>());
+  }
+
+ private:
+  std::vector<int64_t> axes_;
+  DDim out_dims_;
+  math::StridedCopy copy_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(transpose,
+                       TransposeKernel<float>,
+                       TransposeKernel<double>,
+                       TransposeKernel<platform::float16>,
+                       TransposeKernel<platform::bfloat16>,
+                       TransposeKernel<int8_t>,
+                       TransposeKernel<uint8_t>,
+                       TransposeKernel<int32_t>,
+                       TransposeKernel<int64_t>,
+                       TransposeKernel<bool>);
+
+}  // namespace sluice::operators
