@@ -43,3 +43,13 @@ function(sluice_add_room name)
   set_property(GLOBAL APPEND PROPERTY SLUICE_ROOMS "${name}")
   set_property(GLOBAL PROPERTY "SLUICE_ROOM_HEADERS_${name}" "${headers}")
 endfunction()
+
+# sluice_add_bundled_plugin(NAME SOURCES source...)
+# A device plug-in that is built, installed and found with the library.
+function(sluice_add_bundled_plugin name)
+  sluice_add_device_plugin(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE sluice_build_flags)
+  set_target_properties(${name} PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/sluice_plugins")
+  set_property(GLOBAL APPEND PROPERTY SLUICE_PLUGINS "${name}")
+endfunction()
