@@ -59,6 +59,7 @@ Tensor& OpKernelContext::AllocateUnplanned(int index, const DDim& dims) {
 Tensor OpKernelContext::AllocateTemp(DType dtype, const DDim& dims) {
   Tensor tensor;
   tensor.Resize(dims).mutable_data(dtype, place_);
+  if (place_.kind != platform::PlaceKind::kCPU) temporaries_.push_back(tensor);
   return tensor;
 }
 

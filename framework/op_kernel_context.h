@@ -77,6 +77,9 @@ class SLUICE_API OpKernelContext {
   // The bytes that Prepare asked for; 64-byte aligned.
   void* scratch() const { return scratch_; }
 
+  // For the frame, once the queue has been waited for.
+  void ReleaseTemporaries() { temporaries_.clear(); }
+
   PlaceKey place() const { return place_; }
   const std::string& op() const { return table_->op; }
   platform::DeviceContext& device_context() const { return *device_; }
@@ -103,6 +106,7 @@ class SLUICE_API OpKernelContext {
   platform::DeviceContext* device_;
   void* scratch_;
   PlaceKey place_;
+  std::vector<Tensor> temporaries_;  // that a device's queue may still use
 };
 
 }  // namespace sluice::framework

@@ -37,15 +37,15 @@ struct ResolveRequest {
   const OpSchema& schema;
   const OpDesc& op;
   int op_index = 0;
-  PlaceKey expected_place;
+  PlaceKey expected_place = {};
   DType dtype = DType::kFloat32;
-  std::vector<DDim> inputs;  // flattened in schema order, as are the others
-  std::vector<DType> input_dtypes;
-  std::vector<DDim> outputs;
-  std::vector<DType> output_dtypes;
-  std::vector<std::vector<PlaceKey>> input_places;  // where each value is
-  std::vector<bool> input_moves;  // false: read on the host, or shape only
-  std::vector<KernelHint> hints;  // all active ones, the strongest first
+  std::vector<DDim> inputs = {};  // flattened in schema order, as the others
+  std::vector<DType> input_dtypes = {};
+  std::vector<DDim> outputs = {};
+  std::vector<DType> output_dtypes = {};
+  std::vector<std::vector<PlaceKey>> input_places = {};  // where values are
+  std::vector<bool> input_moves = {};  // false: read on the host, shape only
+  std::vector<KernelHint> hints = {};  // all active ones, the strongest first
 };
 
 // Decides in this order, and says so in the Decision:

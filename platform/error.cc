@@ -138,6 +138,8 @@ DisabledCheck& Disabled() {
 
 std::atomic<bool> any_check_disabled{false};
 
+constexpr std::string_view kDisabledId = "check.disabled";
+
 bool IsDisabled(std::string_view check_id) {
   if (!any_check_disabled.load(std::memory_order_acquire)) return false;
   DisabledCheck& disabled = Disabled();
@@ -174,7 +176,7 @@ void RaiseError(ErrorCode code,
                 fmt::string_view format,
                 fmt::format_args args) {
   if (IsDisabled(check_id)) {
-    throw Error(ErrorCode::kInternal, "check.disabled", "a check was disabled");
+    throw Error(ErrorCode::kInternal, kDisabledId, "a check was disabled");
   }
   Throw(code, check_id, format, args);
 }
@@ -188,6 +190,11 @@ void DisableCheckForTesting(std::string_view check_id) {
   std::lock_guard<std::mutex> lock(disabled.mutex);
   disabled.id = check_id;
   any_check_disabled.store(!check_id.empty(), std::memory_order_release);
+}
+
+void RaiseOutOfMemory() {
+  throw Error(ErrorCode::kResourceExhausted, "memory.host_exhausted",
+              "the host has no memory left for the runtime's own structures");
 }
 
 }  // namespace sluice::platform

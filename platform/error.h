@@ -68,6 +68,9 @@ SLUICE_API void FailCheck(ErrorCode code,
                                         fmt::string_view format,
                                         fmt::format_args args);
 
+// For the boundary where std::bad_alloc becomes a named error.
+[[noreturn]] SLUICE_API void RaiseOutOfMemory();
+
 // fmt::format for messages, with the library's formatting code kept inside
 // libsluice.
 SLUICE_API std::string FormatArgs(fmt::string_view format,

@@ -1,0 +1,56 @@
+#include "sluice/framework/run_op.h"
+
+#include <algorithm>
+
+#include "sluice/framework/executor.h"
+#include "sluice/framework/registry.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+std::map<std::string, Tensor> RunOp(
+    const std::string& op,
+    const std::vector<std::pair<std::string, Tensor>>& inputs,
+    const AttributeMap& attributes,
+    const RunOpOptions& options) {
+  Program program;
+  OpDesc desc;
+  desc.type = op;
+  desc.attributes = attributes;
+  Feeds feeds;
+  for (const auto& [argument, tensor] : inputs) {
+    auto entry =
+        std::find_if(desc.inputs.begin(), desc.inputs.end(),
+                     [&](auto& input) { return input.first == argument; });
+    if (entry == desc.inputs.end()) {
+      entry = desc.inputs.insert(entry, {argument, {}});
+    }
+    const std::string name =
+        entry->second.empty()
+            ? argument
+            : platform::Format("{}[{}]", argument, entry->second.size());
+    entry->second.push_back(name);
+    program.Data(name, tensor.dtype(), tensor.dims());
+    feeds.emplace_back(name, tensor);
+  }
+  for (const std::string& output : options.outputs) {
+    desc.outputs.emplace_back(output, ArgVars{"out." + output});
+  }
+  const OpDesc& added = program.AppendOp(std::move(desc));
+  Fetches fetches;
+  std::vector<std::string> arguments;
+  for (const auto& [argument, vars] : added.outputs) {
+    arguments.push_back(argument);
+    fetches.emplace_back(vars.front());
+  }
+  if (!options.hint.empty()) program.Hint(options.hint);
+  Executor executor(options.place);
+  std::vector<Tensor> results = executor.Run(program, feeds, fetches);
+  std::map<std::string, Tensor> outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    outputs.emplace(arguments[i], std::move(results[i]));
+  }
+  return outputs;
+}
+
+}  // namespace sluice::framework
