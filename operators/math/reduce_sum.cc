@@ -1,0 +1,296 @@
+#include "sluice/operators/math/reduce_sum.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <type_traits>
+
+#include <Eigen/Core>
+
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+
+using framework::DDim;
+
+int64_t StridedAxes::count() const {
+  int64_t count = 1;
+  for (int axis = 0; axis < rank; ++axis)
+    count *= sizes[axis];
+  return count;
+}
+
+namespace {
+
+constexpr int64_t kGrain = 32768;
+// A longer row is summed in chunks of this size, so that threads can share it.
+constexpr int64_t kChunk = 65536;
+// Columns that are summed side by side.
+constexpr int64_t kColumns = 64;
+constexpr int64_t kLanes = 8;
+constexpr int64_t kBlock = 128;
+
+int64_t CeilDiv(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Visits the elements of StridedAxes in order, from the `start`th on.
+class StridedWalk {
+ public:
+  StridedWalk(const StridedAxes& axes, int64_t start) : axes_(axes) {
+    for (int axis = axes.rank - 1; axis >= 0; --axis) {
+      index_[axis] = start % axes.sizes[axis];
+      start /= axes.sizes[axis];
+      offset_ += index_[axis] * axes.steps[axis];
+    }
+  }
+
+  int64_t offset() const { return offset_; }
+
+  void Next() {
+    for (int axis = axes_.rank - 1; axis >= 0; --axis) {
+      offset_ += axes_.steps[axis];
+      if (++index_[axis] < axes_.sizes[axis]) return;
+      offset_ -= axes_.sizes[axis] * axes_.steps[axis];
+      index_[axis] = 0;
+    }
+  }
+
+ private:
+  const StridedAxes& axes_;
+  std::array<int64_t, DDim::kMaxRank> index_{};
+  int64_t offset_ = 0;
+};
+
+template <typename Value>
+struct PlainSum {
+  Value total{};
+  void Add(Value value) { total += value; }
+  Value Result() const { return total; }
+};
+
+// Neumaier's variant of Kahan's sum.
+struct CompensatedSum {
+  double total = 0;
+  double lost = 0;
+  void Add(double value) {
+    const double sum = total + value;
+    lost += std::abs(total) >= std::abs(value) ? (total - sum) + value
+                                               : (value - sum) + total;
+    total = sum;
+  }
+  // What was lost of an infinite sum is NaN.
+  double Result() const { return std::isfinite(total) ? total + lost : total; }
+};
+
+// What T is summed in, and the conversions.
+template <typename T>
+struct Summand {
+  static constexpr bool kInteger = std::is_integral_v<T>;
+  using Value = std::conditional_t<kInteger, uint64_t, double>;
+  using Sum = std::
+      conditional_t<std::is_same_v<T, double>, CompensatedSum, PlainSum<Value>>;
+
+  static Value Load(T value) {
+    if constexpr (std::is_same_v<T, platform::float16>) {
+      return static_cast<float>(std::bit_cast<Eigen::half>(value));
+    } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
+      return static_cast<float>(std::bit_cast<Eigen::bfloat16>(value));
+    } else {
+      return static_cast<Value>(value);
+    }
+  }
+  static T Store(Value value) {
+    if constexpr (std::is_same_v<T, platform::float16>) {
+      return std::bit_cast<T>(Eigen::half(static_cast<float>(value)));
+    } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
+      return std::bit_cast<T>(Eigen::bfloat16(static_cast<float>(value)));
+    } else {
+      return static_cast<T>(value);
+    }
+  }
+};
+
+template <typename T>
+void AddRow(const T* x, int64_t count, typename Summand<T>::Sum* sum) {
+  using S = Summand<T>;
+  while (count > 0) {
+    const int64_t block = std::min(count, kBlock);
+    typename S::Value lanes[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= block; i += kLanes) {
+      for (int64_t j = 0; j < kLanes; ++j)
+        lanes[j] += S::Load(x[i + j]);
+    }
+    for (int64_t j = 0; i + j < block; ++j)
+      lanes[j] += S::Load(x[i + j]);
+    sum->Add(((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+             ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7])));
+    x += block;
+    count -= block;
+  }
+}
+
+template <typename T>
+T SumOfRows(const ReducePlan& plan, const T* x, int64_t rows) {
+  typename Summand<T>::Sum sum;
+  StridedWalk row(plan.summed, 0);
+  for (int64_t i = 0; i < rows; ++i, row.Next()) {
+    AddRow(x + row.offset(), plan.row_size, &sum);
+  }
+  return Summand<T>::Store(sum.Result());
+}
+
+template <typename T>
+void SumRows(const ReducePlan& plan, const T* x, T* out) {
+  const int64_t rows = plan.summed.count();
+  const int64_t grain = std::max<int64_t>(1, kGrain / (rows * plan.row_size));
+  platform::ParallelFor(plan.kept.count(), grain,
+                        [&](int64_t begin, int64_t end) {
+                          StridedWalk at(plan.kept, begin);
+                          for (int64_t i = begin; i < end; ++i, at.Next()) {
+                            out[i] = SumOfRows(plan, x + at.offset(), rows);
+                          }
+                        });
+}
+
+// One partial sum for each chunk of each row, then those of an output.
+template <typename T>
+void SumLongRows(const ReducePlan& plan, const T* x, T* out, void* scratch) {
+  using S = Summand<T>;
+  const int64_t rows = plan.summed.count();
+  const int64_t chunks = CeilDiv(plan.row_size, kChunk);
+  auto* partial = static_cast<typename S::Value*>(scratch);
+  platform::ParallelFor(
+      plan.kept.count() * rows * chunks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = i % chunks * kChunk;
+          const int64_t row = i / chunks;
+          const int64_t offset = StridedWalk(plan.kept, row / rows).offset() +
+                                 StridedWalk(plan.summed, row % rows).offset() +
+                                 first;
+          typename S::Sum sum;
+          AddRow(x + offset, std::min(kChunk, plan.row_size - first), &sum);
+          partial[i] = sum.Result();
+        }
+      });
+  for (int64_t i = 0; i < plan.kept.count(); ++i) {
+    typename S::Sum sum;
+    for (int64_t j = 0; j < rows * chunks; ++j) {
+      sum.Add(partial[i * rows * chunks + j]);
+    }
+    out[i] = S::Store(sum.Result());
+  }
+}
+
+template <typename T>
+void SumColumns(const ReducePlan& plan, const T* x, T* out) {
+  using S = Summand<T>;
+  const int64_t rows = plan.summed.count();
+  const int64_t groups = CeilDiv(plan.row_size, kColumns);
+  const int64_t cost = rows * std::min(kColumns, plan.row_size);
+  const auto sum_group = [&](int64_t task) {
+    const int64_t first = task % groups * kColumns;
+    const int64_t count = std::min(kColumns, plan.row_size - first);
+    const int64_t kept = task / groups;
+    const T* from = x + StridedWalk(plan.kept, kept).offset() + first;
+    typename S::Sum sums[kColumns];
+    StridedWalk row(plan.summed, 0);
+    for (int64_t i = 0; i < rows; ++i, row.Next()) {
+      for (int64_t j = 0; j < count; ++j) {
+        sums[j].Add(S::Load(from[row.offset() + j]));
+      }
+    }
+    T* to = out + kept * plan.row_size + first;
+    for (int64_t j = 0; j < count; ++j)
+      to[j] = S::Store(sums[j].Result());
+  };
+  platform::ParallelFor(plan.kept.count() * groups,
+                        std::max<int64_t>(1, kGrain / cost),
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t i = begin; i < end; ++i)
+                            sum_group(i);
+                        });
+}
+
+void PushAxis(StridedAxes* axes, int64_t size, int64_t step) {
+  axes->sizes[axes->rank] = size;
+  axes->steps[axes->rank] = step;
+  ++axes->rank;
+}
+
+void Reverse(StridedAxes* axes) {
+  std::reverse(axes->sizes.begin(), axes->sizes.begin() + axes->rank);
+  std::reverse(axes->steps.begin(), axes->steps.begin() + axes->rank);
+}
+
+}  // namespace
+
+ReducePlan PlanReduce(const DDim& x,
+                      const std::array<bool, DDim::kMaxRank>& summed) {
+  ReducePlan plan;
+  DDim out;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (!summed[axis]) out.InsertDim(out.rank(), x[axis]);
+  }
+  plan.outputs = out.numel();
+  plan.empty = x.numel() == 0;
+  if (plan.empty) return plan;
+
+  bool in_row = true;
+  bool last_summed = true;
+  int64_t step = 1;
+  for (int axis = x.rank() - 1; axis >= 0; --axis) {
+    if (x[axis] == 1) continue;
+    if (step == 1 && in_row) plan.row_summed = last_summed = summed[axis];
+    in_row = in_row && summed[axis] == plan.row_summed;
+    StridedAxes* axes = summed[axis] ? &plan.summed : &plan.kept;
+    if (in_row) {
+      plan.row_size *= x[axis];
+    } else if (summed[axis] == last_summed) {
+      axes->sizes[axes->rank - 1] *= x[axis];
+    } else {
+      PushAxis(axes, x[axis], step);
+    }
+    last_summed = summed[axis];
+    step *= x[axis];
+  }
+  Reverse(&plan.kept);
+  Reverse(&plan.summed);
+  if (plan.row_summed && plan.row_size > kChunk) {
+    plan.scratch_bytes =
+        static_cast<size_t>(plan.kept.count() * plan.summed.count() *
+                            CeilDiv(plan.row_size, kChunk)) *
+        sizeof(double);
+  }
+  return plan;
+}
+
+template <typename T>
+void ReduceSum(const ReducePlan& plan, const T* x, T* out, void* scratch) {
+  if (plan.empty) {
+    std::fill(out, out + plan.outputs, T{});
+  } else if (!plan.row_summed) {
+    SumColumns(plan, x, out);
+  } else if (plan.row_size > kChunk) {
+    SumLongRows(plan, x, out, scratch);
+  } else {
+    SumRows(plan, x, out);
+  }
+}
+
+template void ReduceSum(const ReducePlan&, const float*, float*, void*);
+template void ReduceSum(const ReducePlan&, const double*, double*, void*);
+template void ReduceSum(const ReducePlan&,
+                        const platform::float16*,
+                        platform::float16*,
+                        void*);
+template void ReduceSum(const ReducePlan&,
+                        const platform::bfloat16*,
+                        platform::bfloat16*,
+                        void*);
+template void ReduceSum(const ReducePlan&, const int32_t*, int32_t*, void*);
+template void ReduceSum(const ReducePlan&, const int64_t*, int64_t*, void*);
+
+}  // namespace sluice::operators::math
