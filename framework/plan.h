@@ -148,6 +148,8 @@ class SLUICE_API Plan {
   const std::vector<std::pair<PlaceKey, size_t>>& arenas() const {
     return arenas_;
   }
+  // By Instruction::device.
+  const std::vector<PlaceKey>& devices() const { return devices_; }
   PlaceKey place() const { return place_; }
   int num_threads() const { return num_threads_; }
   const PlanOptions& options() const { return options_; }
