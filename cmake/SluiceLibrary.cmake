@@ -29,3 +29,9 @@ file(GLOB headers CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/include/sluice/*.h")
 target_sources(sluice PUBLIC FILE_SET sluice TYPE HEADERS
   BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${headers})
+
+# Whoever uses the library finds the plug-ins beside it.
+get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)
+if(plugins)
+  add_dependencies(sluice ${plugins})
+endif()
