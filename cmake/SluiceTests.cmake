@@ -8,7 +8,7 @@ function(sluice_add_tests name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE
     sluice_build_flags sluice_testing
-    ${arg_LIBRARIES})
+    Eigen3::Eigen nlohmann_json::nlohmann_json ${arg_LIBRARIES})
   if(TARGET OpenMP::OpenMP_CXX)  # some tests open parallel regions themselves
     target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
   endif()
