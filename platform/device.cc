@@ -119,7 +119,7 @@ Device& DeviceManager::Get(PlaceKey place) {
 
 void DeviceManager::SetKindLoader(KindLoader loader) {
   std::lock_guard<std::recursive_mutex> lock(state_->loading);
-  state_->loader = std::move(loader);
+  state_->loader = loader ? std::move(loader) : &LoadPluginOfKind;
   state_->asked.clear();
 }
 

@@ -56,7 +56,7 @@ class SLUICE_API DeviceManager {
 
   // Called by Get, outside of all locks but its own, for a kind that nobody
   // added: once, or again after it raised. This is how a plug-in comes in on
-  // first use.
+  // first use; nullptr goes back to LoadPluginOfKind, the loader of the start.
   void SetKindLoader(KindLoader loader);
 
   // Adds a kind (a plug-in's) with devices 0 to count - 1. Raises

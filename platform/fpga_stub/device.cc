@@ -1,5 +1,6 @@
 #include "sluice/platform/fpga_stub/device.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -24,10 +25,21 @@ uint64_t Checksum(const void* bytes, size_t count) {
   return sum;
 }
 
-bool Overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes) {
+bool Overlap(const void* a, const void* b, size_t a_bytes, size_t b_bytes) {
   const auto first = reinterpret_cast<uintptr_t>(a);
   const auto second = reinterpret_cast<uintptr_t>(b);
   return first < second + b_bytes && second < first + a_bytes;
+}
+
+// True when an entry of the queue has that host memory as its `side`.
+bool IsAwaited(const Queue& queue,
+               const void* Entry::*side,
+               const void* host,
+               size_t bytes) {
+  return std::any_of(
+      queue.entries.begin(), queue.entries.end(), [&](const Entry& entry) {
+        return Overlap(entry.*side, host, entry.host_bytes, bytes);
+      });
 }
 
 }  // namespace
@@ -79,15 +91,13 @@ void Device::CopyToDevice(const SluiceCopy& copy) {
   Queue* queue = Resolve(copy.queue);
   // Host memory that an earlier copy of this queue fills is rightly different
   // when its turn comes.
-  bool checked = true;
-  for (const Entry& entry : queue->entries) {
-    if (Overlap(copy.from, copy.bytes, entry.host_to, entry.host_bytes)) {
-      checked = false;
-    }
-  }
+  const bool checked =
+      !IsAwaited(*queue, &Entry::host_to, copy.from, copy.bytes);
   const uint64_t sum = checked ? Checksum(copy.from, copy.bytes) : 0;
   Entry entry;
   entry.op_index = copy.op_index;
+  entry.host_from = copy.from;
+  entry.host_bytes = copy.bytes;
   entry.run = [this, copy, checked, sum] {
     return RunCopyToDevice(copy, checked, sum);
   };
@@ -95,13 +105,17 @@ void Device::CopyToDevice(const SluiceCopy& copy) {
 }
 
 void Device::CopyFromDevice(const SluiceCopy& copy) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Queue* queue = Resolve(copy.queue);
+  if (!IsAwaited(*queue, &Entry::host_from, copy.to, copy.bytes)) {
+    FillWithPoison(copy.to, copy.bytes);
+  }
   Entry entry;
   entry.op_index = copy.op_index;
-  entry.host_to = static_cast<const char*>(copy.to);
+  entry.host_to = copy.to;
   entry.host_bytes = copy.bytes;
   entry.run = [this, copy] { return RunCopyFromDevice(copy); };
-  FillWithPoison(copy.to, copy.bytes);
-  Enqueue(copy.queue, std::move(entry));
+  queue->entries.push_back(std::move(entry));
 }
 
 void Device::CopyOnDevice(const SluiceCopy& copy) {

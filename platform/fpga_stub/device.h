@@ -34,9 +34,10 @@ struct Mark {
 struct Entry {
   int32_t op_index = -1;
   std::function<Outcome()> run;
-  std::shared_ptr<Mark> mark;     // reached once this entry is over
-  const char* host_to = nullptr;  // host memory that it will write
-  size_t host_bytes = 0;
+  std::shared_ptr<Mark> mark;       // reached once this entry is over
+  const void* host_from = nullptr;  // host memory that it will read
+  const void* host_to = nullptr;    // host memory that it will write
+  size_t host_bytes = 0;            // of either
 };
 
 struct Queue {
@@ -50,7 +51,8 @@ struct Event {
 
 // One simulated device. Nothing in its queues runs before somebody waits, so
 // that a missing wait shows every time and not only under load:
-// - what is copied to the host is poison until the wait;
+// - what is copied to the host is poison until the wait (unless the same queue
+//   has yet to read that host memory);
 // - what is copied from the host is read at the wait, and must then be what it
 //   was when the copy was enqueued, or the wait reports who changed it;
 // - memory that was freed in between makes the wait fail.
