@@ -12,10 +12,10 @@
 namespace sluice::framework {
 
 struct RunOpOptions {
-  PlaceKey place;
-  std::string hint;  // e.g. "require variant=plain"
+  PlaceKey place{};
+  std::string hint{};  // e.g. "require variant=plain"
   // Outputs to compute; empty for all that are not optional.
-  std::vector<std::string> outputs;
+  std::vector<std::string> outputs{};
 };
 
 // Runs one op by itself: makes a program of it, prepares and runs that.
