@@ -22,7 +22,7 @@ SLUICE_API int BroadcastShape(const framework::DDim& x,
 
 // The walk over a broadcast: at least one axis, outermost first, with
 // neighbours that lie alike fused into one. The step of a repeated input is 0.
-struct BroadcastPlan {
+struct SLUICE_API BroadcastPlan {
   int rank = 1;
   std::array<int64_t, framework::DDim::kMaxRank> sizes{1};
   std::array<int64_t, framework::DDim::kMaxRank> x_steps{1};

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_check.h"
+#include "sluice/framework/registry.h"
+
+namespace sluice::testing {
+
+// The output shapes of an op of float32 inputs, as a program would infer them
+// when the op is added: sizes and ranks may be unknown.
+inline std::map<std::string, framework::DDim> InferOpShapes(
+    const std::string& type,
+    const std::vector<std::pair<std::string, framework::DDim>>& inputs,
+    const framework::AttributeMap& attributes = {}) {
+  const framework::OpSchema& schema =
+      framework::Registry::Global().Schema(type);
+  framework::OpDesc op;
+  op.type = type;
+  op.attributes = attributes;
+  std::vector<framework::DDim> dims;
+  for (const auto& [name, shape] : inputs) {
+    op.inputs.push_back({name, {name}});
+    dims.push_back(shape);
+  }
+  for (const framework::ArgDef& output : schema.outputs()) {
+    op.outputs.push_back({output.name, {output.name}});
+  }
+  framework::CompleteOp(schema, &op);
+  const std::vector<platform::DType> dtypes(dims.size(),
+                                            platform::DType::kFloat32);
+  const auto shapes = framework::InferShapes(schema, op, dims, dtypes);
+  std::map<std::string, framework::DDim> result;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    result[schema.outputs()[i].name] = shapes[i][0];
+  }
+  return result;
+}
+
+}  // namespace sluice::testing
