@@ -97,6 +97,20 @@ const VarDesc& Program::FindVar(std::string_view name) const {
   return *var;
 }
 
+Program& Program::Common(std::initializer_list<const Var*> vars) {
+  Program* program = nullptr;
+  for (const Var* var : vars) {
+    if (program != nullptr && !var->valid()) continue;
+    SLUICE_ENFORCE(program == nullptr || program == &var->program(),
+                   ErrorCode::kInvalidArgument, "program.mixed",
+                   "variable {} belongs to another program than the op's other "
+                   "inputs",
+                   var->name());
+    program = &var->program();
+  }
+  return *program;
+}
+
 Var Program::Find(std::string_view name) {
   return Var(this, FindVar(name).name);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -95,6 +96,10 @@ class SLUICE_API Program {
   Var Output(std::string_view argument, int element = 0);
   // Sets the kernel hint of the op added last (framework/kernel_hints.h).
   void Hint(std::string_view hint);
+
+  // The program that all of `vars` belong to; raises InvalidArgument when they
+  // belong to several. Variables left out (invalid ones) do not count.
+  static Program& Common(std::initializer_list<const Var*> vars);
 
   // Raises NotFound and lists near names.
   Var Find(std::string_view name);

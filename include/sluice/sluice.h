@@ -1,0 +1,51 @@
+#pragma once
+
+// Everything that a program needs to build graphs and run them.
+#include "sluice/framework/compare.h"
+#include "sluice/framework/debug_run.h"
+#include "sluice/framework/executor.h"
+#include "sluice/framework/explain.h"
+#include "sluice/framework/kernel_hints.h"
+#include "sluice/framework/profile.h"
+#include "sluice/framework/program.h"
+#include "sluice/framework/run_op.h"
+#include "sluice/framework/scope.h"
+#include "sluice/framework/tensor.h"
+#include "sluice/memory/memory.h"
+#include "sluice/ops.h"
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+#include "sluice/platform/place_key.h"
+
+namespace sluice {
+
+using platform::CPUPlace;
+using platform::CUDAPlace;
+using platform::CustomPlace;
+using platform::DType;
+using platform::Error;
+using platform::ErrorCode;
+using platform::FPGAPlace;
+using platform::PlaceKey;
+using platform::SetNumThreads;
+
+using framework::AttributeMap;
+using framework::Compare;
+using framework::DDim;
+using framework::Executor;
+using framework::ExplainDot;
+using framework::ExplainJson;
+using framework::ExplainText;
+using framework::Feeds;
+using framework::Fetches;
+using framework::KernelHintGuard;
+using framework::Plan;
+using framework::Program;
+using framework::RunOp;
+using framework::RunProfiled;
+using framework::Scope;
+using framework::Tensor;
+using framework::Var;
+
+}  // namespace sluice

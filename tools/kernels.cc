@@ -1,0 +1,65 @@
+// Lists what the library can run: every kernel by op, place, dtype, layout,
+// library and variant.
+#include <iostream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "sluice/framework/registry.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/place_key.h"
+
+namespace {
+
+using sluice::framework::KernelDef;
+using sluice::framework::Registry;
+using sluice::platform::Format;
+
+constexpr const char* kRow = "{:<28} {:<8} {:<9} {:<7} {:<8} {:<10} {:>8}\n";
+
+void PrintKernels(const std::string& op) {
+  const auto kernels = Registry::Global().Kernels(op);
+  for (const KernelDef* kernel : kernels) {
+    std::cout << Format(kRow, op, ToString(kernel->key.place),
+                        ToString(kernel->key.dtype),
+                        ToString(kernel->key.layout), kernel->key.library,
+                        kernel->variant, kernel->priority);
+  }
+  if (kernels.empty()) std::cout << Format("{:<28} no kernel\n", op);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  CLI::App app("Lists the kernels of Sluice.");
+  std::string op;
+  std::vector<std::string> devices = {"fpga"};
+  app.add_option("op", op, "Only this operator's");
+  app.add_option("--device", devices, "Device kinds whose plug-ins to load")
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+
+  for (const std::string& device : devices) {
+    try {
+      sluice::platform::DeviceManager::Instance().Get(
+          {sluice::platform::InternPlaceKind(device), 0});
+    } catch (const sluice::platform::Error& error) {
+      std::cerr << error.what() << "\n";
+    }
+  }
+  std::cout << Format(kRow, "op", "place", "dtype", "layout", "library",
+                      "variant", "priority");
+  if (!op.empty()) {
+    Registry::Global().Schema(op);
+    PrintKernels(op);
+    return 0;
+  }
+  for (const std::string& name : Registry::Global().OpNames()) {
+    PrintKernels(name);
+  }
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << "sluice-kernels: " << error.what() << "\n";
+  return 1;
+}
