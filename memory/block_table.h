@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "sluice/platform/export.h"
+
 namespace sluice::memory {
 
 // One piece of memory from the system, in use or cached.
@@ -18,7 +20,7 @@ struct Block {
 // Finds the Block of a pointer, in a table beside the memory because the host
 // may not be able to read what lies in front of the pointer. Open addressing
 // with linear probing, at most half full. Not thread-safe; owns no Block.
-class BlockTable {
+class SLUICE_API BlockTable {
  public:
   // Makes room for one more block, so that the next Insert cannot fail. May
   // throw std::bad_alloc and changes nothing then.

@@ -39,9 +39,9 @@ enum class Verdict { kPass, kFailOnce, kFail };
 
 // Counts one allocation and says whether it must fail.
 SLUICE_API Verdict CountAllocation() noexcept;
-bool FillFreshMemory() noexcept;
+SLUICE_API bool FillFreshMemory() noexcept;
 // Writes kPoison to `bytes` bytes of host memory, 8-byte aligned.
-void FillWithPoison(void* pointer, size_t bytes) noexcept;
+SLUICE_API void FillWithPoison(void* pointer, size_t bytes) noexcept;
 
 }  // namespace internal
 }  // namespace sluice::memory

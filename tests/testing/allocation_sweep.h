@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/platform/function_ref.h"
+
+namespace sluice::testing {
+
+struct AllocationSweep {
+  int64_t allocations = 0;  // of one run of the job
+  int64_t cured = 0;        // runs that a single failure did not harm
+  int64_t refused = 0;      // runs that ended in a named error
+};
+
+// Runs `job` with its k-th allocation failing, for k = 1, 1 + stride, ...: once
+// only, and from then on; memory::Alloc and operator new count alike. `job`
+// must throw when its result is wrong. Fails the test unless
+//  - a single failure is cured or ends in a platform::Error,
+//  - a lasting one ends in a platform::Error (or does no harm),
+//  - the next run without failures is right, and
+//  - nothing has leaked then: neither objects nor memory of any place.
+AllocationSweep SweepAllocationFailures(platform::FunctionRef<void()> job,
+                                        int64_t stride = 1);
+
+}  // namespace sluice::testing

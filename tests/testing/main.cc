@@ -1,0 +1,31 @@
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/memory/testing.h"
+#include "sluice/platform/error.h"
+
+namespace {
+
+// Every test starts with the hooks in the same state, whatever the one before
+// did; fresh memory is full of NaNs, so that what reads it too early shows.
+class ResetHooks : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestStart(const ::testing::TestInfo&) override {
+    sluice::memory::CancelFailAllocation();
+    sluice::memory::SetFillFreshMemory(true);
+    const char* check = std::getenv("SLUICE_TEST_DISABLE_CHECK");
+    sluice::platform::DisableCheckForTesting(check == nullptr ? "" : check);
+  }
+};
+
+}  // namespace
+
+// SLUICE_TEST_DISABLE_CHECK=<check id> switches one check off; then some test
+// must fail (check_mutation.py).
+int main(int argc, char** argv) {
+  ::testing::InitGoogleMock(&argc, argv);
+  ::testing::UnitTest::GetInstance()->listeners().Append(new ResetHooks);
+  return RUN_ALL_TESTS();
+}
