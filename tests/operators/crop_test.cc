@@ -1,0 +1,226 @@
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/operators/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+using Inputs = std::vector<std::pair<std::string, Tensor>>;
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+template <typename T = float>
+Tensor Numbers(const DDim& dims) {
+  std::vector<T> values(dims.numel());
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<T>(i);
+  }
+  return Tensor::FromVector(dims, values);
+}
+
+Tensor Crop(const Inputs& inputs, const AttributeMap& attributes) {
+  return RunOp("crop", inputs, attributes)["Out"];
+}
+
+void ExpectRefused(const std::string& check,
+                   std::initializer_list<std::string_view> fragments,
+                   const Inputs& inputs,
+                   const AttributeMap& attributes,
+                   ErrorCode code = ErrorCode::kInvalidArgument) {
+  ExpectError(code, "crop." + check, fragments,
+              [&] { Crop(inputs, attributes); });
+}
+
+TEST(CropTest, TakesTheBoxByAttributes) {
+  const Tensor out = Crop({{"X", Numbers({3, 4})}},
+                          {{"offsets", Ints{1, 1}}, {"shape", Ints{2, 3}}});
+  EXPECT_EQ(out.dims(), DDim({2, 3}));
+  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({5, 6, 7, 9, 10, 11}));
+}
+
+TEST(CropTest, OffsetsLeftOutAre0) {
+  const Tensor out = Crop({{"X", Numbers({3, 4})}}, {{"shape", Ints{1, 2}}});
+  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({0, 1}));
+}
+
+TEST(CropTest, ASizeOfMinus1GoesToTheEnd) {
+  const Tensor out = Crop({{"X", Numbers({3, 4})}},
+                          {{"offsets", Ints{1, 2}}, {"shape", Ints{-1, -1}}});
+  EXPECT_EQ(out.dims(), DDim({2, 2}));
+  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({6, 7, 10, 11}));
+}
+
+TEST(CropTest, TakesOnlyTheShapeOfY) {
+  const Tensor out =
+      Crop({{"X", Numbers({3, 4})}, {"Y", Numbers<int64_t>({1, 2})}},
+           {{"offsets", Ints{2, 0}}});
+  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({8, 9}));
+}
+
+TEST(CropTest, TakesOffsetsOfBothIndexTypes) {
+  const Inputs x = {{"X", Numbers<uint8_t>({3, 4})}};
+  const AttributeMap shape = {{"shape", Ints{2, 2}}};
+  Inputs with32 = x;
+  with32.emplace_back("Offsets", Tensor::FromVector<int32_t>({2}, {1, 2}));
+  EXPECT_EQ(Crop(with32, shape).ToVector<uint8_t>(),
+            std::vector<uint8_t>({6, 7, 10, 11}));
+  Inputs with64 = x;
+  with64.emplace_back("Offsets", Tensor::FromVector<int64_t>({2}, {0, 1}));
+  EXPECT_EQ(Crop(with64, shape).ToVector<uint8_t>(),
+            std::vector<uint8_t>({1, 2, 5, 6}));
+}
+
+TEST(CropTest, TakesAScalar) {
+  EXPECT_EQ(Crop({{"X", Numbers({})}}, {}).ToVector<float>(),
+            std::vector<float>({0}));
+}
+
+TEST(CropTest, SizesOf0GiveAnEmptyBox) {
+  for (const DDim& dims : {DDim{0, 3}, DDim{3, 0}}) {
+    EXPECT_EQ(Crop({{"X", Numbers(dims)}}, {{"shape", Ints{-1, -1}}}).dims(),
+              dims);
+  }
+  EXPECT_EQ(Crop({{"X", Numbers({2, 3})}},
+                 {{"offsets", Ints{2, 3}}, {"shape", Ints{0, 0}}})
+                .dims(),
+            DDim({0, 0}));
+}
+
+TEST(CropTest, RefusesABoxPastTheEnd) {
+  ExpectRefused("offset_range",
+                {"crop: offsets[1] + shape[1] = 11 is past the end of input X "
+                 "(dim 1 of [4, 10])"},
+                {{"X", Numbers({4, 10})}},
+                {{"offsets", Ints{0, 5}}, {"shape", Ints{4, 6}}});
+  ExpectRefused("offset_past_end", {"offsets[0] = 5", "dim 0 of [4, 10]"},
+                {{"X", Numbers({4, 10})}},
+                {{"offsets", Ints{5, 0}}, {"shape", Ints{-1, 1}}});
+}
+
+TEST(CropTest, RefusesANegativeOffset) {
+  ExpectRefused("offset_negative", {"offsets[0] = -1", "expected 0 or more"},
+                {{"X", Numbers({4})}},
+                {{"offsets", Ints{-1}}, {"shape", Ints{2}}});
+}
+
+TEST(CropTest, RefusesASumThatOverflows) {
+  ExpectRefused("offset_overflow", {"9223372036854775807 + 2"},
+                {{"X", Numbers({4})}},
+                {{"offsets", Ints{kMax}}, {"shape", Ints{2}}});
+}
+
+TEST(CropTest, RefusesListsOfAnotherRank) {
+  const Inputs x = {{"X", Numbers({4, 2})}};
+  ExpectRefused("offsets_rank", {"offsets has 1 entries", "[4, 2]"}, x,
+                {{"offsets", Ints{0}}, {"shape", Ints{1, 1}}});
+  ExpectRefused("shape_rank", {"shape has 3 entries", "[4, 2]"}, x,
+                {{"shape", Ints{1, 1, 1}}});
+  ExpectError(ErrorCode::kInvalidArgument, "crop.shape_rank",
+              {"shape has 9 entries"}, [] {
+                InferOpShapes("crop", {{"X", DDim::UnknownRank()}},
+                              {{"shape", Ints(9, 1)}});
+              });
+}
+
+TEST(CropTest, RefusesSizesBelowMinus1) {
+  ExpectRefused("shape_negative", {"shape[0] = -2"}, {{"X", Numbers({4})}},
+                {{"shape", Ints{-2}}});
+}
+
+TEST(CropTest, RefusesNoShapeAndTwo) {
+  ExpectRefused("shape_missing", {"attribute shape or input Y"},
+                {{"X", Numbers({4})}}, {});
+  ExpectRefused("shape_twice", {"input Y", "attribute shape", "got both"},
+                {{"X", Numbers({4})}, {"Y", Numbers({2})}},
+                {{"shape", Ints{2}}});
+}
+
+TEST(CropTest, RefusesAYOfAnotherRank) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank", {"crop", "Y"},
+              [] {
+                Crop({{"X", Numbers({4})}, {"Y", Numbers({2, 1})}}, {});
+              });
+}
+
+Inputs WithOffsets(const DDim& x, const Ints& offsets) {
+  const auto count = static_cast<int64_t>(offsets.size());
+  return {{"X", Numbers(x)},
+          {"Offsets", Tensor::FromVector<int64_t>({count}, offsets)}};
+}
+
+TEST(CropTest, RefusesOffsetsGivenTwice) {
+  ExpectRefused("offsets_twice", {"input Offsets", "got both"},
+                WithOffsets({4}, {1}),
+                {{"offsets", Ints{1}}, {"shape", Ints{2}}});
+}
+
+TEST(CropTest, RefusesBadOffsetsWhenItRuns) {
+  const AttributeMap shape = {{"shape", Ints{2, 6}}};
+  ExpectRefused("offset_range_at_run",
+                {"Offsets[1] = 5", "box of 6", "dim 1 of [4, 10]"},
+                WithOffsets({4, 10}, {0, 5}), shape, ErrorCode::kOutOfRange);
+  ExpectRefused("offset_range_at_run", {"Offsets[0] = 9223372036854775807"},
+                WithOffsets({4, 10}, {kMax, 0}), shape, ErrorCode::kOutOfRange);
+  ExpectRefused("offset_negative_at_run", {"Offsets[0] = -1"},
+                WithOffsets({4, 10}, {-1, 0}), shape, ErrorCode::kOutOfRange);
+}
+
+TEST(CropTest, RefusesABoxThatNoOffsetsFit) {
+  ExpectRefused("shape_range", {"shape[0] = 5", "dim 0 of [4]"},
+                WithOffsets({4}, {0}), {{"shape", Ints{5}}});
+  ExpectRefused("shape_to_end", {"shape[0] = -1", "input Offsets"},
+                WithOffsets({4}, {0}), {{"shape", Ints{-1}}});
+}
+
+TEST(CropTest, InfersWhatIsKnown) {
+  const AttributeMap columns = {{"offsets", Ints{0, 0, 1}},
+                                {"shape", Ints{-1, 8, 6}}};
+  EXPECT_EQ(InferOpShapes("crop", {{"X", {-1, 8, 8}}}, columns)["Out"],
+            DDim({-1, 8, 6}));
+  EXPECT_EQ(InferOpShapes("crop", {{"X", DDim::UnknownRank()}}, columns)["Out"],
+            DDim({-1, 8, 6}));
+  EXPECT_EQ(InferOpShapes("crop", {{"X", {4, 4}}, {"Y", {2, -1}}})["Out"],
+            DDim({2, -1}));
+}
+
+TEST(CropGradTest, PutsTheGradientWhereXWasCut) {
+  const Tensor grad =
+      RunOp("crop_grad",
+            {{"X", Numbers({2, 3})},
+             {"Out@GRAD", Tensor::FromVector<float>({1, 2}, {7, 8})}},
+            {{"offsets", Ints{1, 1}}, {"shape", Ints{1, 2}}})["X@GRAD"];
+  EXPECT_EQ(grad.ToVector<float>(), std::vector<float>({0, 0, 0, 0, 7, 8}));
+}
+
+TEST(CropGradTest, IsZeroForAnEmptyBox) {
+  const Tensor grad = RunOp(
+      "crop_grad", {{"X", Numbers({2, 1})}, {"Out@GRAD", Numbers({0, 1})}},
+      {{"shape", Ints{0, 1}}})["X@GRAD"];
+  EXPECT_EQ(grad.ToVector<float>(), std::vector<float>({0, 0}));
+}
+
+TEST(CropGradTest, RefusesAGradientOfAnotherShape) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"crop_grad", "Out@GRAD"}, [] {
+                RunOp("crop_grad",
+                      {{"X", Numbers({4})}, {"Out@GRAD", Numbers({2})}},
+                      {{"shape", Ints{3}}});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators

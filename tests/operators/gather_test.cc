@@ -1,0 +1,122 @@
+#include <vector>
+
+#include "tests/operators/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+
+Tensor Index(const DDim& dims, const std::vector<int64_t>& values) {
+  return Tensor::FromVector<int64_t>(dims, values);
+}
+
+Tensor Gather(const Tensor& x, const Tensor& index, int64_t axis = 0) {
+  return RunOp("gather", {{"X", x}, {"Index", index}}, {{"axis", axis}})["Out"];
+}
+
+TEST(GatherTest, PicksRows) {
+  const Tensor x = Tensor::FromVector<float>({3, 2}, {0, 1, 10, 11, 20, 21});
+  const Tensor out = Gather(x, Index({4}, {2, 0, 0, 1}));
+  EXPECT_EQ(out.dims(), DDim({4, 2}));
+  EXPECT_EQ(out.ToVector<float>(),
+            std::vector<float>({20, 21, 0, 1, 0, 1, 10, 11}));
+}
+
+TEST(GatherTest, PicksAlongAnyAxis) {
+  const Tensor x = Tensor::FromVector<int8_t>({2, 3, 2}, {0, 1, 2, 3, 4, 5,  //
+                                                          6, 7, 8, 9, 10, 11});
+  const std::vector<int8_t> middle = {4, 5, 0, 1, 10, 11, 6, 7};
+  EXPECT_EQ(Gather(x, Index({2}, {2, 0}), 1).ToVector<int8_t>(), middle);
+  EXPECT_EQ(Gather(x, Index({2}, {2, 0}), -2).ToVector<int8_t>(), middle);
+  const Tensor last = Gather(x, Index({1}, {1}), 2);
+  EXPECT_EQ(last.dims(), DDim({2, 3, 1}));
+  EXPECT_EQ(last.ToVector<int8_t>(), std::vector<int8_t>({1, 3, 5, 7, 9, 11}));
+}
+
+TEST(GatherTest, TheShapeOfIndexTakesThePlaceOfTheAxis) {
+  const Tensor labels = Tensor::FromVector<int64_t>({3}, {7, 8, 9});
+  const Tensor out = Gather(labels, Index({2, 1}, {2, 1}));
+  EXPECT_EQ(out.dims(), DDim({2, 1}));
+  EXPECT_EQ(out.ToVector<int64_t>(), std::vector<int64_t>({9, 8}));
+  EXPECT_EQ(Gather(labels, Index({}, {1})).dims(), DDim({}));
+}
+
+TEST(GatherTest, TakesInt32Indices) {
+  const Tensor x = Tensor::FromVector<double>({2}, {5, 6});
+  const Tensor index = Tensor::FromVector<int32_t>({3}, {1, 0, 1});
+  EXPECT_EQ(Gather(x, index).ToVector<double>(),
+            std::vector<double>({6, 5, 6}));
+}
+
+TEST(GatherTest, GathersManySlicesOnSeveralThreads) {
+  std::vector<float> values(2 * 1000 * 3);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(i);
+  }
+  const Tensor x = Tensor::FromVector(DDim({2, 1000, 3}), values);
+  std::vector<int64_t> index(9001);
+  for (size_t i = 0; i < index.size(); ++i) {
+    index[i] = static_cast<int64_t>(i * 37 % 1000);
+  }
+  const std::vector<float> out =
+      Gather(x, Index({9001}, index), 1).ToVector<float>();
+  for (size_t outer = 0; outer < 2; ++outer) {
+    for (size_t i = 0; i < index.size(); ++i) {
+      ASSERT_EQ(out[(outer * 9001 + i) * 3 + 2],
+                values[(outer * 1000 + index[i]) * 3 + 2]);
+    }
+  }
+}
+
+TEST(GatherTest, SizesOf0GiveAnEmptyResult) {
+  const Tensor x = Tensor::FromVector<float>({2, 0}, {});
+  EXPECT_EQ(Gather(x, Index({3}, {0, 1, 0})).dims(), DDim({3, 0}));
+  EXPECT_EQ(Gather(x, Index({0}, {}), 1).dims(), DDim({2, 0}));
+}
+
+TEST(GatherTest, RefusesAnIndexPastTheEnd) {
+  const Tensor x = Tensor::FromVector<float>({3, 1}, {1, 2, 3});
+  ExpectError(ErrorCode::kOutOfRange, "gather.index_range_at_run",
+              {"gather: input Index[1] = 3", "[0, 3)", "dim 0", "[3, 1]"}, [&] {
+                Gather(x, Index({3}, {0, 3, 9}));
+              });
+  ExpectError(ErrorCode::kOutOfRange, "gather.index_range_at_run",
+              {"Index[1, 0] = -1"}, [&] {
+                Gather(x, Index({2, 1}, {0, -1}));
+              });
+  const Tensor none = Tensor::FromVector<float>({0, 1}, {});
+  ExpectError(ErrorCode::kOutOfRange, "gather.index_range_at_run",
+              {"Index[0] = 0", "[0, 0)"},
+              [&] { Gather(none, Index({1}, {0})); });
+}
+
+TEST(GatherTest, RefusesAnAxisThatXDoesNotHave) {
+  for (int64_t axis : {2, -3}) {
+    ExpectError(ErrorCode::kInvalidArgument, "gather.axis",
+                {"gather: axis = ", "[3, 2]", "rank 2"}, [&] {
+                  Gather(Tensor::FromVector<float>({3, 2}, {0, 0, 0, 0, 0, 0}),
+                         Index({1}, {0}), axis);
+                });
+  }
+}
+
+TEST(GatherTest, RefusesAResultOfTooManyDims) {
+  ExpectError(ErrorCode::kInvalidArgument, "gather.rank", {"rank 9"}, [] {
+    InferOpShapes("gather",
+                  {{"X", {1, 1, 1, 1, 1}}, {"Index", {1, 1, 1, 1, 1}}});
+  });
+}
+
+}  // namespace
+}  // namespace sluice::operators

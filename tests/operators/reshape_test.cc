@@ -1,0 +1,96 @@
+#include <string>
+#include <vector>
+
+#include "tests/operators/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+
+DDim Inferred(const DDim& x, const Ints& shape) {
+  return InferOpShapes("reshape", {{"X", x}}, {{"shape", shape}})["Out"];
+}
+
+void ExpectRefused(const std::string& check,
+                   std::initializer_list<std::string_view> fragments,
+                   const DDim& x,
+                   const Ints& shape) {
+  ExpectError(ErrorCode::kInvalidArgument, "reshape." + check, fragments,
+              [&] { Inferred(x, shape); });
+}
+
+TEST(ReshapeTest, KeepsTheElementsInOrder) {
+  const Tensor x = Tensor::FromVector<int32_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor out =
+      RunOp("reshape", {{"X", x}}, {{"shape", Ints{3, -1}}})["Out"];
+  EXPECT_EQ(out.dims(), DDim({3, 2}));
+  EXPECT_EQ(out.ToVector<int32_t>(), x.ToVector<int32_t>());
+}
+
+TEST(ReshapeTest, CopiesLargeTensorsToo) {
+  std::vector<double> values(100001);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<double>(i);
+  }
+  const Tensor x = Tensor::FromVector(DDim({100001}), values);
+  const Tensor out =
+      RunOp("reshape", {{"X", x}}, {{"shape", Ints{1, -1}}})["Out"];
+  EXPECT_EQ(out.ToVector<double>(), values);
+}
+
+TEST(ReshapeTest, ZeroCopiesAndMinus1Infers) {
+  EXPECT_EQ(Inferred({4, 6}, {0, 2, -1}), DDim({4, 2, 3}));
+  EXPECT_EQ(Inferred({4, 6}, {-1}), DDim({24}));
+  EXPECT_EQ(Inferred({}, {1, 1}), DDim({1, 1}));
+  EXPECT_EQ(Inferred({1}, {}), DDim({}));
+}
+
+TEST(ReshapeTest, SizesOf0StayEmpty) {
+  EXPECT_EQ(Inferred({0, 6}, {-1, 3}), DDim({0, 3}));
+  EXPECT_EQ(Inferred({0, 6}, {0, -1}), DDim({0, 6}));
+  EXPECT_EQ(Inferred({6, 0}, {-1, 4}), DDim({0, 4}));
+  const Tensor x = Tensor::FromVector<float>({0, 6}, {});
+  EXPECT_EQ(
+      RunOp("reshape", {{"X", x}}, {{"shape", Ints{-1, 3}}})["Out"].dims(),
+      DDim({0, 3}));
+}
+
+TEST(ReshapeTest, InfersWhatIsKnown) {
+  EXPECT_EQ(Inferred({-1, 8, 6}, {-1, 48}), DDim({-1, 48}));
+  EXPECT_EQ(Inferred({-1, 8, 6}, {0, -1}), DDim({-1, 48}));
+  EXPECT_EQ(Inferred(DDim::UnknownRank(), {0, -1, 3}), DDim({-1, -1, 3}));
+}
+
+TEST(ReshapeTest, RefusesAnotherNumberOfElements) {
+  ExpectRefused("count", {"[2, 3]", "[7]", "6 and 7"}, {2, 3}, {7});
+  ExpectRefused("count", {"3 and 4"}, {-1, 3}, {0, 4});
+  ExpectRefused("not_divisible", {"[2, 3]", "6 elements", "by 4"}, {2, 3},
+                {4, -1});
+}
+
+TEST(ReshapeTest, RefusesBadEntries) {
+  ExpectRefused("size", {"shape[1] = -2"}, {2, 3}, {2, -2});
+  ExpectRefused("two_inferred", {"shape[0] and shape[2]"}, {2, 3}, {-1, 2, -1});
+  ExpectRefused("copied_axis", {"shape[2] = 0", "[2, 3]"}, {2, 3}, {0, 0, 0});
+  ExpectRefused("rank", {"9 entries", "at most 8"}, {1}, Ints(9, 1));
+}
+
+TEST(ReshapeTest, RefusesAProductThatOverflows) {
+  constexpr int64_t kLarge = int64_t{1} << 33;
+  ExpectRefused("overflow", {"does not fit into 64 bits"}, {2, 3},
+                {kLarge, kLarge});
+}
+
+}  // namespace
+}  // namespace sluice::operators

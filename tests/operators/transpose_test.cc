@@ -1,0 +1,90 @@
+#include <string>
+#include <vector>
+
+#include "tests/operators/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+
+Tensor Transpose(const Tensor& x, const Ints& axis) {
+  return RunOp("transpose", {{"X", x}}, {{"axis", axis}})["Out"];
+}
+
+DDim Inferred(const DDim& x, const Ints& axis) {
+  return InferOpShapes("transpose", {{"X", x}}, {{"axis", axis}})["Out"];
+}
+
+void ExpectRefused(const std::string& check,
+                   std::initializer_list<std::string_view> fragments,
+                   const DDim& x,
+                   const Ints& axis) {
+  ExpectError(ErrorCode::kInvalidArgument, "transpose." + check, fragments,
+              [&] { Inferred(x, axis); });
+}
+
+TEST(TransposeTest, TurnsAMatrix) {
+  const Tensor x = Tensor::FromVector<double>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor out = Transpose(x, {1, 0});
+  EXPECT_EQ(out.dims(), DDim({3, 2}));
+  EXPECT_EQ(out.ToVector<double>(), std::vector<double>({1, 4, 2, 5, 3, 6}));
+}
+
+TEST(TransposeTest, PermutesLikeAnIndexLoop) {
+  const Ints sizes = {3, 34, 5, 40};
+  std::vector<int32_t> values(3 * 34 * 5 * 40);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<int32_t>(i);
+  }
+  const Tensor x = Tensor::FromVector(DDim(sizes), values);
+  const Ints strides = {34 * 5 * 40, 5 * 40, 40, 1};
+  for (const Ints& axis : {Ints{0, 1, 2, 3}, Ints{0, 3, 1, 2}, Ints{3, 2, 1, 0},
+                           Ints{1, 0, 2, 3}, Ints{0, 1, 3, 2}}) {
+    const std::vector<int32_t> out = Transpose(x, axis).ToVector<int32_t>();
+    size_t at = 0;
+    for (int64_t a = 0; a < sizes[axis[0]]; ++a) {
+      for (int64_t b = 0; b < sizes[axis[1]]; ++b) {
+        for (int64_t c = 0; c < sizes[axis[2]]; ++c) {
+          for (int64_t d = 0; d < sizes[axis[3]]; ++d) {
+            ASSERT_EQ(out[at++], a * strides[axis[0]] + b * strides[axis[1]] +
+                                     c * strides[axis[2]] +
+                                     d * strides[axis[3]]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(TransposeTest, SizesOf0GiveAnEmptyResult) {
+  const Tensor x = Tensor::FromVector<float>({2, 0}, {});
+  EXPECT_EQ(Transpose(x, {1, 0}).dims(), DDim({0, 2}));
+}
+
+TEST(TransposeTest, InfersWhatIsKnown) {
+  EXPECT_EQ(Inferred({-1, 2}, {1, 0}), DDim({2, -1}));
+  EXPECT_EQ(Inferred(DDim::UnknownRank(), {1, 0}), DDim({-1, -1}));
+  EXPECT_EQ(Inferred({}, {}), DDim({}));
+}
+
+TEST(TransposeTest, RefusesWhatIsNoPermutation) {
+  ExpectRefused("rank", {"1 entries", "[2, 3]"}, {2, 3}, {0});
+  ExpectRefused("rank", {"9 entries"}, DDim::UnknownRank(), Ints(9, 0));
+  ExpectRefused("axis_range", {"axis[1] = 2", "from 0 to 1"}, {2, 3}, {0, 2});
+  ExpectRefused("axis_range", {"axis[0] = -5"}, {2, 3}, {-5, 0});
+  ExpectRefused("axis_twice", {"axis[1] = 0"}, {2, 3}, {0, 0});
+}
+
+}  // namespace
+}  // namespace sluice::operators
