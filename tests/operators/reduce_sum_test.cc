@@ -1,0 +1,113 @@
+#include <vector>
+
+#include "tests/operators/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using testing::ExpectError;
+using testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+
+Tensor ReduceSum(const Tensor& x, const AttributeMap& attributes = {}) {
+  return RunOp("reduce_sum", {{"X", x}}, attributes).at("Out");
+}
+
+template <typename T>
+class ReduceSumTest : public ::testing::Test {};
+using Numbers = ::testing::Types<float, double, int32_t, int64_t>;
+TYPED_TEST_SUITE(ReduceSumTest, Numbers);
+
+TYPED_TEST(ReduceSumTest, SumsOverTheDimensionsNamed) {
+  using T = TypeParam;
+  const auto x = Tensor::FromVector<T>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor columns = ReduceSum(x, {{"dim", Ints{0}}});
+  EXPECT_EQ(columns.dims(), DDim({3}));
+  EXPECT_EQ(columns.ToVector<T>(), (std::vector<T>{5, 7, 9}));
+  const Tensor rows = ReduceSum(x, {{"dim", Ints{-1}}, {"keep_dim", true}});
+  EXPECT_EQ(rows.dims(), DDim({2, 1}));
+  EXPECT_EQ(rows.ToVector<T>(), (std::vector<T>{6, 15}));
+}
+
+TYPED_TEST(ReduceSumTest, SumsOverAllByDefault) {
+  using T = TypeParam;
+  const auto x = Tensor::FromVector<T>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor sum = ReduceSum(x);
+  EXPECT_EQ(sum.dims(), DDim());
+  EXPECT_EQ(sum.ToVector<T>(), std::vector<T>{21});
+  EXPECT_EQ(ReduceSum(x, {{"dim", Ints{0}}, {"reduce_all", true}}).dims(),
+            DDim());
+  EXPECT_EQ(ReduceSum(x, {{"keep_dim", true}}).dims(), DDim({1, 1}));
+}
+
+TEST(ReduceSum, Halves) {
+  const platform::float16 one{0x3C00};
+  const auto x = Tensor::FromVector<platform::float16>(
+      {4096}, std::vector<platform::float16>(4096, one));
+  EXPECT_EQ(ReduceSum(x).ToVector<platform::float16>()[0],
+            platform::float16{0x6C00});
+  const platform::bfloat16 other{0x3F80};
+  const auto y = Tensor::FromVector<platform::bfloat16>(
+      {4096}, std::vector<platform::bfloat16>(4096, other));
+  EXPECT_EQ(ReduceSum(y).ToVector<platform::bfloat16>()[0],
+            platform::bfloat16{0x4580});
+}
+
+TEST(ReduceSum, LongRowsUseScratchMemory) {
+  const auto x =
+      Tensor::FromVector<float>({2, 200000}, std::vector<float>(400000, 0.5F));
+  EXPECT_EQ(ReduceSum(x, {{"dim", Ints{1}}}).ToVector<float>(),
+            (std::vector<float>{100000, 100000}));
+  EXPECT_EQ(ReduceSum(x).ToVector<float>()[0], 200000);
+}
+
+TEST(ReduceSum, NothingToSumIsZero) {
+  const auto x = Tensor::FromVector<float>({2, 0}, {});
+  EXPECT_EQ(ReduceSum(x, {{"dim", Ints{1}}}).ToVector<float>(),
+            (std::vector<float>{0, 0}));
+  EXPECT_EQ(ReduceSum(x, {{"dim", Ints{0}}}).dims(), DDim({0}));
+  EXPECT_EQ(ReduceSum(x).ToVector<float>(), std::vector<float>{0});
+}
+
+TEST(ReduceSum, ScalarsStay) {
+  const auto x = Tensor::FromVector<double>({}, {3});
+  EXPECT_EQ(ReduceSum(x).ToVector<double>(), std::vector<double>{3});
+}
+
+TEST(ReduceSum, InfersUnknownShapes) {
+  EXPECT_EQ(InferOpShapes("reduce_sum", {{"X", {-1, 3}}}, {{"dim", Ints{1}}})
+                .at("Out"),
+            DDim({-1}));
+  EXPECT_EQ(InferOpShapes("reduce_sum", {{"X", DDim::UnknownRank()}}).at("Out"),
+            DDim());
+  EXPECT_FALSE(InferOpShapes("reduce_sum", {{"X", DDim::UnknownRank()}},
+                             {{"dim", Ints{1}}})
+                   .at("Out")
+                   .rank_known());
+}
+
+TEST(ReduceSum, RefusesDimensionsThatAreNotThere) {
+  const auto x = Tensor::FromVector<float>({1, 2}, {1, 2});
+  for (const int64_t axis : {2, -3}) {
+    ExpectError(ErrorCode::kInvalidArgument, "reduce_sum.dim_range",
+                {"reduce_sum: dim[0] = ", "[1, 2]", "-2 to 1"}, [&] {
+                  ReduceSum(x, {{"dim", Ints{axis}}});
+                });
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "reduce_sum.dim_twice",
+              {"reduce_sum: dim[1] = -1", "[1, 2]"}, [&] {
+                ReduceSum(x, {{"dim", Ints{1, -1}}});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
