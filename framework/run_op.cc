@@ -19,9 +19,10 @@ std::map<std::string, Tensor> RunOp(
   desc.attributes = attributes;
   Feeds feeds;
   for (const auto& [argument, tensor] : inputs) {
-    auto entry =
-        std::find_if(desc.inputs.begin(), desc.inputs.end(),
-                     [&](auto& input) { return input.first == argument; });
+    auto entry = std::find_if(desc.inputs.begin(), desc.inputs.end(),
+                              [&argument = argument](auto& input) {
+                                return input.first == argument;
+                              });
     if (entry == desc.inputs.end()) {
       entry = desc.inputs.insert(entry, {argument, {}});
     }
