@@ -187,11 +187,14 @@ void CachingAllocator::Cache(Block* block) {
 // asked for in just this size again.
 void CachingAllocator::MakeRoomInCache(size_t bytes) {
   const size_t most = stats_.limit / 4;
-  if (cached_bytes_ + bytes <= most || bytes > most) [[likely]]
-    return;
+  if (cached_bytes_ + bytes <= most || bytes > most) return;
   for (int size_class = kSizeClasses - 1; size_class >= 0; --size_class) {
-    ReleaseList(size_class);
-    if (cached_bytes_ + bytes <= most) return;
+    while (Block* block = cache_[size_class]) {
+      cache_[size_class] = block->next;
+      cached_bytes_ -= block->bytes;
+      ReleaseToSystem(block);
+      if (cached_bytes_ + bytes <= most) return;
+    }
   }
 }
 

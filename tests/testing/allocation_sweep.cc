@@ -1,7 +1,7 @@
 #include "tests/testing/allocation_sweep.h"
 
+#include <cstring>
 #include <exception>
-#include <string>
 
 #include "tests/testing/counting_new.h"
 #include <gtest/gtest.h>
@@ -31,33 +31,27 @@ Holdings Count() {
   return holdings;
 }
 
-enum class Outcome { kDone, kNamedError, kOther };
+// What came of one run, in room that Count does not see.
+struct Outcome {
+  enum { kDone, kNamedError, kOther } kind = kDone;
+  char text[200] = "";
 
-Outcome RunFailing(platform::FunctionRef<void()> job,
-                   int64_t k,
-                   memory::FailMode mode,
-                   std::string* problem) {
-  Outcome outcome = Outcome::kDone;
-  std::exception_ptr caught;
-  {
-    const ScopedFailAllocation fail(k, mode);
-    try {
-      job();
-    } catch (const platform::Error&) {
-      outcome = Outcome::kNamedError;
-    } catch (...) {
-      outcome = Outcome::kOther;
-      caught = std::current_exception();
-    }
-  }
-  if (outcome == Outcome::kOther) {
-    try {
-      std::rethrow_exception(caught);
-    } catch (const std::exception& error) {
-      *problem = error.what();
-    } catch (...) {
-      *problem = "not even a std::exception";
-    }
+  void Note(const char* what) { std::strncpy(text, what, sizeof(text) - 1); }
+};
+
+Outcome Run(platform::FunctionRef<void()> job) {
+  Outcome outcome;
+  try {
+    job();
+  } catch (const platform::Error& error) {
+    outcome.kind = Outcome::kNamedError;
+    outcome.Note(error.what());
+  } catch (const std::exception& error) {
+    outcome.kind = Outcome::kOther;
+    outcome.Note(error.what());
+  } catch (...) {
+    outcome.kind = Outcome::kOther;
+    outcome.Note("not even a std::exception");
   }
   return outcome;
 }
@@ -67,7 +61,10 @@ Outcome RunFailing(platform::FunctionRef<void()> job,
 AllocationSweep SweepAllocationFailures(platform::FunctionRef<void()> job,
                                         int64_t stride) {
   AllocationSweep sweep;
-  job();  // what is made once and kept
+  {
+    SCOPED_TRACE("what is made once and kept, here and by the job");
+    job();
+  }
   const Holdings before = Count();
   {
     const ScopedFailAllocation count(0, memory::FailMode::kOnce);
@@ -76,22 +73,23 @@ AllocationSweep SweepAllocationFailures(platform::FunctionRef<void()> job,
   }
   for (int64_t k = 1; k <= sweep.allocations; k += stride) {
     for (auto mode : {memory::FailMode::kOnce, memory::FailMode::kFromKOn}) {
+      memory::FailAllocation(k, mode);
+      const Outcome failing = Run(job);
+      memory::CancelFailAllocation();
+      const Outcome next = Run(job);
+      const Holdings after = Count();
+
       SCOPED_TRACE(platform::Format(
           "allocation {} of {} failing {}", k, sweep.allocations,
           mode == memory::FailMode::kOnce ? "once" : "from then on"));
-      std::string problem;
-      const Outcome outcome = RunFailing(job, k, mode, &problem);
-      EXPECT_NE(outcome, Outcome::kOther) << "no named error: " << problem;
-      ++(outcome == Outcome::kDone ? sweep.cured : sweep.refused);
-      try {
-        job();
-      } catch (const std::exception& error) {
-        ADD_FAILURE() << "the next run failed: " << error.what();
-      }
-      const Holdings after = Count();
-      EXPECT_EQ(after.bytes, before.bytes) << "bytes of memory leaked";
+      EXPECT_NE(failing.kind, Outcome::kOther)
+          << "expected a platform::Error, got: " << failing.text;
+      EXPECT_EQ(next.kind, Outcome::kDone)
+          << "the next run failed: " << next.text;
+      EXPECT_EQ(after.bytes, before.bytes) << "memory leaked";
       EXPECT_EQ(after.objects, before.objects) << "objects leaked";
       if (::testing::Test::HasFailure()) return sweep;
+      ++(failing.kind == Outcome::kDone ? sweep.cured : sweep.refused);
     }
   }
   return sweep;
