@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/platform/export.h"
+
+// Means of embeddings over run-length coded masks, on the CPU, over raw
+// row-major memory.
+//
+//   embedding [B, X, Y, N]   N features for each pixel (x, y) of B images
+//   mask      [B, M, X, 2]   M masks an image; for each x the run
+//                            start <= y < end
+//   mean      [B, M, N]      over all pixels of a mask; 0 for an empty one
+//   count     [B, M]         pixels of each mask
+//
+// T is float or double, S is int32_t or int64_t. Sizes may be 0. Masks must be
+// valid (FindInvalidRun finds none). Only pixels inside a mask are read for it,
+// so that a NaN elsewhere does no harm. Sums are never differences of larger
+// sums: runs are added up in T by blocks of at most 16 pixels (more where Y is
+// above 8192), and runs in double, which keeps the error near 1e-6 (float) of
+// the mean magnitude.
+namespace sluice::operators::math {
+
+struct EmbeddingMaskSizes {
+  int64_t batch, x, y, features, masks;  // B, X, Y, N, M
+};
+
+// The number, in the order of `mask`, of the first of `runs` runs for which
+// 0 <= start <= end <= y does not hold; -1 if all are valid.
+template <typename S>
+SLUICE_API int64_t FindInvalidRun(const S* mask, int64_t runs, int64_t y);
+
+// Through ParallelFor, with the best instruction set; takes 64 KB of stack a
+// thread. The bits do not depend on the number of threads, nor, for one mask,
+// on the others.
+template <typename T, typename S>
+SLUICE_API void AverageEmbeddingMask(const T* embedding,
+                                     const S* mask,
+                                     const EmbeddingMaskSizes& sizes,
+                                     T* mean,
+                                     int64_t* count);
+
+// The same by the formula.
+template <typename T, typename S>
+SLUICE_API void AverageEmbeddingMaskPlain(const T* embedding,
+                                          const S* mask,
+                                          const EmbeddingMaskSizes& sizes,
+                                          T* mean,
+                                          int64_t* count);
+
+}  // namespace sluice::operators::math
