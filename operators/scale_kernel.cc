@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 
 #include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/elementwise.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
@@ -76,6 +77,10 @@ class ScaleKernel final : public OpKernel {
   void ScaleRange(const T* from, int64_t count, T* to) const {
     const auto scale = scale_;
     const auto bias = bias_;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (bias_after_)
+        return math::ScaleContiguous(from, scale, bias, count, to);
+    }
     if (bias_after_) {
       for (int64_t i = 0; i < count; ++i) {
         to[i] = A::Store(A::Load(from[i]) * scale + bias);

@@ -6,6 +6,7 @@
 
 #include <Eigen/Core>
 
+#include "sluice/operators/math/elementwise.h"
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -33,8 +34,12 @@ T Sum(T a, T b) {
 
 template <typename T>
 void AddRow(const T* x, const T* y, int64_t count, T* out) {
-  for (int64_t i = 0; i < count; ++i)
-    out[i] = Sum(x[i], y[i]);
+  if constexpr (std::is_floating_point_v<T>) {
+    AddContiguous(x, y, count, out);
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = Sum(x[i], y[i]);
+  }
 }
 
 template <typename T>

@@ -44,7 +44,8 @@ void AverageEmbeddingMaskPlain(const T* embedding,
                                const EmbeddingMaskSizes& sizes,
                                T* mean,
                                int64_t* count) {
-  const auto [batch, x_size, y_size, features, masks] = sizes;
+  const int64_t masks = sizes.masks, features = sizes.features;
+  const int64_t x_size = sizes.x, y_size = sizes.y;
   const auto one_mask = [=](int64_t b, int64_t m) {
     const S* runs = mask + (b * masks + m) * x_size * 2;
     int64_t pixels = 0;
@@ -62,10 +63,11 @@ void AverageEmbeddingMaskPlain(const T* embedding,
           static_cast<T>(pixels > 0 ? sum / static_cast<double>(pixels) : 0.0);
     }
   };
-  platform::ParallelFor(batch * masks, 1, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      one_mask(i / masks, i % masks);
-  });
+  platform::ParallelFor(sizes.batch * masks, 1,
+                        [=](int64_t begin, int64_t end) {
+                          for (int64_t i = begin; i < end; ++i)
+                            one_mask(i / masks, i % masks);
+                        });
 }
 
 #define SLUICE_INSTANTIATE(T, S)                      \
