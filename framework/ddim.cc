@@ -96,10 +96,6 @@ DDim DDim::Subshape(int first, int last) const {
                                        static_cast<size_t>(last - first)));
 }
 
-bool DDim::operator==(const DDim& other) const {
-  return rank_ == other.rank_ && std::equal(begin(), end(), other.begin());
-}
-
 std::string ToString(const DDim& dims) {
   if (!dims.rank_known()) return "[...]";
   std::string text = "[";

@@ -10,7 +10,7 @@ namespace {
 const ArgTable::Entry* Lookup(const std::vector<ArgTable::Entry>& entries,
                               std::string_view name) {
   for (const ArgTable::Entry& entry : entries) {
-    if (entry.name == name && entry.count > 0) return &entry;
+    if (entry.Is(name)) return &entry;
   }
   return nullptr;
 }

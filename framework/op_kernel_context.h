@@ -22,6 +22,16 @@ struct SLUICE_API ArgTable {
     std::string name;
     int begin = 0;
     int count = 0;  // 0: optional and left out
+
+    // Inline and without memcmp: names are short, and each call of a kernel
+    // asks for two or three.
+    bool Is(std::string_view wanted) const {
+      if (count == 0 || name.size() != wanted.size()) return false;
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        if (name[i] != wanted[i]) return false;
+      }
+      return true;
+    }
   };
   std::string op;
   std::vector<Entry> inputs;
@@ -93,7 +103,7 @@ class SLUICE_API OpKernelContext {
       const std::vector<ArgTable::Entry>& entries,
       std::string_view name) {
     for (const ArgTable::Entry& entry : entries) {
-      if (entry.name == name && entry.count > 0) return entry;
+      if (entry.Is(name)) return entry;
     }
     FailFind(name);
   }
