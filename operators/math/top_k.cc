@@ -72,15 +72,38 @@ struct Better {
   }
 };
 
+// Whether a block of a row may hold something better than `best`; a loop
+// without branches, true more often than needed where there are NaNs.
+constexpr int64_t kBlock = 32;
+template <typename T, bool kLargest>
+bool MayBeat(const T* block, T best) {
+  int any = 0;
+  for (int64_t i = 0; i < kBlock; ++i) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      any |= kLargest ? !(block[i] <= best) : !(block[i] >= best);
+    } else {
+      const auto key = Key(block[i]);
+      any |= kLargest ? key > Key(best) : key < Key(best);
+    }
+  }
+  return any != 0;
+}
+
 template <typename T, bool kLargest>
 int64_t Best(const T* row, int64_t columns) {
   int64_t best = 0;
   auto best_key = Key(row[0]);
-  for (int64_t i = 1; i < columns; ++i) {
-    const auto key = Key(row[i]);
-    if (kLargest ? key > best_key : key < best_key) {
-      best_key = key;
-      best = i;
+  for (int64_t i = 0; i < columns;) {
+    const int64_t end = std::min(i + kBlock, columns);
+    if (end - i == kBlock && !MayBeat<T, kLargest>(row + i, row[best])) {
+      i = end;
+    }
+    for (; i < end; ++i) {
+      const auto key = Key(row[i]);
+      if (kLargest ? key > best_key : key < best_key) {
+        best_key = key;
+        best = i;
+      }
     }
   }
   return best;

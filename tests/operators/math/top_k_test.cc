@@ -53,7 +53,20 @@ TEST(TopK, CountsNaNAsLargerThanInfinity) {
   EXPECT_EQ(IndicesOf(row, 5, false), Indices({3, 0, 1, 2, 4}));
 }
 
+TEST(TopK, FindsTheBestOfALongRowWithNaNs) {
+  for (size_t nan : {0, 40, 150}) {
+    std::vector<float> row(200, 3.0F);
+    row[nan] = kNaN;
+    row[77] = row[178] = 1.0F;
+    EXPECT_EQ(IndicesOf(row, 1, false), Indices({77}));
+    EXPECT_EQ(IndicesOf(row, 1, true), Indices({static_cast<int64_t>(nan)}));
+  }
+}
+
 TEST(TopK, TreatsBothZerosAsEqual) {
+  std::vector<double> signs(100, 0.0);
+  signs[1] = signs[70] = -0.0;
+  EXPECT_EQ(IndicesOf(signs, 1, false), Indices({0}));
   const std::vector<double> row = {0.0, -0.0, 0.0, -1.0};
   EXPECT_EQ(IndicesOf(row, 3, true), Indices({0, 1, 2}));
   EXPECT_EQ(IndicesOf(row, 2, false), Indices({3, 0}));

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "examples/digits_program.h"
+#include "tests/testing/allocation_sweep.h"
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+constexpr const char* kFolder = "examples/data";
+
+struct Answer {
+  int correct = 0;
+  int total = 0;
+  double sum = 0;
+  bool operator==(const Answer&) const = default;
+};
+
+constexpr Answer kExpected = {757, 797, 196621690};
+
+// The program, its feeds, and how often it runs right.
+class DigitsTest : public ::testing::Test {
+ protected:
+  Fetches fetches() const {
+    return {vars_.distance, vars_.correct, vars_.total};
+  }
+
+  Answer Run(Executor* executor) const {
+    const std::vector<Tensor> results =
+        executor->Run(program_, feeds_, fetches());
+    const std::vector<float> distances = results[0].ToVector<float>();
+    return {results[1].data<int32_t>()[0], results[2].data<int32_t>()[0],
+            std::accumulate(distances.begin(), distances.end(), 0.0)};
+  }
+
+  Program program_;
+  examples::DigitsVars vars_ = examples::BuildDigits(&program_);
+  Feeds feeds_ = examples::DigitsFeeds(kFolder);
+};
+
+TEST_F(DigitsTest, IsRightOnTheCPU) {
+  Executor executor;
+  EXPECT_EQ(Run(&executor), kExpected);
+  EXPECT_TRUE(executor.LastPlan(program_)->transfers().empty());
+}
+
+TEST_F(DigitsTest, IsRightWithThePlainKernel) {
+  const KernelHintGuard guard("manhattan_distance: require variant=plain");
+  Executor executor;
+  EXPECT_EQ(Run(&executor), kExpected);
+}
+
+TEST_F(DigitsTest, IsRightWithTheDistancesOnTheFPGA) {
+  const KernelHintGuard guard("manhattan_distance: require place=fpga:0");
+  Executor executor(FPGAPlace{0});
+  EXPECT_EQ(Run(&executor), kExpected);
+  const auto plan = executor.LastPlan(program_);
+  for (const framework::Decision& decision : plan->decisions()) {
+    const bool distance = decision.op == "manhattan_distance";
+    EXPECT_EQ(ToString(decision.place), distance ? "fpga:0" : "cpu");
+  }
+  // Both rows of pixels go there, once each, and the distances come back.
+  size_t bytes = 0;
+  for (const framework::Transfer& transfer : plan->transfers()) {
+    bytes += transfer.bytes;
+  }
+  EXPECT_EQ(plan->transfers().size(), 3U);
+  EXPECT_EQ(bytes, (797 * 48 + 1000 * 48 + 797 * 1000) * sizeof(float));
+}
+
+// A smaller copy of the job, so that every allocation can be made to fail.
+class DigitsAllocationTest : public DigitsTest {
+ protected:
+  DigitsAllocationTest() {
+    const auto images =
+        examples::ReadNpy(std::string(kFolder) + "/digits_images.npy");
+    const auto labels =
+        examples::ReadNpy(std::string(kFolder) + "/digits_labels.npy");
+    feeds_ = {{"images", examples::Rows<float>(images, 100, 130)},
+              {"known", examples::Rows<float>(images, 0, 100)},
+              {"known_labels", examples::Rows<int64_t>(labels, 0, 100)},
+              {"labels", examples::Rows<int64_t>(labels, 100, 130)}};
+  }
+
+  void Sweep(PlaceKey place, int64_t stride) {
+    Executor once(place);
+    const Answer expected = Run(&once);
+    const auto job = [&] {
+      // A new executor, so that preparing takes part.
+      Executor executor(place);
+      if (Run(&executor) != expected) throw std::logic_error("a wrong answer");
+    };
+    const auto sweep = testing::SweepAllocationFailures(job, stride);
+    EXPECT_GT(sweep.cured, 0);
+    EXPECT_GT(sweep.refused, 0);
+  }
+};
+
+TEST_F(DigitsAllocationTest, SurvivesFailingAllocationsOnTheCPU) {
+  Sweep(CPUPlace{}, 7);
+}
+
+TEST_F(DigitsAllocationTest, SurvivesFailingAllocationsOnTheFPGA) {
+  Sweep(FPGAPlace{0}, 7);
+}
+
+TEST_F(DigitsAllocationTest, SlowSurvivesEveryFailingAllocation) {
+  Sweep(CPUPlace{}, 1);
+  Sweep(FPGAPlace{0}, 1);
+}
+
+TEST(ReadNpyTest, ReadsShapeAndBytes) {
+  const auto images =
+      examples::ReadNpy(std::string(kFolder) + "/digits_images.npy");
+  EXPECT_EQ(images.sizes, std::vector<int64_t>({1797, 8, 8}));
+  EXPECT_EQ(*std::max_element(images.values.begin(), images.values.end()), 16);
+}
+
+TEST(ReadNpyTest, RefusesOtherFiles) {
+  EXPECT_THROW(examples::ReadNpy("examples/data/README.md"),
+               std::runtime_error);
+  EXPECT_THROW(examples::ReadNpy("examples/data/none.npy"), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace sluice
