@@ -36,7 +36,7 @@ function(sluice_add_operator_library name)
 extern "C" __attribute__((visibility("default")))
 void RegisterOperators_@name@();
 ]=])
-  file(CONFIGURE OUTPUT "${generated}/register_@name@.cc" @ONLY CONTENT [=[
+  file(CONFIGURE OUTPUT "${generated}/register_${name}.cc" @ONLY CONTENT [=[
 // Written by CMake from the REGISTER_* macros; do not edit.
 #include "@name@/register.h"
 

@@ -1,0 +1,37 @@
+// Runs an operator of this project between two of Sluice's own.
+#include <iostream>
+#include <vector>
+
+#include "my_ops/ops.h"
+
+#include "sluice/sluice.h"
+
+int main() {
+  RegisterOperators_my_ops();
+  RegisterOperators_my_ops();  // a second call does nothing
+
+  sluice::Program program;
+  auto x = program.Data("x", sluice::DType::kFloat32, {-1});
+  auto doubled = sluice::ops::Scale(x, {.scale = 2.0});
+  auto leaky = sluice::ops::LeakyRelu(doubled, {.slope = 0.25});
+  auto y = sluice::ops::Scale(leaky, {.bias = 1.0});
+
+  sluice::Executor executor;
+  const auto fed = sluice::Tensor::FromVector<float>({3}, {-2, 0, 3});
+  const auto result = executor.Run(program, {{"x", fed}}, {y});
+  std::cout << executor.Explain(program);
+  if (result[0].ToVector<float>() != std::vector<float>{0, 1, 7}) {
+    std::cerr << "expected 0, 1, 7\n";
+    return 1;
+  }
+
+  // What the schema says is checked, as for built-in operators.
+  try {
+    sluice::ops::LeakyRelu(x, {.slope = -1.0});
+  } catch (const sluice::Error& error) {
+    std::cout << error.what() << '\n';
+    return 0;
+  }
+  std::cerr << "slope = -1 was taken\n";
+  return 1;
+}
