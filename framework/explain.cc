@@ -61,19 +61,39 @@ std::string OpName(const Plan& plan, int op_index) {
                                plan.op_descs()[op_index].type);
 }
 
+// The other candidates of one op. Kernels for other dtypes are mostly the same
+// kernel again, so they share a line.
+std::string Refusals(const Plan& plan, const Decision& decision) {
+  const std::string name = OpName(plan, decision.op_index);
+  std::string text;
+  std::string other_dtypes;
+  for (const std::string& hint : decision.hints) {
+    text += Format("  {}: hint {}\n", name, hint);
+  }
+  for (const Candidate& candidate : decision.candidates) {
+    const KernelDef& kernel = *candidate.kernel;
+    if (&kernel == decision.kernel) continue;
+    if (kernel.key.dtype != decision.expected.dtype) {
+      other_dtypes += other_dtypes.empty() ? "" : ", ";
+      other_dtypes += Format("{} {} {}", kernel.variant, kernel.key.place,
+                             kernel.key.dtype);
+      continue;
+    }
+    text += Format("  {}: not {}: {}\n", name, kernel,
+                   candidate.refusal.empty() ? "ranked lower"
+                                             : candidate.refusal);
+  }
+  if (!other_dtypes.empty()) {
+    text += Format("  {}: not for {}: {}\n", name, decision.expected.dtype,
+                   other_dtypes);
+  }
+  return text;
+}
+
 std::string Refusals(const Plan& plan) {
   std::string text;
   for (const Decision& decision : plan.decisions()) {
-    for (const std::string& hint : decision.hints) {
-      text += Format("  {}: hint {}\n", OpName(plan, decision.op_index), hint);
-    }
-    for (const Candidate& candidate : decision.candidates) {
-      if (candidate.kernel == decision.kernel) continue;
-      text += Format("  {}: not {}: {}\n", OpName(plan, decision.op_index),
-                     *candidate.kernel,
-                     candidate.refusal.empty() ? "ranked lower"
-                                               : candidate.refusal);
-    }
+    text += Refusals(plan, decision);
   }
   return text;
 }
