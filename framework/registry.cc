@@ -7,6 +7,7 @@
 #include <shared_mutex>
 
 #include "sluice/framework/near_names.h"
+#include "sluice/framework/plugin_kernels.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -32,6 +33,9 @@ Registry& Registry::Global() {
   static Registry* const kRegistry = [] {
     auto* registry = new Registry();
     RegisterBuiltins(*registry);
+    platform::SetPluginSink([registry](const platform::DevicePlugin& plugin) {
+      AddPluginKernels(plugin, *registry);
+    });
     return registry;
   }();
   return *kRegistry;

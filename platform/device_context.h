@@ -32,6 +32,9 @@ class SLUICE_API DeviceContext {
 
   // The index of the op whose work is enqueued next, for error messages.
   virtual void SetOpIndex(int /*op_index*/) {}
+  // The op whose queued work made the last Wait fail; -1 for none, and where
+  // it is not known.
+  virtual int FailedOp() const { return -1; }
 
  protected:
   DeviceContext() = default;

@@ -22,7 +22,7 @@ constexpr size_t kStagingBytes = size_t{1} << 20;
 PluginDevice::PluginDevice(const SluiceDevicePlugin& table, PlaceKey place)
     : table_(table), place_(place) {}
 
-PluginResult PluginDevice::CallQuietly(
+PluginResult PluginDevice::Try(
     FunctionRef<SluiceStatus(SluiceError*)> call) const {
   std::unique_lock<std::mutex> lock(serial_, std::defer_lock);
   if (table_.create_queue == nullptr) lock.lock();
@@ -31,13 +31,13 @@ PluginResult PluginDevice::CallQuietly(
 
 void PluginDevice::Call(std::string_view callback,
                         FunctionRef<SluiceStatus(SluiceError*)> call) const {
-  EnforcePluginOk(ToString(place_), callback, CallQuietly(call));
+  EnforcePluginOk(ToString(place_), callback, Try(call));
 }
 
 void* PluginDevice::Allocate(size_t bytes) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;
-  const PluginResult result = CallQuietly([&](SluiceError* error) {
+  const PluginResult result = Try([&](SluiceError* error) {
     return table_.allocate(index(), bytes, &memory, error);
   });
   if (result.status == SLUICE_RESOURCE_EXHAUSTED) return nullptr;
@@ -54,7 +54,7 @@ void* PluginDevice::Allocate(size_t bytes) {
 
 void PluginDevice::Free(void* pointer, size_t bytes) {
   if (pointer == nullptr) return;
-  const PluginResult result = CallQuietly([&](SluiceError* error) {
+  const PluginResult result = Try([&](SluiceError* error) {
     return table_.deallocate(index(), pointer, bytes, error);
   });
   if (result.status == SLUICE_OK) return;
@@ -115,11 +115,11 @@ PluginDeviceContext::PluginDeviceContext(PluginDevice& device)
 }
 
 PluginDeviceContext::~PluginDeviceContext() {
-  device_.CallQuietly([&](SluiceError* error) {
+  device_.Try([&](SluiceError* error) {
     return device_.table().synchronise(device_.index(), queue_, error);
   });
   if (queue_ == nullptr) return;
-  device_.CallQuietly([&](SluiceError*) {
+  device_.Try([&](SluiceError*) {
     device_.table().destroy_queue(device_.index(), queue_);
     return SLUICE_OK;
   });
@@ -184,7 +184,7 @@ void PluginDeviceContext::CopyThroughHost(void* to,
 }
 
 void PluginDeviceContext::Wait() {
-  const PluginResult result = device_.CallQuietly([&](SluiceError* error) {
+  const PluginResult result = device_.Try([&](SluiceError* error) {
     return device_.table().synchronise(device_.index(), queue_, error);
   });
   failed_op_ = result.op_index;
@@ -207,7 +207,7 @@ void PluginDeviceContext::Compute(FunctionRef<void()> kernel) {
   try {
     kernel();
   } catch (...) {
-    device_.CallQuietly(after);
+    device_.Try(after);
     throw;
   }
   device_.Call("after_kernel", after);

@@ -13,10 +13,9 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/function_ref.h"
 #include "sluice/platform/place_key.h"
+#include "sluice/platform/plugin/plugin_host.h"
 
 namespace sluice::platform {
-
-struct PluginResult;
 
 // One device of a plug-in, behind the plug-in's callbacks. A failing callback
 // becomes an Error with the plug-in's own sentence; so does one that throws.
@@ -42,14 +41,13 @@ class SLUICE_API PluginDevice final : public Device {
   const SluiceDevicePlugin& table() const { return table_; }
   int index() const { return place_.index; }
 
-  // Calls one callback under the rules of the ABI and raises what it reports.
+  // Calls one callback under the rules of the ABI: Call raises what it reports
+  // under the callback's name, Try returns it.
   void Call(std::string_view callback,
             FunctionRef<SluiceStatus(SluiceError*)> call) const;
+  PluginResult Try(FunctionRef<SluiceStatus(SluiceError*)> call) const;
 
  private:
-  friend class PluginDeviceContext;
-  PluginResult CallQuietly(FunctionRef<SluiceStatus(SluiceError*)> call) const;
-
   const SluiceDevicePlugin& table_;
   const PlaceKey place_;
   // Held in every call when the plug-in has no queues of its own.
@@ -74,8 +72,7 @@ class SLUICE_API PluginDeviceContext : public DeviceContext {
   void Compute(FunctionRef<void()> kernel) override;
   void SetOpIndex(int op_index) override { op_index_ = op_index; }
 
-  // The op whose queued work made the last Wait fail, or -1.
-  int failed_op() const { return failed_op_; }
+  int FailedOp() const override { return failed_op_; }
   int op_index() const { return op_index_; }
   // Null when the plug-in has no queues.
   SluiceQueue queue() const { return queue_; }

@@ -112,10 +112,10 @@ TEST_F(PluginDeviceTest, SaysThatThereIsNoReason) {
 
 TEST_F(PluginDeviceTest, NamesTheOpWhoseQueuedWorkFailed) {
   auto context = Context(Open("fails_late"));
-  EXPECT_EQ(context->failed_op(), -1);
+  EXPECT_EQ(context->FailedOp(), -1);
   ExpectError(ErrorCode::kInternal, "plugin.callback_failed",
               {"the fuse is blown", "op 3"}, [&] { context->Wait(); });
-  EXPECT_EQ(context->failed_op(), 3);
+  EXPECT_EQ(context->FailedOp(), 3);
 }
 
 TEST_F(PluginDeviceTest, LogsAFailingFree) {

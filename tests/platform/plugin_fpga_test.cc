@@ -177,10 +177,10 @@ TEST_F(FPGATest, ReportsAFailingKernelOnceAndDropsTheRest) {
   ExpectError(ErrorCode::kInternal, "plugin.callback_failed",
               {"manhattan_distance/systolic", "asked for", "op 5"},
               [&] { context_.Wait(); });
-  EXPECT_EQ(context_.failed_op(), 5);
+  EXPECT_EQ(context_.FailedOp(), 5);
   EXPECT_TRUE(std::isnan(got[0]));
   context_.Wait();
-  EXPECT_EQ(context_.failed_op(), -1);
+  EXPECT_EQ(context_.FailedOp(), -1);
 }
 
 TEST_F(FPGATest, CountsTransfers) {
