@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "sluice/memory/block_table.h"
 #include "sluice/memory/size_class.h"
@@ -87,6 +88,9 @@ class SLUICE_API CachingAllocator {
 
 // The allocator of a place. Raises what DeviceManager::Get raises.
 SLUICE_API CachingAllocator& AllocatorOf(platform::PlaceKey place);
+
+// The places where something was allocated so far, in their order.
+SLUICE_API std::vector<platform::PlaceKey> UsedPlaces();
 
 SLUICE_API MemoryStats Stats(platform::PlaceKey place);
 SLUICE_API void SetLimit(platform::PlaceKey place, size_t bytes);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "sluice/memory/allocator.h"
 #include "sluice/platform/error.h"
@@ -40,6 +41,15 @@ class Allocators {
     }
     if (place == PlaceKey()) cpu_.store(allocator.get());
     return *allocator;
+  }
+
+  std::vector<PlaceKey> Places() {
+    std::vector<PlaceKey> places;
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [place, allocator] : allocators_) {
+      if (allocator != nullptr) places.push_back(place);
+    }
+    return places;
   }
 
  private:
@@ -84,6 +94,10 @@ size_t Used(PlaceKey place) {
 
 CachingAllocator& AllocatorOf(PlaceKey place) {
   return All().Get(place);
+}
+
+std::vector<PlaceKey> UsedPlaces() {
+  return All().Places();
 }
 
 MemoryStats Stats(PlaceKey place) {

@@ -193,8 +193,8 @@ void DisableCheckForTesting(std::string_view check_id) {
 }
 
 void RaiseOutOfMemory() {
-  throw Error(ErrorCode::kResourceExhausted, "memory.host_exhausted",
-              "the host has no memory left for the runtime's own structures");
+  Raise(ErrorCode::kResourceExhausted, "memory.host_exhausted",
+        "the host has no memory left for the runtime's own structures");
 }
 
 }  // namespace sluice::platform

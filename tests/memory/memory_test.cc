@@ -37,6 +37,10 @@ TEST(MemoryTest, APlaceWithoutADeviceIsANamedError) {
 
 TEST(MemoryTest, AnUnusedPlaceUsesNothing) {
   EXPECT_EQ(Used(CUDAPlace{5}), 0u);
+  Free(CPUPlace{}, Alloc(CPUPlace{}, 1));
+  EXPECT_EQ(UsedPlaces().at(0), PlaceKey());
+  for (PlaceKey place : UsedPlaces())
+    EXPECT_NE(place.index, 5);
 }
 
 TEST(MemoryTest, FreeingOnAPlaceThatNobodyUsedIsANamedError) {

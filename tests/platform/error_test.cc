@@ -96,6 +96,11 @@ TEST(ErrorTest, ADisabledRaiseThrowsWhatNoTestExpects) {
               [] { Raise(ErrorCode::kNotFound, "error_test.raise", "no"); });
 }
 
+TEST(ErrorTest, TheHostsOwnMemoryHasANamedErrorToo) {
+  ExpectError(ErrorCode::kResourceExhausted, "memory.host_exhausted",
+              {"no memory left"}, [] { RaiseOutOfMemory(); });
+}
+
 TEST(ErrorTest, EveryCodeHasAName) {
   for (int code = 0; code <= static_cast<int>(ErrorCode::kInternal); ++code) {
     EXPECT_NE(ToString(static_cast<ErrorCode>(code)), "Unknown") << code;

@@ -8,7 +8,6 @@
 
 #include "sluice/memory/allocator.h"
 #include "sluice/memory/memory.h"
-#include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::testing {
@@ -23,7 +22,7 @@ struct Holdings {
 
 Holdings Count() {
   Holdings holdings;
-  for (auto place : platform::DeviceManager::Instance().Places()) {
+  for (auto place : memory::UsedPlaces()) {
     memory::ReleaseCache(place);
     holdings.bytes += memory::Used(place);
   }
