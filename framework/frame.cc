@@ -166,7 +166,12 @@ inline void Frame::Step(const Instruction& instruction) {
 }
 
 void Frame::RethrowAt(const Instruction* instruction) {
-  const int op_index = instruction->op_index;
+  int op_index = instruction->op_index;
+  if (instruction->kind == InstructionKind::kWait) {
+    // The queue knows better than the op that waited.
+    const int failed = devices_[instruction->device]->FailedOp();
+    if (failed >= 0) op_index = failed;
+  }
   std::string where = "after the last op";
   if (op_index >= 0) {
     const OpDesc& op = plan_.op_descs_[op_index];
