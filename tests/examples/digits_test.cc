@@ -22,24 +22,22 @@ struct Answer {
 
 constexpr Answer kExpected = {757, 797, 196621690};
 
-// The program, its feeds, and how often it runs right.
+// The program, its feeds and its answer.
 class DigitsTest : public ::testing::Test {
  protected:
-  Fetches fetches() const {
-    return {vars_.distance, vars_.correct, vars_.total};
-  }
-
+  // Allocates nothing besides what Sluice does.
   Answer Run(Executor* executor) const {
     const std::vector<Tensor> results =
-        executor->Run(program_, feeds_, fetches());
-    const std::vector<float> distances = results[0].ToVector<float>();
+        executor->Run(program_, feeds_, fetches_);
+    const float* distances = results[0].data<float>();
     return {results[1].data<int32_t>()[0], results[2].data<int32_t>()[0],
-            std::accumulate(distances.begin(), distances.end(), 0.0)};
+            std::accumulate(distances, distances + results[0].numel(), 0.0)};
   }
 
   Program program_;
   examples::DigitsVars vars_ = examples::BuildDigits(&program_);
   Feeds feeds_ = examples::DigitsFeeds(kFolder);
+  Fetches fetches_ = {vars_.distance, vars_.correct, vars_.total};
 };
 
 TEST_F(DigitsTest, IsRightOnTheCPU) {
@@ -86,7 +84,7 @@ class DigitsAllocationTest : public DigitsTest {
               {"labels", examples::Rows<int64_t>(labels, 100, 130)}};
   }
 
-  void Sweep(PlaceKey place, int64_t stride) {
+  void Sweep(PlaceKey place) {
     Executor once(place);
     const Answer expected = Run(&once);
     const auto job = [&] {
@@ -94,23 +92,18 @@ class DigitsAllocationTest : public DigitsTest {
       Executor executor(place);
       if (Run(&executor) != expected) throw std::logic_error("a wrong answer");
     };
-    const auto sweep = testing::SweepAllocationFailures(job, stride);
+    const auto sweep = testing::SweepAllocationFailures(job);
     EXPECT_GT(sweep.cured, 0);
     EXPECT_GT(sweep.refused, 0);
   }
 };
 
-TEST_F(DigitsAllocationTest, SurvivesFailingAllocationsOnTheCPU) {
-  Sweep(CPUPlace{}, 7);
+TEST_F(DigitsAllocationTest, SurvivesEachFailingAllocationOnTheCPU) {
+  Sweep(CPUPlace{});
 }
 
-TEST_F(DigitsAllocationTest, SurvivesFailingAllocationsOnTheFPGA) {
-  Sweep(FPGAPlace{0}, 7);
-}
-
-TEST_F(DigitsAllocationTest, SlowSurvivesEveryFailingAllocation) {
-  Sweep(CPUPlace{}, 1);
-  Sweep(FPGAPlace{0}, 1);
+TEST_F(DigitsAllocationTest, SurvivesEachFailingAllocationOnTheFPGA) {
+  Sweep(FPGAPlace{0});
 }
 
 TEST(ReadNpyTest, ReadsShapeAndBytes) {
