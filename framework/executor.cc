@@ -63,9 +63,11 @@ struct Executor::Cache {
   std::list<CacheEntry> entries;
 };
 
-Executor::Executor(PlaceKey place, PlanOptions options)
+Executor::Executor(PlaceKey place, PlanOptions options) try
     : place_(place), options_(options), cache_(std::make_unique<Cache>()) {
   platform::DeviceManager::Instance().Get(place);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 Executor::~Executor() = default;
