@@ -16,6 +16,7 @@ namespace {
 // Below this many elements waking a thread costs more than adding.
 constexpr int64_t kGrain = 32768;
 
+// float and double go through elementwise.h.
 template <typename T>
 T Sum(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -24,11 +25,9 @@ T Sum(T a, T b) {
   } else if constexpr (std::is_same_v<T, platform::float16>) {
     return std::bit_cast<T>(std::bit_cast<Eigen::half>(a) +
                             std::bit_cast<Eigen::half>(b));
-  } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
+  } else {
     return std::bit_cast<T>(std::bit_cast<Eigen::bfloat16>(a) +
                             std::bit_cast<Eigen::bfloat16>(b));
-  } else {
-    return a + b;
   }
 }
 
@@ -44,8 +43,12 @@ void AddRow(const T* x, const T* y, int64_t count, T* out) {
 
 template <typename T>
 void AddOne(const T* x, T y, int64_t count, T* out) {
-  for (int64_t i = 0; i < count; ++i)
-    out[i] = Sum(x[i], y);
+  if constexpr (std::is_floating_point_v<T>) {
+    ScaleContiguous(x, T{1}, y, count, out);
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = Sum(x[i], y);
+  }
 }
 
 }  // namespace
