@@ -9,7 +9,7 @@ namespace sluice::operators::math {
 
 namespace {
 
-constexpr int64_t kShardBytes = 256 << 10;
+constexpr int64_t kShardBytes = 128 << 10;
 
 // kBytes is 0 where the size of a slice is known at run time only.
 template <size_t kBytes, typename Index>

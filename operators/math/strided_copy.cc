@@ -12,7 +12,7 @@ namespace {
 using framework::DDim;
 
 // Below this a second thread costs more than it copies.
-constexpr int64_t kShardBytes = 256 << 10;
+constexpr int64_t kShardBytes = 128 << 10;
 // A tile's rows and columns stay in the first-level cache together.
 constexpr int64_t kTile = 32;
 
