@@ -33,7 +33,15 @@ SingleOp MakeSingleOp(const OpDesc& op,
           std::any_of(single.feeds.begin(), single.feeds.end(),
                       [&](auto& feed) { return feed.first == var; });
       if (known) continue;
-      const Tensor& tensor = values.at(var);
+      const auto value = values.find(var);
+      if (value == values.end()) {
+        platform::Raise(platform::ErrorCode::kFailedPrecondition,
+                        "compare.uninitialised",
+                        "{}: persistable variable {} has no value: give "
+                        "Compare a scope that holds it",
+                        op.type, var);
+      }
+      const Tensor& tensor = value->second;
       single.program.Data(var, tensor.dtype(), tensor.dims());
       single.feeds.emplace_back(var, tensor);
     }

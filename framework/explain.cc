@@ -48,11 +48,10 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string Microseconds(const Plan& plan,
-                         const RunProfile* profile,
-                         int op_index) {
-  if (profile == nullptr) return "";
-  return Format("{:.1f} us", profile->OpSeconds(plan, op_index) * 1e6);
+// By op; empty without a profile.
+std::vector<double> Seconds(const Plan& plan, const RunProfile* profile) {
+  if (profile == nullptr) return {};
+  return profile->SecondsByOp(plan);
 }
 
 std::string OpName(const Plan& plan, int op_index) {
@@ -103,13 +102,16 @@ std::string Refusals(const Plan& plan) {
 std::string DecisionTable(const Plan& plan, const RunProfile* profile) {
   TextTable table({"op", "place", "dtype", "layout", "library", "variant",
                    "reason", profile == nullptr ? "" : "time"});
+  const std::vector<double> seconds = Seconds(plan, profile);
   for (const Decision& decision : plan.decisions()) {
     const OpKernelType& key = decision.kernel->key;
     table.Add({OpName(plan, decision.op_index), ToString(decision.place),
                std::string(ToString(key.dtype)),
                std::string(ToString(key.layout)), key.library,
                decision.kernel->variant, decision.reason,
-               Microseconds(plan, profile, decision.op_index)});
+               seconds.empty()
+                   ? ""
+                   : Format("{:.1f} us", seconds[decision.op_index] * 1e6)});
   }
   return table.Text();
 }
@@ -165,6 +167,7 @@ std::string ExplainJson(const Plan& plan, const RunProfile* profile) {
                  {"transfers", json::array()},
                  {"arenas", json::object()},
                  {"notes", plan.notes()}};
+  const std::vector<double> seconds = Seconds(plan, profile);
   for (const Decision& decision : plan.decisions()) {
     const OpKernelType& key = decision.kernel->key;
     json op = {{"index", decision.op_index},
@@ -186,9 +189,7 @@ std::string ExplainJson(const Plan& plan, const RunProfile* profile) {
            {"refusal", candidate.refusal},
            {"transfer_bytes", candidate.transfer_bytes}});
     }
-    if (profile != nullptr) {
-      op["seconds"] = profile->OpSeconds(plan, decision.op_index);
-    }
+    if (!seconds.empty()) op["seconds"] = seconds[decision.op_index];
     result["ops"].push_back(std::move(op));
   }
   for (const Transfer& transfer : plan.transfers()) {

@@ -75,7 +75,12 @@ Frame::~Frame() = default;
 
 void Frame::Begin(const Feeds& feeds, Scope* scope) {
   for (size_t i = 0; i < feeds.size(); ++i) {
-    tensors_[plan_.feed_slots_[i]] = feeds[i].second;
+    Tensor& feed = tensors_[plan_.feed_slots_[i]] = feeds[i].second;
+    // Kernels read whole elements; memory may start between two of them.
+    const auto address = reinterpret_cast<uintptr_t>(feed.raw_data());
+    if (address % platform::SizeOf(feed.dtype()) != 0) [[unlikely]] {
+      feed = feed.CopyTo(feed.place());
+    }
   }
   for (const int slot : plan_.feed_aliases_) {
     const Slot& alias = plan_.slots_[slot];

@@ -22,7 +22,9 @@ InferShapeContext::InferShapeContext(const OpSchema& schema,
     begin += count;
   }
   for (const ArgDef& output : schema.outputs()) {
-    outputs_.emplace_back(op.Output(output.name).size(), DDim::UnknownRank());
+    const size_t count = op.Output(output.name).size();
+    outputs_.emplace_back(count, DDim::UnknownRank());
+    set_.emplace_back(count, false);
   }
 }
 
@@ -211,8 +213,20 @@ void InferShapeContext::SetOutput(int index, const DDim& dims, int element) {
                  "{}: the shape function sets output {} of {}", op(), index,
                  outputs_.size());
   // An optional output that nobody asked for has no variable.
-  if (element < static_cast<int>(outputs_[index].size())) {
+  if (element >= 0 && element < static_cast<int>(outputs_[index].size())) {
     outputs_[index][element] = dims;
+    set_[index][element] = true;
+  }
+}
+
+void InferShapeContext::CheckOutputsSet() const {
+  for (size_t i = 0; i < set_.size(); ++i) {
+    for (size_t element = 0; element < set_[i].size(); ++element) {
+      SLUICE_ENFORCE(set_[i][element], ErrorCode::kInternal,
+                     "infer_shape.output_left_out",
+                     "{}: the shape function did not set output {}, number {}",
+                     op(), schema_.outputs()[i].name, element);
+    }
   }
 }
 
@@ -223,6 +237,7 @@ std::vector<std::vector<DDim>> InferShapes(const OpSchema& schema,
   InferShapeContext context(schema, op, std::move(inputs),
                             std::move(input_dtypes));
   schema.shape_fn()(context);
+  context.CheckOutputsSet();
   return context.output_shapes();
 }
 

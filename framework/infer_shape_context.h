@@ -84,6 +84,8 @@ class SLUICE_API InferShapeContext {
   void SetOutput(std::string_view name, const DDim& dims, int element = 0);
   void SetOutput(int index, const DDim& dims, int element = 0);
 
+  // Raises Internal when an output's shape was not set, not even as unknown.
+  void CheckOutputsSet() const;
   // The shape of each output variable, in the order of the schema.
   const std::vector<std::vector<DDim>>& output_shapes() const {
     return outputs_;
@@ -117,6 +119,7 @@ class SLUICE_API InferShapeContext {
   std::vector<DType> dtypes_;
   std::vector<Range> ranges_;  // one an input of the schema
   std::vector<std::vector<DDim>> outputs_;
+  std::vector<std::vector<bool>> set_;  // by output
 };
 
 // The shapes of the op's outputs, by schema order. Raises what the shape

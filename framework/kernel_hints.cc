@@ -37,10 +37,19 @@ std::string_view TakeUntil(std::string_view separators,
   return part;
 }
 
+// "#3" selects op 3; every other "#" at the start or behind a blank begins a
+// comment.
 std::string_view WithoutComment(std::string_view line) {
-  const std::string_view start = Trim(line);
-  if (start.size() > 1 && start[0] == '#' && start[1] == ' ') return {};
-  return line.substr(0, line.find(" #"));
+  const auto at = [&](size_t i) {
+    return i < line.size() ? static_cast<uint8_t>(line[i]) : uint8_t{0};
+  };
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '#' && (i == 0 || std::isspace(at(i - 1))) &&
+        !std::isdigit(at(i + 1))) {
+      return line.substr(0, i);
+    }
+  }
+  return line;
 }
 
 KernelHint ParseRule(std::string_view rule, std::string_view source) {

@@ -27,8 +27,8 @@ struct SLUICE_API KernelHint {
 // "require place=fpga:0, variant=systolic (scope guard)".
 SLUICE_API std::string ToString(const KernelHint& hint);
 
-// Parses rules separated by ";" or line ends; "#" behind a blank, or at the
-// start of a line unless a digit follows, begins a comment. Raises
+// Parses rules separated by ";" or line ends; "#" at the start of a line or
+// behind a blank begins a comment, unless a digit follows. Raises
 // InvalidArgument, naming `source` and the rule, for anything else.
 SLUICE_API std::vector<KernelHint> ParseKernelHints(std::string_view text,
                                                     std::string_view source);

@@ -17,7 +17,8 @@ struct MemoryRequest {
 };
 
 // Gives every request an offset so that no two that are in use at the same
-// time overlap, and returns the bytes of the whole arena. Greedy by size with
+// time overlap, and returns the bytes of the whole arena. Raises
+// ResourceExhausted when that is absurd (2^60 bytes). Greedy by size with
 // best fit: Pisarchyk and Lee, "Efficient memory management for deep neural
 // net inference", 2020, algorithm 3.
 SLUICE_API size_t PlanMemory(std::vector<MemoryRequest>* requests);

@@ -30,7 +30,9 @@ std::string SuggestNames(std::string_view name,
   std::string text;
   for (const std::string& candidate : names) {
     const size_t allowed = std::max<size_t>(1, name.size() / 3);
-    if (EditDistance(name, candidate) > allowed) continue;
+    const size_t distance = EditDistance(name, candidate);
+    // At a distance of its whole length, nothing of a name is left.
+    if (distance > allowed || distance >= name.size()) continue;
     text += (text.empty() ? "; did you mean " : " or ") + candidate;
   }
   if (!text.empty()) return text + "?";

@@ -9,8 +9,9 @@
 namespace sluice::framework {
 
 // The end of a NotFound message: "; did you mean crop or crop_grad?" for the
-// names within a third of `name`'s length by edit distance (Levenshtein), else
-// "; there are a, b, c" for a short list, else "".
+// names within a third of `name`'s length (but at least one, and less than all
+// of it) by edit distance (Levenshtein), else "; there are a, b, c" for a short
+// list, else "".
 SLUICE_API std::string SuggestNames(std::string_view name,
                                     const std::vector<std::string>& names);
 

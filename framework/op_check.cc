@@ -67,6 +67,9 @@ void CheckLimits(const OpSchema& schema,
   if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
     for (const int64_t number : *list) check(number);
   }
+  if (const auto* list = std::get_if<std::vector<double>>(&value)) {
+    for (const double number : *list) check(number);
+  }
   const auto* text = std::get_if<std::string>(&value);
   if (text != nullptr && !def.choices.empty()) {
     SLUICE_ENFORCE(std::find(def.choices.begin(), def.choices.end(), *text) !=
@@ -162,6 +165,13 @@ BoundTypes::BoundTypes(const OpSchema& schema,
     bind(def.name, "attribute " + def.from_attribute,
          std::get<DType>(op.attributes.find(def.from_attribute)->second));
   }
+  const auto position = [&](const std::string& type_var) {
+    return std::find_if(schema.type_vars().begin(), schema.type_vars().end(),
+                        [&](auto& def) { return def.name == type_var; });
+  };
+  std::sort(bound_.begin(), bound_.end(), [&](auto& a, auto& b) {
+    return position(a.first) < position(b.first);
+  });
 }
 
 DType BoundTypes::Of(const ArgDef& argument) const {

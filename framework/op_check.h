@@ -28,7 +28,8 @@ class SLUICE_API BoundTypes {
 
   // The dtype of an argument.
   DType Of(const ArgDef& argument) const;
-  // The dtype that the kernel key has: that of the first type variable.
+  // The dtype that the kernel key has: that of the first type variable that
+  // the schema declares (and this op binds).
   DType KernelDType() const;
 
  private:

@@ -148,6 +148,16 @@ void OpSchema::Validate() const {
   };
   std::for_each(inputs_.begin(), inputs_.end(), check);
   std::for_each(outputs_.begin(), outputs_.end(), check);
+  for (const TypeVarDef& type_var : type_vars_) {
+    const AttrDef* attribute = FindAttr(type_var.from_attribute);
+    SLUICE_ENFORCE(type_var.from_attribute.empty() ||
+                       (attribute != nullptr &&
+                        attribute->type == AttrType::kDType),
+                   ErrorCode::kInternal, "schema.type_var_attribute",
+                   "operator {}: type variable {} comes from attribute {}, "
+                   "which is no attribute of type dtype",
+                   name_, type_var.name, type_var.from_attribute);
+  }
   for (const AttrDef& attribute : attributes_) {
     SLUICE_ENFORCE(names.insert(attribute.name).second, ErrorCode::kInternal,
                    "schema.attribute_twice", "operator {} names {} twice",

@@ -35,17 +35,10 @@ PlanBuilder::PlanBuilder(const Program& program,
 }
 
 std::shared_ptr<const Plan> PlanBuilder::Build() {
-  // A hint may name a device whose plug-in is not loaded yet.
-  auto all_hints = hints_;
+  LoadDevices(&hints_);
   for (const OpDesc& op : block_.ops) {
-    for (KernelHint& hint : ParseKernelHints(op.hint, "op attribute")) {
-      all_hints.push_back(std::move(hint));
-    }
-  }
-  for (const KernelHint& hint : all_hints) {
-    if (hint.place.empty()) continue;
-    platform::DeviceManager::Instance().Get(
-        platform::ParsePlaceKey(hint.place));
+    op_hints_.push_back(ParseKernelHints(op.hint, "op attribute"));
+    LoadDevices(&op_hints_.back());
   }
   CheckFeeds();
   CheckFetches();
@@ -75,6 +68,27 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   return std::move(plan_);
 }
 
+// A hint may name a device whose plug-in is not loaded yet. One that is not
+// there cannot be required; what is only preferred goes without it.
+void PlanBuilder::LoadDevices(std::vector<KernelHint>* hints) {
+  std::vector<KernelHint> usable;
+  for (KernelHint& hint : *hints) {
+    try {
+      if (!hint.place.empty()) {
+        platform::DeviceManager::Instance().Get(
+            platform::ParsePlaceKey(hint.place));
+      }
+      usable.push_back(std::move(hint));
+    } catch (platform::Error& error) {
+      error.AddContext(Format("asked for by hint {}", hint));
+      if (hint.require || error.code() == ErrorCode::kInvalidArgument) throw;
+      plan_->notes_.push_back(Format("hint {} is left out: {}", hint,
+                                     platform::ToString(error.code())));
+    }
+  }
+  *hints = std::move(usable);
+}
+
 void PlanBuilder::CheckFeeds() {
   std::set<std::string> names;
   for (const FeedSpec& feed : plan_->feeds_) {
@@ -99,13 +113,14 @@ void PlanBuilder::CheckFeeds() {
 }
 
 void PlanBuilder::CheckFetches() {
-  for (const std::string& name : plan_->fetch_names_) program_.FindVar(name);
+  for (const std::string& name : plan_->fetch_names_) {
+    fetched_.insert(program_.FindVar(name).name);
+  }
 }
 
 // Backwards from what is fetched and what persists.
 void PlanBuilder::FindNeededOps() {
-  std::set<std::string> needed(plan_->fetch_names_.begin(),
-                               plan_->fetch_names_.end());
+  std::set<std::string> needed = fetched_;
   for (size_t i = block_.ops.size(); i-- > 0;) {
     const OpDesc& op = block_.ops[i];
     for (const auto& [argument, vars] : op.outputs) {
@@ -187,7 +202,7 @@ Decision PlanBuilder::Decide(const OpDesc& op,
       request->output_dtypes.push_back(types.Of(def));
     }
   }
-  request->hints = ParseKernelHints(op.hint, "op attribute");
+  request->hints = op_hints_[op_index];
   request->hints.insert(request->hints.end(), hints_.begin(), hints_.end());
   request->op_index = op_index;
   request->expected_place = plan_->place_;
@@ -263,6 +278,8 @@ void PlanBuilder::BindInputs(const OpSchema& schema, PlannedOp* planned) {
 }
 
 int PlanBuilder::AliasedSlot(const ArgDef& def,
+                             const DDim& dims,
+                             DType dtype,
                              const PlannedOp& planned) const {
   if (def.aliases.empty()) return -1;
   const OpDesc& op = block_.ops[planned.op_index];
@@ -273,6 +290,7 @@ int PlanBuilder::AliasedSlot(const ArgDef& def,
     const int root = input.alias_of < 0 ? slot : input.alias_of;
     const SlotKind kind = plan_->slots_[root].kind;
     if (input.var == vars[0] && input.place == planned.place &&
+        input.dtype == dtype && input.dims.numel() == dims.numel() &&
         (kind == SlotKind::kArena || kind == SlotKind::kFeed)) {
       return root;
     }
@@ -293,15 +311,13 @@ int PlanBuilder::OutputSlot(const ArgDef& def,
   const VarDesc* desc = block_.FindVar(var);
   const bool persistable = desc != nullptr && desc->persistable;
   const bool last = last_definition_[var] == planned.op_index;
-  const bool fetched =
-      last && std::count(plan_->fetch_names_.begin(),
-                         plan_->fetch_names_.end(), var) > 0;
+  const bool fetched = last && fetched_.count(var) > 0;
   if (persistable && last && planned.place == plan_->place_) {
     slot.kind = SlotKind::kShadow;
   } else if (fetched && !persistable && planned.device < 0) {
     slot.kind = SlotKind::kFetch;
   } else if (!persistable) {
-    slot.alias_of = AliasedSlot(def, planned);
+    slot.alias_of = AliasedSlot(def, dims, dtype, planned);
   }
   return AddSlot(std::move(slot));
 }
@@ -373,10 +389,15 @@ void PlanBuilder::AddShadows() {
   for (const auto& [var, op_index] : last_definition_) {
     const VarDesc* desc = block_.FindVar(var);
     if (desc == nullptr || !desc->persistable) continue;
-    const int home = values_[var].slots.front();
+    int home = values_[var].slots.front();
     if (plan_->slots_[home].kind == SlotKind::kShadow) {
       plan_->shadow_slots_.push_back(home);
       continue;
+    }
+    const PlaceKey place = plan_->slots_[home].place;
+    // From one device to another the way leads over the host.
+    if (place != plan_->place_ && plan_->place_ != PlaceKey(CPUPlace())) {
+      home = SlotAt(var, CPUPlace(), op_index);
     }
     Slot target;
     target.kind = SlotKind::kShadow;

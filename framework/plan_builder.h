@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ class PlanBuilder {
   };
 
   // plan_builder.cc
+  void LoadDevices(std::vector<KernelHint>* hints);
   void CheckFeeds();
   void CheckFetches();
   void FindNeededOps();
@@ -58,7 +60,10 @@ class PlanBuilder {
                  const DDim& dims,
                  DType dtype,
                  const PlannedOp& planned);
-  int AliasedSlot(const ArgDef& def, const PlannedOp& planned) const;
+  int AliasedSlot(const ArgDef& def,
+                  const DDim& dims,
+                  DType dtype,
+                  const PlannedOp& planned) const;
   void AddKernel(const Decision& decision,
                  const ResolveRequest& request,
                  PlannedOp* planned);
@@ -89,6 +94,8 @@ class PlanBuilder {
   const Registry& registry_;
   std::unique_ptr<Plan> plan_;
   std::vector<KernelHint> hints_;
+  std::vector<std::vector<KernelHint>> op_hints_;  // by op: its own
+  std::set<std::string> fetched_;
   std::vector<bool> needed_;         // by op
   std::map<std::string, int> last_definition_;  // by variable: op
   std::map<std::string, Value> values_;

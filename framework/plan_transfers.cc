@@ -10,6 +10,7 @@
 namespace sluice::framework {
 
 using platform::CPUPlace;
+using platform::ErrorCode;
 using platform::PlaceKind;
 
 namespace {
@@ -17,7 +18,12 @@ bool OnHost(PlaceKey place) { return place.kind == PlaceKind::kCPU; }
 }  // namespace
 
 int PlanBuilder::AddSlot(Slot slot) {
-  slot.bytes = static_cast<size_t>(slot.dims.numel()) * SizeOf(slot.dtype);
+  const bool fits =
+      !__builtin_mul_overflow(static_cast<size_t>(slot.dims.numel()),
+                              SizeOf(slot.dtype), &slot.bytes);
+  SLUICE_ENFORCE(fits, ErrorCode::kOutOfRange, "plan.bytes_overflow",
+                 "{} ({} {}): its bytes do not fit into 64 bits", slot.var,
+                 slot.dtype, slot.dims);
   plan_->slots_.push_back(std::move(slot));
   written_by_.push_back(-1);
   return static_cast<int>(plan_->slots_.size()) - 1;
@@ -124,13 +130,11 @@ void PlanBuilder::Touch(int slot) {
 }
 
 void PlanBuilder::EmitWait(int device) {
-  for (const int slot : pending_[device]) Touch(slot);
-  pending_[device].clear();
-  for (size_t slot = 0; slot < written_by_.size(); ++slot) {
-    if (written_by_[slot] == device && OnHost(plan_->slots_[slot].place)) {
-      written_by_[slot] = -1;
-    }
+  for (const int slot : pending_[device]) {
+    Touch(slot);
+    if (written_by_[slot] == device) written_by_[slot] = -1;
   }
+  pending_[device].clear();
   if (waits_++ == plan_->options_.drop_wait_for_testing) return;
   Instruction wait;
   wait.kind = InstructionKind::kWait;

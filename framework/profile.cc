@@ -53,6 +53,15 @@ double RunProfile::OpSeconds(const Plan& plan, int op_index) const {
   return sum;
 }
 
+std::vector<double> RunProfile::SecondsByOp(const Plan& plan) const {
+  std::vector<double> sums(plan.op_descs().size());
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const int op_index = plan.instructions()[i].op_index;
+    if (op_index >= 0) sums[op_index] += seconds[i];
+  }
+  return sums;
+}
+
 ProfiledRun RunProfiled(const Plan& plan, const Feeds& feeds, Scope* scope) {
   Stopwatch stopwatch(plan);
   ProfiledRun run;

@@ -17,6 +17,8 @@ struct RunProfile {
 
   // Seconds of the kernel of op `op_index`, and of what it was copied.
   double OpSeconds(const Plan& plan, int op_index) const;
+  // The same for all ops of the program; 0 for those that do not run.
+  std::vector<double> SecondsByOp(const Plan& plan) const;
 };
 
 struct ProfiledRun {

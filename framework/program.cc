@@ -1,8 +1,10 @@
 #include "sluice/framework/program.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/kernel_hints.h"
 #include "sluice/framework/near_names.h"
 #include "sluice/framework/op_check.h"
 #include "sluice/framework/registry.h"
@@ -54,6 +56,16 @@ Program::Program(const Program& other)
 
 Program& Program::operator=(const Program& other) {
   return *this = Program(other);
+}
+
+Program::Program(Program&& other) : Program() { *this = std::move(other); }
+
+Program& Program::operator=(Program&& other) noexcept {
+  blocks_.swap(other.blocks_);
+  op_counts_.swap(other.op_counts_);
+  std::swap(uid_, other.uid_);
+  std::swap(version_, other.version_);
+  return *this;
 }
 
 VarDesc& Program::AddVar(VarDesc var) {
@@ -108,6 +120,10 @@ Program& Program::Common(std::initializer_list<const Var*> vars) {
                    var->name());
     program = &var->program();
   }
+  if (program == nullptr) {
+    platform::Raise(ErrorCode::kFailedPrecondition, "program.common_of_none",
+                    "an op without inputs belongs to no program");
+  }
   return *program;
 }
 
@@ -126,8 +142,13 @@ int Program::AddBlock(int parent) {
 }
 
 std::string Program::NewName(std::string_view op, std::string_view argument) {
-  const int count = op_counts_.find(op)->second;
-  return platform::Format("{}_{}.{}", op, count, argument);
+  int& count = op_counts_.find(op)->second;
+  std::string name = platform::Format("{}_{}.{}", op, count, argument);
+  // Somebody may have chosen the very same name, or a file brought it.
+  while (block().FindVar(name) != nullptr) {
+    name = platform::Format("{}_{}.{}", op, ++count, argument);
+  }
+  return name;
 }
 
 void Program::AddOutputs(const OpSchema& schema, OpDesc* op) {
@@ -159,6 +180,7 @@ const OpDesc& Program::AppendOp(std::string_view type,
 
 const OpDesc& Program::AppendOp(OpDesc op) try {
   const OpSchema& schema = Registry::Global().Schema(op.type);
+  ParseKernelHints(op.hint, "op attribute");
   CompleteOp(schema, &op);
   std::vector<DDim> dims;
   std::vector<DType> dtypes;
@@ -181,6 +203,13 @@ const OpDesc& Program::AppendOp(OpDesc op) try {
       var.name = vars[element];
       var.dtype = types.Of(def);
       var.dims = shapes[i][element];
+      const bool twice =
+          std::any_of(added.begin(), added.end(),
+                      [&](auto& other) { return other.name == var.name; });
+      SLUICE_ENFORCE(!twice, ErrorCode::kInvalidArgument,
+                     "program.output_twice",
+                     "{}: variable {} cannot be two of its outputs", op.type,
+                     var.name);
       const VarDesc* known = block().FindVar(var.name);
       if (known == nullptr) {
         added.push_back(std::move(var));
@@ -210,8 +239,16 @@ const OpDesc& Program::AppendOp(OpDesc op) try {
   throw;
 }
 
+OpDesc& Program::LastOp() {
+  if (block().ops.empty()) {
+    platform::Raise(ErrorCode::kFailedPrecondition, "program.no_op",
+                    "the program has no op yet");
+  }
+  return blocks_[0].ops.back();
+}
+
 Var Program::Output(std::string_view argument, int element) {
-  const OpDesc& op = block().ops.back();
+  const OpDesc& op = LastOp();
   const ArgVars& vars = op.Output(argument);
   SLUICE_ENFORCE(element >= 0 && element < static_cast<int>(vars.size()),
                  ErrorCode::kNotFound, "program.no_output",
@@ -220,7 +257,9 @@ Var Program::Output(std::string_view argument, int element) {
 }
 
 void Program::Hint(std::string_view hint) {
-  blocks_[0].ops.back().hint = hint;
+  OpDesc& op = LastOp();
+  ParseKernelHints(hint, "op attribute");
+  op.hint = hint;
   ++version_;
 }
 

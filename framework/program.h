@@ -68,8 +68,9 @@ class SLUICE_API Program {
   // A copy is a program of its own, with its own uid.
   Program(const Program& other);
   Program& operator=(const Program& other);
-  Program(Program&&) = default;
-  Program& operator=(Program&&) = default;
+  // What was moved from is an empty program, or the one that was here.
+  Program(Program&& other);
+  Program& operator=(Program&& other) noexcept;
 
   // A variable to be fed; -1 for sizes that differ from feed to feed. Raises
   // InvalidArgument when the name is taken.
@@ -92,13 +93,16 @@ class SLUICE_API Program {
   // The same for an op that a gradient maker or a file described.
   const OpDesc& AppendOp(OpDesc op);
 
-  // The output variable of the op added last.
+  // The output variable of the op added last. Raises NotFound when it has no
+  // such output, FailedPrecondition (as Hint does) when there is no op yet.
   Var Output(std::string_view argument, int element = 0);
   // Sets the kernel hint of the op added last (framework/kernel_hints.h).
+  // Raises InvalidArgument for one that cannot be parsed.
   void Hint(std::string_view hint);
 
   // The program that all of `vars` belong to; raises InvalidArgument when they
-  // belong to several. Variables left out (invalid ones) do not count.
+  // belong to several, FailedPrecondition when there is none. Behind the first,
+  // variables left out (invalid ones) do not count.
   static Program& Common(std::initializer_list<const Var*> vars);
 
   // Raises NotFound and lists near names.
@@ -116,8 +120,8 @@ class SLUICE_API Program {
   uint64_t version() const { return version_; }
 
  private:
-  friend class ProgramReader;  // program_io.cc
   VarDesc& AddVar(VarDesc var);
+  OpDesc& LastOp();
   std::string NewName(std::string_view op, std::string_view argument);
   void AddOutputs(const class OpSchema& schema, OpDesc* op);
 

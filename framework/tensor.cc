@@ -51,11 +51,17 @@ Tensor Tensor::Borrow(PlaceKey place,
                       void* pointer) {
   Tensor tensor;
   tensor.Resize(dims);
-  tensor.Bind(
-      std::make_shared<Placeholder>(place, pointer,
-                                    CheckedBytes(dims, tensor.numel(), dtype),
-                                    [](void*) {}, nullptr),
-      0, dtype, dims);
+  const size_t bytes = CheckedBytes(dims, tensor.numel(), dtype);
+  SLUICE_ENFORCE(pointer != nullptr || bytes == 0, ErrorCode::kInvalidArgument,
+                 "tensor.borrow_null",
+                 "a tensor of shape {} cannot borrow memory at address 0",
+                 dims);
+  // Other libraries give empty arrays no address, ours are never without.
+  alignas(64) static char empty[64];
+  if (pointer == nullptr) pointer = empty;
+  tensor.Bind(std::make_shared<Placeholder>(
+                  place, pointer, bytes, [](void*) {}, nullptr),
+              0, dtype, dims);
   return tensor;
 }
 
@@ -82,7 +88,7 @@ void* Tensor::mutable_data(DType dtype, PlaceKey place) {
   if (holder_ != nullptr && holder_->place() == place) {
     const auto offset = static_cast<size_t>(
         static_cast<char*>(pointer_) - static_cast<char*>(holder_->pointer()));
-    if (offset + bytes <= holder_->bytes()) {
+    if (bytes <= holder_->bytes() - offset) {
       dtype_ = dtype;
       return pointer_;
     }
