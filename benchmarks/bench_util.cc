@@ -1,0 +1,159 @@
+#include "benchmarks/bench_util.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sluice/platform/cpu_info.h"
+
+extern char** environ;
+
+namespace sluice::bench {
+namespace {
+
+// Small values are better in units of time and memory.
+bool LessIsBetter(const std::string& unit) {
+  return unit.find("/s") == std::string::npos;
+}
+
+double Ratio(const Row& row, double other) {
+  return LessIsBetter(row.unit) ? other / row.value : row.value / other;
+}
+
+// Runs a program and waits for it; true when it ended well.
+bool RunProgram(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(),
+                   environ) != 0) {
+    return false;
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
+}
+
+std::string Machine() {
+  return platform::CpuName() + ", " +
+         std::to_string(platform::AvailableCpus()) + " CPUs, " +
+         std::string(platform::CpuInstructionSet());
+}
+
+}  // namespace
+
+Options ParseOptions(int argc, char** argv, const std::string& about) {
+  Options options;
+  CLI::App app(about);
+  app.add_option("--json", options.json, "Write the rows to this file");
+  app.add_flag("--peers", options.peers,
+               "Measure other libraries, too; installs them on first use");
+  app.add_option("--threads", options.threads, "Threads of the threaded rows")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--seconds", options.seconds, "Time for each figure")
+      ->check(CLI::Range(0.0, 60.0));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return options;
+}
+
+double MedianSeconds(double seconds, platform::FunctionRef<void()> call) {
+  using Clock = std::chrono::steady_clock;
+  const auto timed = [&] {
+    const auto begin = Clock::now();
+    call();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  timed();
+  const double once = std::max(timed(), 1e-9);
+  const auto count =
+      static_cast<size_t>(std::clamp(seconds / once, 7.0, 20000.0));
+  std::vector<double> times(count);
+  for (double& time : times)
+    time = timed();
+  std::nth_element(times.begin(), times.begin() + count / 2, times.end());
+  return times[count / 2];
+}
+
+void Report::Add(Row row) {
+  std::printf("%-40s %14.4g %-10s", row.id.c_str(), row.value,
+              row.unit.c_str());
+  if (row.limit) {
+    std::printf("  %3.0f %% of the limit, %.4g", 100 * Ratio(row, *row.limit),
+                *row.limit);
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+  rows_.push_back(std::move(row));
+}
+
+void Report::MeasurePeers(const std::string& suite,
+                          const std::vector<std::string>& arguments) {
+  std::string file = "/tmp/sluice_peers_XXXXXX";
+  const int descriptor = mkstemp(file.data());
+  if (descriptor < 0) return;
+  close(descriptor);
+  std::vector<std::string> words = {
+      "python3",    BENCHMARKS_FOLDER "/peers/run.py",
+      suite,        "--build",
+      PEERS_FOLDER, "--output",
+      file,         "--"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  if (!RunProgram(words)) {
+    std::fprintf(stderr, "the peers of %s could not be run\n", suite.c_str());
+  }
+  std::ifstream in(file);
+  const auto figures = nlohmann::json::parse(in, nullptr, false);
+  std::remove(file.c_str());
+  if (!figures.is_object()) return;
+  for (Row& row : rows_) {
+    const auto found = figures.find(row.id);
+    if (found == figures.end()) continue;
+    for (const auto& [peer, value] : found->items()) {
+      row.peers[peer] = value.get<double>();
+    }
+  }
+}
+
+int Report::Finish(const Options& options) const {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Row& row : rows_) {
+    nlohmann::ordered_json limit = nullptr;
+    if (row.limit) limit = *row.limit;
+    rows.push_back({{"id", row.id},
+                    {"unit", row.unit},
+                    {"value", row.value},
+                    {"limit", limit},
+                    {"peers", nlohmann::ordered_json(row.peers)}});
+    for (const auto& [peer, value] : row.peers) {
+      std::printf("%-40s %14.4g %-10s  %.2f x %s, %.4g\n", row.id.c_str(),
+                  row.value, row.unit.c_str(), Ratio(row, value), peer.c_str(),
+                  value);
+    }
+  }
+  if (options.json.empty()) return 0;
+  const nlohmann::ordered_json all = {{"machine", Machine()}, {"rows", rows}};
+  std::ofstream out(options.json);
+  out << all.dump(1) << "\n";
+  if (!out.flush()) {
+    std::fprintf(stderr, "cannot write %s\n", options.json.c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/platform/function_ref.h"
+
+// What the benchmark programs share: command line, timing, and the table that
+// they print and write. For use on the main thread.
+namespace sluice::bench {
+
+// One figure beside what the machine could do and what others do, all in the
+// same unit.
+struct Row {
+  std::string id;    // "manhattan/128x128x128/f32/t2"
+  std::string unit;  // "ns", "ms", "G pairs/s", "bytes"
+  double value = 0;
+  std::optional<double> limit{};
+  std::map<std::string, double> peers{};
+};
+
+struct Options {
+  std::string json;      // a file to write, or ""
+  bool peers = false;    // measure the other libraries, too
+  int threads = 2;       // of the rows that are not for one thread
+  double seconds = 0.5;  // that each figure may take
+};
+
+// Parses the command line. On --help or a mistake it prints and ends the
+// program.
+Options ParseOptions(int argc, char** argv, const std::string& about);
+
+// The median of repeated calls, in seconds: as many as fit into `seconds`,
+// at least 7 and at most 20,000, after two that do not count.
+double MedianSeconds(double seconds, platform::FunctionRef<void()> call);
+
+class Report {
+ public:
+  // Prints the row, too.
+  void Add(Row row);
+
+  // Measures the suite's peers (benchmarks/peers/<suite>_*.py), with the
+  // arguments given to each, and gives their figures to the rows of the same
+  // id. Libraries that fail are left out, with the reason on stderr.
+  void MeasurePeers(const std::string& suite,
+                    const std::vector<std::string>& arguments);
+
+  // Prints the rows that have peers, with ratios, and writes the JSON file:
+  //   {"machine": ..., "rows": [{"id", "unit", "value", "limit", "peers"}]}
+  // "limit" is null where there is none. Returns main's exit status.
+  int Finish(const Options& options) const;
+
+ private:
+  std::vector<Row> rows_;
+};
+
+}  // namespace sluice::bench

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Measures other libraries beside a benchmark of ours.
+
+    run.py SUITE --build FOLDER --output FILE [--only LIBRARY] [-- ARGUMENTS]
+
+Every <suite>_<library>.py beside this file is run with the ARGUMENTS, one
+after the other, each with the Python of a virtual environment of its own,
+FOLDER/<library>, since the libraries do not go together. An environment is
+made on first use from requirements/<library>.txt. The scripts print one JSON
+object {row id: {peer name: value}}; FILE gets them merged. What cannot be
+installed or fails is left out, with the reason on stderr.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import venv
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def environment(library: str, folder: pathlib.Path) -> pathlib.Path:
+    """Returns the Python of the library's environment, made when missing."""
+    home = folder / library
+    python = home / "bin" / "python"
+    requirements = HERE / "requirements" / f"{library}.txt"
+    wanted = requirements.read_text()
+    stamp = home / "installed.txt"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"peers: installing {library} into {home}", file=sys.stderr)
+        venv.create(home, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r",
+                        requirements], check=True, stdout=sys.stderr)
+        stamp.write_text(wanted)
+    return python
+
+
+def measure(script: pathlib.Path, library: str, folder: pathlib.Path,
+            arguments: list[str]) -> dict:
+    """Runs one script and returns what it printed."""
+    python = environment(library, folder)
+    variables = dict(os.environ, CUDA_VISIBLE_DEVICES="")
+    result = subprocess.run([python, script, *arguments], env=variables,
+                            check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(result.stdout)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite")
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--output", type=pathlib.Path, required=True)
+    parser.add_argument("--only")
+    parser.add_argument("arguments", nargs="*")
+    options = parser.parse_args()
+
+    merged: dict[str, dict[str, float]] = {}
+    for script in sorted(HERE.glob(f"{options.suite}_*.py")):
+        library = script.stem[len(options.suite) + 1:]
+        if options.only not in (None, library):
+            continue
+        try:
+            rows = measure(script, library, options.build, options.arguments)
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            print(f"peers: {library} left out: {error}", file=sys.stderr)
+            continue
+        for row, values in rows.items():
+            merged.setdefault(row, {}).update(values)
+    options.output.write_text(json.dumps(merged, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
