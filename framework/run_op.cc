@@ -45,7 +45,7 @@ std::map<std::string, Tensor> RunOp(
     fetches.emplace_back(vars.front());
   }
   if (!options.hint.empty()) program.Hint(options.hint);
-  Executor executor(options.place);
+  Executor executor(options.place, {.isolate = options.isolate});
   std::vector<Tensor> results = executor.Run(program, feeds, fetches);
   std::map<std::string, Tensor> outputs;
   for (size_t i = 0; i < results.size(); ++i) {

@@ -16,6 +16,8 @@ struct RunOpOptions {
   std::string hint{};  // e.g. "require variant=plain"
   // Outputs to compute; empty for all that are not optional.
   std::vector<std::string> outputs{};
+  // As PlanOptions::isolate.
+  bool isolate = false;
 };
 
 // Runs one op by itself: makes a program of it, prepares and runs that.

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "tests/operators/infer_op_shapes.h"
+#include "tests/operators/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -103,3 +104,43 @@ TEST(BiasAdd, RefusesOtherNumbersOfChannels) {
 
 }  // namespace
 }  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+
+std::vector<OpExample> BiasAddExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const char* format : {"NCHW", "NHWC"}) {
+    const bool nchw = format[1] == 'C';
+    for (const framework::DDim& dims : {framework::DDim{2, 3, 5, 7},
+                                        {3, 1},
+                                        {0, 4, 2},
+                                        {2, 5, 0},
+                                        {1, 1, 3, 1, 2},
+                                        {17, 9, 31, 29}}) {
+      const int64_t channels = nchw ? dims[1] : dims[dims.rank() - 1];
+      examples.push_back(
+          {{{"X", make.Values(dims)}, {"Bias", make.Values({channels})}},
+           {{"data_format", std::string(format)}}});
+    }
+  }
+  return examples;
+}
+
+Arrays BiasAddReference(const Arrays& in, const OpDesc& op) {
+  const bool nchw = GetAttr<std::string>(op, "data_format") == "NCHW";
+  Array out = in.at("X");
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const auto index = out.IndexOf(static_cast<int64_t>(i));
+    out.values[i] += in.at("Bias")(nchw ? index[1] : index.back());
+  }
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(bias_add, BiasAddExamples, BiasAddReference);
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
+#include "tests/operators/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -53,3 +56,59 @@ TEST(CastTest, RefusesANameThatIsNoDType) {
 
 }  // namespace
 }  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+using platform::DType;
+
+std::vector<OpExample> CastExamples(ExampleMaker& make) {
+  // Past the ends of int8 and uint8, where the dtype itself gets so far.
+  const bool wide = platform::SizeOf(make.dtype()) > 1;
+  std::vector<OpExample> examples;
+  for (DType to : platform::kAllDTypes) {
+    examples.push_back({{{"X", make.Values({3, 7})}}, {{"dtype", to}}});
+    if (wide) {
+      examples.push_back(
+          {{{"X", make.Integers(make.dtype(), {65}, -1000, 1000)}},
+           {{"dtype", to}}});
+    }
+    examples.push_back({{{"X", make.Values({1, 0, 2})}}, {{"dtype", to}}});
+    examples.push_back({{{"X", make.Values({})}}, {{"dtype", to}}});
+    if (platform::SizeOf(to) == 4) {
+      examples.push_back({{{"X", make.Values({37, 911})}}, {{"dtype", to}}});
+    }
+  }
+  return examples;
+}
+
+// What is left of a number that lies in [low, low + count).
+double WrapAround(double value, double low, double count) {
+  return value - count * std::floor((value - low) / count);
+}
+
+double CastTo(DType to, double value, bool from_floating) {
+  if (platform::IsFloating(to)) return value;
+  if (to == DType::kBool) return value != 0;
+  const int bits = static_cast<int>(8 * platform::SizeOf(to));
+  const double count = std::ldexp(1.0, bits);
+  const double low = to == DType::kUInt8 ? 0 : -count / 2;
+  if (!from_floating) return WrapAround(value, low, count);
+  return std::min(std::max(std::trunc(value), low), low + count - 1);
+}
+
+Arrays CastReference(const Arrays& in, const OpDesc& op) {
+  Array out = in.at("X");
+  const auto to = GetAttr<DType>(op, "dtype");
+  for (double& value : out.values) {
+    value = CastTo(to, value, platform::IsFloating(out.dtype));
+  }
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(cast, CastExamples, CastReference);
+
+}  // namespace
+}  // namespace sluice::testing

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "tests/operators/infer_op_shapes.h"
+#include "tests/operators/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -94,3 +95,48 @@ TEST(ReshapeTest, RefusesAProductThatOverflows) {
 
 }  // namespace
 }  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+using Ints = std::vector<int64_t>;
+
+std::vector<OpExample> ReshapeExamples(ExampleMaker& make) {
+  const auto example = [&](const framework::DDim& dims, const Ints& shape) {
+    return OpExample{{{"X", make.Values(dims)}}, {{"shape", shape}}};
+  };
+  return {example({3, 4}, {2, 6}),     example({3, 4}, {-1}),
+          example({3, 5, 2}, {0, -1}), example({1}, {}),
+          example({}, {1, 1}),         example({0, 3}, {0, -1}),
+          example({0, 3}, {-1, 3}),    example({301, 150}, {150, 301})};
+}
+
+Arrays ReshapeReference(const Arrays& in, const OpDesc& op) {
+  const Array& x = in.at("X");
+  Ints shape = GetAttr<Ints>(op, "shape");
+  int64_t rest = 1;  // elements of X beside the copied sizes
+  for (int axis = 0; axis < x.dims.rank(); ++axis) {
+    if (axis >= static_cast<int>(shape.size()) || shape[axis] != 0) {
+      rest *= x.dims[axis];
+    }
+  }
+  for (int64_t size : shape) {
+    if (size > 0) rest /= size;
+  }
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] < 0)
+      shape[axis] = rest;
+    else if (shape[axis] == 0)
+      shape[axis] = x.dims[static_cast<int>(axis)];
+  }
+  Array out{framework::DDim(shape)};
+  out.values = x.values;
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(reshape, ReshapeExamples, ReshapeReference);
+
+}  // namespace
+}  // namespace sluice::testing

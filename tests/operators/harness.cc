@@ -1,0 +1,138 @@
+#include "tests/operators/harness.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op_check.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/plugin/plugin_loader.h"
+
+namespace sluice::testing {
+
+using framework::KernelDef;
+using framework::OpDesc;
+using framework::Registry;
+using framework::Tensor;
+using platform::DType;
+
+namespace {
+
+// A plug-in's kernels are there once a place of it was asked for.
+void LoadStub() {
+  static const bool found = !platform::FindPlugin("fpga").empty();
+  if (found) platform::DeviceManager::Instance().Get(platform::FPGAPlace(0));
+}
+
+// So that a tensor of 10,000 wrong elements is one failure.
+void ExpectNoneWrong(int wrong, const std::string& first) {
+  EXPECT_EQ(wrong, 0) << "the first of them: " << first;
+}
+
+}  // namespace
+
+std::vector<const KernelDef*> KernelsOf(const std::string& op) {
+  LoadStub();
+  return Registry::Global().Kernels(op);
+}
+
+std::string HintFor(const KernelDef& kernel) {
+  std::string hint = platform::Format(
+      "require place={}:0, library={}, variant={}", ToString(kernel.key.place),
+      kernel.key.library, kernel.variant);
+  if (kernel.key.place == platform::PlaceKind::kCPU) {
+    hint.replace(hint.find(":0"), 2, "");
+  }
+  if (kernel.key.layout != framework::Layout::kAny) {
+    hint += platform::Format(", layout={}", kernel.key.layout);
+  }
+  return hint;
+}
+
+std::optional<Outputs> RunKernel(const KernelDef& kernel,
+                                 const OpExample& example,
+                                 bool isolate) {
+  framework::RunOpOptions options{.hint = HintFor(kernel), .isolate = isolate};
+  for (const auto& def : Registry::Global().Schema(kernel.op).outputs()) {
+    options.outputs.push_back(def.name);
+  }
+  try {
+    return framework::RunOp(kernel.op, example.inputs, example.attributes,
+                            options);
+  } catch (const platform::Error& error) {
+    if (error.check_id() == "resolver.no_kernel") return std::nullopt;
+    ADD_FAILURE() << ToString(kernel) << ": " << error.what();
+    return std::nullopt;
+  }
+}
+
+OpDesc DescribeExample(const std::string& op, const OpExample& example) {
+  OpDesc desc;
+  desc.type = op;
+  for (const auto& [argument, tensor] : example.inputs) {
+    desc.inputs.push_back({argument, {argument}});
+  }
+  desc.attributes = example.attributes;
+  framework::CompleteOp(Registry::Global().Schema(op), &desc);
+  return desc;
+}
+
+Arrays InputArrays(const OpExample& example) {
+  Arrays arrays;
+  for (const auto& [argument, tensor] : example.inputs) {
+    arrays.emplace(argument, ToArray(tensor));
+  }
+  return arrays;
+}
+
+void ExpectNear(const Tensor& got, const Array& want, double slack) {
+  ASSERT_EQ(got.dims(), want.dims);
+  const double limit = slack * Tolerance(got.dtype());
+  const Array numbers = ToArray(got);
+  int wrong = 0;
+  std::string first;
+  for (size_t i = 0; i < numbers.values.size(); ++i) {
+    const double a = numbers.values[i];
+    const double b = want.values[i];
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    if (std::abs(a - b) <= limit * std::max(1.0, std::abs(b))) continue;
+    if (wrong++ == 0) {
+      first = platform::Format("element {} of {} is {}, expected {} +- {}", i,
+                               got, a, b, limit);
+    }
+  }
+  ExpectNoneWrong(wrong, first);
+}
+
+void ExpectSameBits(const Tensor& got, const Tensor& want) {
+  ASSERT_EQ(got.dims(), want.dims());
+  ASSERT_EQ(got.dtype(), want.dtype());
+  const auto* a = static_cast<const char*>(got.raw_data());
+  const auto* b = static_cast<const char*>(want.raw_data());
+  const size_t size = platform::SizeOf(got.dtype());
+  int wrong = 0;
+  std::string first;
+  for (int64_t i = 0; i < got.numel(); ++i) {
+    if (std::memcmp(a + i * size, b + i * size, size) == 0) continue;
+    if (wrong++ == 0) {
+      first = platform::Format("element {} of {}: {} and {}", i, got,
+                               ToArray(got).values[i], ToArray(want).values[i]);
+    }
+  }
+  ExpectNoneWrong(wrong, first);
+}
+
+std::string ToString(const OpExample& example) {
+  std::string text;
+  for (const auto& [argument, tensor] : example.inputs) {
+    text +=
+        platform::Format("{} {} {}, ", argument, tensor.dtype(), tensor.dims());
+  }
+  for (const auto& [name, value] : example.attributes) {
+    text += platform::Format("{} = {}, ", name, framework::ToString(value));
+  }
+  return text.empty() ? text : text.substr(0, text.size() - 2);
+}
+
+}  // namespace sluice::testing

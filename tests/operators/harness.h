@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/operators/op_case.h"
+
+#include "sluice/framework/registry.h"
+#include "sluice/framework/run_op.h"
+
+// How harness_test.cc runs kernels and compares what they give.
+namespace sluice::testing {
+
+// By argument name.
+using Outputs = std::map<std::string, framework::Tensor>;
+
+// "require place=cpu, library=PLAIN, variant=blocked": that kernel or none.
+std::string HintFor(const framework::KernelDef& kernel);
+
+// `example` run by `kernel` alone, with all outputs; nothing when the kernel
+// does not take these inputs.
+std::optional<Outputs> RunKernel(const framework::KernelDef& kernel,
+                                 const OpExample& example,
+                                 bool isolate = false);
+
+// The op as the reference sees it, arguments and attributes complete.
+framework::OpDesc DescribeExample(const std::string& op,
+                                  const OpExample& example);
+
+// The inputs of `example` as numbers, by argument name.
+Arrays InputArrays(const OpExample& example);
+
+// Fail the test where `got` is not `want`, within `slack` tolerances of its
+// dtype; NaN is NaN.
+void ExpectNear(const framework::Tensor& got, const Array& want, double slack);
+void ExpectSameBits(const framework::Tensor& got,
+                    const framework::Tensor& want);
+
+// Kernels of `op`, those of the FPGA stub included where it is built.
+std::vector<const framework::KernelDef*> KernelsOf(const std::string& op);
+
+// "X float32 [2, 3], Y float32 [4, 3], axis = 1".
+std::string ToString(const OpExample& example);
+
+}  // namespace sluice::testing
