@@ -8,24 +8,40 @@ namespace sluice::framework {
 
 std::string_view ToString(AttrType type) {
   switch (type) {
-    case AttrType::kBool: return "bool";
-    case AttrType::kInt: return "int";
-    case AttrType::kFloat: return "float";
-    case AttrType::kString: return "string";
-    case AttrType::kInts: return "ints";
-    case AttrType::kFloats: return "floats";
-    case AttrType::kStrings: return "strings";
-    case AttrType::kDType: return "dtype";
+    case AttrType::kBool:
+      return "bool";
+    case AttrType::kInt:
+      return "int";
+    case AttrType::kFloat:
+      return "float";
+    case AttrType::kString:
+      return "string";
+    case AttrType::kInts:
+      return "ints";
+    case AttrType::kFloats:
+      return "floats";
+    case AttrType::kStrings:
+      return "strings";
+    case AttrType::kDType:
+      return "dtype";
   }
   return "unknown";
 }
 
 namespace {
 
-std::string Text(bool value) { return value ? "true" : "false"; }
-std::string Text(int64_t value) { return std::to_string(value); }
-std::string Text(double value) { return platform::Format("{}", value); }
-std::string Text(const std::string& value) { return '"' + value + '"'; }
+std::string Text(bool value) {
+  return value ? "true" : "false";
+}
+std::string Text(int64_t value) {
+  return std::to_string(value);
+}
+std::string Text(double value) {
+  return platform::Format("{}", value);
+}
+std::string Text(const std::string& value) {
+  return '"' + value + '"';
+}
 std::string Text(platform::DType value) {
   return std::string(platform::ToString(value));
 }

@@ -54,9 +54,8 @@ SingleOp MakeSingleOp(const OpDesc& op,
       single.fetches.emplace_back(var);
     }
   }
-  copy.hint = Format("require place={}, library={}, variant={}",
-                     decision.place, decision.kernel->key.library,
-                     decision.kernel->variant);
+  copy.hint = Format("require place={}, library={}, variant={}", decision.place,
+                     decision.kernel->key.library, decision.kernel->variant);
   single.program.AppendOp(std::move(copy));
   return single;
 }
@@ -94,15 +93,14 @@ void CompareOutputs(const Tensor& a,
   const std::vector<double> left = ToDoubles(a);
   const std::vector<double> right = ToDoubles(b);
   for (size_t i = 0; i < left.size(); ++i) {
-    if (left[i] == right[i] ||
-        (std::isnan(left[i]) && std::isnan(right[i]))) {
+    if (left[i] == right[i] || (std::isnan(left[i]) && std::isnan(right[i]))) {
       continue;
     }
     const double error = std::abs(left[i] - right[i]);
     const double scale = std::max(std::abs(left[i]), std::abs(right[i]));
     // Written so that a NaN or an infinity on one side differs.
-    if (!(error <= options.absolute_tolerance +
-                       options.relative_tolerance * scale) ||
+    if (!(error <=
+          options.absolute_tolerance + options.relative_tolerance * scale) ||
         std::isinf(scale)) {
       result->differs = true;
     }
@@ -193,16 +191,16 @@ Comparison Compare(const Program& program,
 }
 
 std::string ToString(const Comparison& comparison) {
-  std::string text = Format("{:<28} {:<28} {:<28} {:>11} {:>11} {:>10} {:>10}\n",
-                            "op", "a", "b", "time a", "time b", "abs error",
-                            "rel error");
+  std::string text =
+      Format("{:<28} {:<28} {:<28} {:>11} {:>11} {:>10} {:>10}\n", "op", "a",
+             "b", "time a", "time b", "abs error", "rel error");
   for (const OpComparison& op : comparison.ops) {
-    text += Format("{:<28} {:<28} {:<28} {:>8.1f} us {:>8.1f} us {:>10.2e} "
-                   "{:>10.2e}{}\n",
-                   Format("{} {}", op.op_index, op.op), op.kernel_a,
-                   op.kernel_b, op.seconds_a * 1e6, op.seconds_b * 1e6,
-                   op.max_absolute_error, op.max_relative_error,
-                   op.differs ? "  differs" : "");
+    text += Format(
+        "{:<28} {:<28} {:<28} {:>8.1f} us {:>8.1f} us {:>10.2e} "
+        "{:>10.2e}{}\n",
+        Format("{} {}", op.op_index, op.op), op.kernel_a, op.kernel_b,
+        op.seconds_a * 1e6, op.seconds_b * 1e6, op.max_absolute_error,
+        op.max_relative_error, op.differs ? "  differs" : "");
   }
   if (comparison.first_difference < 0) return text + "no op differs\n";
   const OpComparison& first = comparison.ops[comparison.first_difference];

@@ -20,7 +20,7 @@ struct OpComparison {
   // do not add up from op to op.
   double max_absolute_error = 0;
   double max_relative_error = 0;  // |a - b| / max(|a|, |b|)
-  bool differs = false;  // beyond the tolerance, or in shape or dtype
+  bool differs = false;           // beyond the tolerance, or in shape or dtype
 };
 
 struct CompareOptions {

@@ -62,8 +62,8 @@ int64_t DDim::Product(int first, int last) const {
 }
 
 int64_t DDim::numel() const {
-  SLUICE_ENFORCE(rank_known(), ErrorCode::kInvalidArgument,
-                 "ddim.unknown_rank", "the rank of the shape is not known yet");
+  SLUICE_ENFORCE(rank_known(), ErrorCode::kInvalidArgument, "ddim.unknown_rank",
+                 "the rank of the shape is not known yet");
   return Product(0, rank_);
 }
 

@@ -55,9 +55,9 @@ std::vector<double> Seconds(const Plan& plan, const RunProfile* profile) {
 }
 
 std::string OpName(const Plan& plan, int op_index) {
-  return op_index < 0 ? "fetch"
-                      : Format("{} {}", op_index,
-                               plan.op_descs()[op_index].type);
+  return op_index < 0
+             ? "fetch"
+             : Format("{} {}", op_index, plan.op_descs()[op_index].type);
 }
 
 // The other candidates of one op. Kernels for other dtypes are mostly the same
@@ -78,9 +78,9 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
                              kernel.key.dtype);
       continue;
     }
-    text += Format("  {}: not {}: {}\n", name, kernel,
-                   candidate.refusal.empty() ? "ranked lower"
-                                             : candidate.refusal);
+    text +=
+        Format("  {}: not {}: {}\n", name, kernel,
+               candidate.refusal.empty() ? "ranked lower" : candidate.refusal);
   }
   if (!other_dtypes.empty()) {
     text += Format("  {}: not for {}: {}\n", name, decision.expected.dtype,
@@ -141,10 +141,9 @@ std::string MemoryTable() {
 }
 
 std::string ExplainText(const Plan& plan, const RunProfile* profile) {
-  std::string text =
-      Format("plan at {} with {} threads: {} ops, {} instructions\n\n",
-             plan.place(), plan.num_threads(), plan.ops().size(),
-             plan.instructions().size());
+  std::string text = Format(
+      "plan at {} with {} threads: {} ops, {} instructions\n\n", plan.place(),
+      plan.num_threads(), plan.ops().size(), plan.instructions().size());
   text += "decisions\n" + DecisionTable(plan, profile);
   text += "\ntransfers\n" + TransferTable(plan);
   text += "\narenas\n";
@@ -154,7 +153,8 @@ std::string ExplainText(const Plan& plan, const RunProfile* profile) {
   const std::string refusals = Refusals(plan);
   if (!refusals.empty()) text += "\nother kernels\n" + refusals;
   if (!plan.notes().empty()) text += "\nremarks\n";
-  for (const std::string& note : plan.notes()) text += "  " + note + "\n";
+  for (const std::string& note : plan.notes())
+    text += "  " + note + "\n";
   return text;
 }
 
@@ -234,25 +234,25 @@ std::string ExplainDot(const Plan& plan) {
                                  decision.kernel->variant)));
     for (const auto& [argument, vars] : op.inputs) {
       for (const std::string& var : vars) {
-        const auto moved = std::find_if(
-            plan.transfers().begin(), plan.transfers().end(),
-            [&](const Transfer& transfer) {
-              return transfer.var == var &&
-                     transfer.op_index == decision.op_index;
-            });
+        const auto moved =
+            std::find_if(plan.transfers().begin(), plan.transfers().end(),
+                         [&](const Transfer& transfer) {
+                           return transfer.var == var &&
+                                  transfer.op_index == decision.op_index;
+                         });
         const auto source = made_by.emplace(var, Quoted(var)).first->second;
         std::string label = var;
         if (moved != plan.transfers().end()) {
           label += Format(" ({} bytes to {})", moved->bytes, moved->to);
         }
-        text += Format("  {} -> {} [label={}{}];\n", source, node,
-                       Quoted(label),
-                       moved == plan.transfers().end() ? ""
-                                                       : ", style=dashed");
+        text +=
+            Format("  {} -> {} [label={}{}];\n", source, node, Quoted(label),
+                   moved == plan.transfers().end() ? "" : ", style=dashed");
       }
     }
     for (const auto& [argument, vars] : op.outputs) {
-      for (const std::string& var : vars) made_by[var] = node;
+      for (const std::string& var : vars)
+        made_by[var] = node;
     }
   }
   return text + "}\n";

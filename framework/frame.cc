@@ -26,12 +26,13 @@ void CheckCancelled() {
 
 }  // namespace
 
-void SetCancelRequested(bool requested) { g_cancel_requested = requested; }
+void SetCancelRequested(bool requested) {
+  g_cancel_requested = requested;
+}
 
 RunObserver::~RunObserver() = default;
 
-Frame::Frame(const Plan& plan)
-    : plan_(plan), tensors_(plan.slots_.size()) {
+Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
   std::map<PlaceKey, std::shared_ptr<Placeholder>> arenas;
   for (const auto& [place, bytes] : plan.arenas_) {
     arenas[place] = std::make_shared<Placeholder>(place, bytes);
@@ -61,9 +62,11 @@ Frame::Frame(const Plan& plan)
   auto& host = platform::DeviceContextPool::Instance().Get(CPUPlace());
   for (const PlannedOp& op : plan.ops_) {
     Tensor* const* inputs = arguments_.data() + arguments_.size();
-    for (const int slot : op.inputs) arguments_.push_back(&tensors_[slot]);
+    for (const int slot : op.inputs)
+      arguments_.push_back(&tensors_[slot]);
     Tensor* const* outputs = arguments_.data() + arguments_.size();
-    for (const int slot : op.outputs) arguments_.push_back(&tensors_[slot]);
+    for (const int slot : op.outputs)
+      arguments_.push_back(&tensors_[slot]);
     contexts_.emplace_back(
         op.arguments, op.place, op.device < 0 ? host : *devices_[op.device],
         inputs, outputs,
@@ -114,11 +117,10 @@ void Frame::BindPersistables(Scope& scope) {
                    "persistable variable {} ({} {}) has no value in the scope: "
                    "initialise it first",
                    slot.var, slot.dtype, slot.dims);
-    SLUICE_ENFORCE(
-        tensor->dtype() == slot.dtype && tensor->dims() == slot.dims,
-        ErrorCode::kInvalidArgument, "run.persistable_type",
-        "persistable variable {} must be {} {}, the scope holds {}", slot.var,
-        slot.dtype, slot.dims, *tensor);
+    SLUICE_ENFORCE(tensor->dtype() == slot.dtype && tensor->dims() == slot.dims,
+                   ErrorCode::kInvalidArgument, "run.persistable_type",
+                   "persistable variable {} must be {} {}, the scope holds {}",
+                   slot.var, slot.dtype, slot.dims, *tensor);
     tensors_[index] =
         tensor->place() == slot.place ? *tensor : tensor->CopyTo(slot.place);
   }
@@ -136,9 +138,8 @@ void Frame::BindPersistables(Scope& scope) {
 void Frame::DeviceCompute(const Instruction& instruction) {
   platform::DeviceContext& device = *devices_[instruction.device];
   device.SetOpIndex(instruction.op_index);
-  device.Compute([&] {
-    instruction.kernel->Compute(contexts_[instruction.context]);
-  });
+  device.Compute(
+      [&] { instruction.kernel->Compute(contexts_[instruction.context]); });
 }
 
 void Frame::Copy(const Instruction& instruction) {
@@ -155,7 +156,8 @@ void Frame::Copy(const Instruction& instruction) {
       return device.CopyFromHost(to.raw_data(), from.raw_data(), bytes);
     case InstructionKind::kCopyToHost:
       return device.CopyToHost(to.raw_data(), from.raw_data(), bytes);
-    default: return device.CopyOnDevice(to.raw_data(), from.raw_data(), bytes);
+    default:
+      return device.CopyOnDevice(to.raw_data(), from.raw_data(), bytes);
   }
 }
 
@@ -164,9 +166,15 @@ inline void Frame::Step(const Instruction& instruction) {
     case InstructionKind::kCompute:
       instruction.kernel->Compute(contexts_[instruction.context]);
       break;
-    case InstructionKind::kDeviceCompute: DeviceCompute(instruction); break;
-    case InstructionKind::kWait: devices_[instruction.device]->Wait(); break;
-    default: Copy(instruction); break;
+    case InstructionKind::kDeviceCompute:
+      DeviceCompute(instruction);
+      break;
+    case InstructionKind::kWait:
+      devices_[instruction.device]->Wait();
+      break;
+    default:
+      Copy(instruction);
+      break;
   }
 }
 
@@ -249,11 +257,13 @@ void Frame::Reset() noexcept {
       // The error that matters is on its way already.
     }
   }
-  for (OpKernelContext& context : contexts_) context.ReleaseTemporaries();
+  for (OpKernelContext& context : contexts_)
+    context.ReleaseTemporaries();
   for (const auto* slots :
        {&plan_.feed_slots_, &plan_.feed_aliases_, &plan_.fetch_slots_,
         &plan_.shadow_slots_, &plan_.persistable_slots_}) {
-    for (const int slot : *slots) tensors_[slot].Reset();
+    for (const int slot : *slots)
+      tensors_[slot].Reset();
   }
   shadow_targets_.clear();
 }

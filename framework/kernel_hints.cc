@@ -116,8 +116,7 @@ bool KernelHint::Matches(const OpDesc& op, int op_index) const {
   }
   if (selector[0] != '@') return false;
   for (const auto& [name, vars] : op.outputs) {
-    if (std::find(vars.begin(), vars.end(), selector.substr(1)) !=
-        vars.end()) {
+    if (std::find(vars.begin(), vars.end(), selector.substr(1)) != vars.end()) {
       return true;
     }
   }
@@ -160,7 +159,9 @@ KernelHintGuard::KernelHintGuard(std::string_view hints)
   t_innermost = this;
 }
 
-KernelHintGuard::~KernelHintGuard() { t_innermost = outer_; }
+KernelHintGuard::~KernelHintGuard() {
+  t_innermost = outer_;
+}
 
 uint64_t KernelHintState() {
   return t_innermost == nullptr ? 0 : t_innermost->state_;

@@ -64,8 +64,7 @@ size_t PlanMemory(std::vector<MemoryRequest>* requests) {
     request.offset = BestOffset(placed, request);
     // Far above any machine, far below an overflow of the sums here.
     SLUICE_ENFORCE(request.bytes <= kMaxBytes && request.offset <= kMaxBytes,
-                   ErrorCode::kResourceExhausted,
-                   "memory_planner.too_large",
+                   ErrorCode::kResourceExhausted, "memory_planner.too_large",
                    "the values of a plan need more than {} bytes at once: {} "
                    "more after {}",
                    kMaxBytes, request.bytes, request.offset);

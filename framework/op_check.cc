@@ -22,8 +22,7 @@ void CompleteArguments(const OpSchema& schema,
   for (const ArgDef& def : defs) {
     auto given = std::find_if(arguments->begin(), arguments->end(),
                               [&](auto& arg) { return arg.first == def.name; });
-    const size_t count =
-        given == arguments->end() ? 0 : given->second.size();
+    const size_t count = given == arguments->end() ? 0 : given->second.size();
     SLUICE_ENFORCE(count > 0 || def.traits.optional || may_leave_out,
                    ErrorCode::kInvalidArgument, "op.argument_missing",
                    "{}: {} {} is missing", schema.name(), what, def.name);
@@ -36,7 +35,8 @@ void CompleteArguments(const OpSchema& schema,
   }
   if (!arguments->empty()) {
     std::vector<std::string> names;
-    for (const ArgDef& def : defs) names.push_back(def.name);
+    for (const ArgDef& def : defs)
+      names.push_back(def.name);
     const std::string& unknown = arguments->front().first;
     platform::Fail(ErrorCode::kNotFound, "op.unknown_argument",
                    "{}: there is no {} {}{}", schema.name(), what, unknown,
@@ -50,25 +50,25 @@ void CheckLimits(const OpSchema& schema,
                  const Attribute& value) {
   const auto check = [&](double number) {
     // Written so that NaN fails too.
-    SLUICE_ENFORCE((!def.minimum || number >= *def.minimum) &&
-                       (!def.maximum || number <= *def.maximum),
-                   ErrorCode::kInvalidArgument, "op.attribute_limit",
-                   "{}: attribute {} must be {}{}{}, got {}", schema.name(),
-                   def.name,
-                   def.minimum ? platform::Format("at least {}", *def.minimum)
-                               : "",
-                   def.minimum && def.maximum ? " and " : "",
-                   def.maximum ? platform::Format("at most {}", *def.maximum)
-                               : "",
-                   ToString(value));
+    SLUICE_ENFORCE(
+        (!def.minimum || number >= *def.minimum) &&
+            (!def.maximum || number <= *def.maximum),
+        ErrorCode::kInvalidArgument, "op.attribute_limit",
+        "{}: attribute {} must be {}{}{}, got {}", schema.name(), def.name,
+        def.minimum ? platform::Format("at least {}", *def.minimum) : "",
+        def.minimum && def.maximum ? " and " : "",
+        def.maximum ? platform::Format("at most {}", *def.maximum) : "",
+        ToString(value));
   };
   if (const auto* number = std::get_if<int64_t>(&value)) check(*number);
   if (const auto* number = std::get_if<double>(&value)) check(*number);
   if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
-    for (const int64_t number : *list) check(number);
+    for (const int64_t number : *list)
+      check(number);
   }
   if (const auto* list = std::get_if<std::vector<double>>(&value)) {
-    for (const double number : *list) check(number);
+    for (const double number : *list)
+      check(number);
   }
   const auto* text = std::get_if<std::string>(&value);
   if (text != nullptr && !def.choices.empty()) {
@@ -76,8 +76,7 @@ void CheckLimits(const OpSchema& schema,
                        def.choices.end(),
                    ErrorCode::kInvalidArgument, "op.attribute_choice",
                    "{}: attribute {} must be one of {}, got {}", schema.name(),
-                   def.name, ToString(Attribute(def.choices)),
-                   ToString(value));
+                   def.name, ToString(Attribute(def.choices)), ToString(value));
   }
 }
 
@@ -85,7 +84,8 @@ void CompleteAttributes(const OpSchema& schema, AttributeMap* attributes) {
   for (const auto& [name, value] : *attributes) {
     if (schema.FindAttr(name) != nullptr) continue;
     std::vector<std::string> names;
-    for (const AttrDef& def : schema.attributes()) names.push_back(def.name);
+    for (const AttrDef& def : schema.attributes())
+      names.push_back(def.name);
     platform::Fail(ErrorCode::kNotFound, "op.unknown_attribute",
                    "{}: there is no attribute {}{}", schema.name(), name,
                    SuggestNames(name, names));
@@ -93,10 +93,9 @@ void CompleteAttributes(const OpSchema& schema, AttributeMap* attributes) {
   for (const AttrDef& def : schema.attributes()) {
     const auto given = attributes->find(def.name);
     if (given == attributes->end()) {
-      SLUICE_ENFORCE(def.default_value.has_value(),
-                     ErrorCode::kInvalidArgument, "op.attribute_missing",
-                     "{}: attribute {} ({}) is missing", schema.name(),
-                     def.name, def.type);
+      SLUICE_ENFORCE(def.default_value.has_value(), ErrorCode::kInvalidArgument,
+                     "op.attribute_missing", "{}: attribute {} ({}) is missing",
+                     schema.name(), def.name, def.type);
       attributes->emplace(def.name, *def.default_value);
       continue;
     }
@@ -141,8 +140,8 @@ BoundTypes::BoundTypes(const OpSchema& schema,
     }
     for (const TypeVarDef& def : schema.type_vars()) {
       if (def.name != type_var) continue;
-      SLUICE_ENFORCE(std::find(def.allowed.begin(), def.allowed.end(),
-                               dtype) != def.allowed.end(),
+      SLUICE_ENFORCE(std::find(def.allowed.begin(), def.allowed.end(), dtype) !=
+                         def.allowed.end(),
                      ErrorCode::kInvalidArgument, "op.dtype",
                      "{}: {} must be one of {}, got {}", op.type, argument,
                      AllowedNames(def.allowed), dtype);
@@ -151,8 +150,8 @@ BoundTypes::BoundTypes(const OpSchema& schema,
     }
     const DType fixed = platform::ParseDType(type_var);
     SLUICE_ENFORCE(dtype == fixed, ErrorCode::kInvalidArgument,
-                   "op.fixed_dtype", "{}: input {} must be {}, got {}",
-                   op.type, argument, fixed, dtype);
+                   "op.fixed_dtype", "{}: input {} must be {}, got {}", op.type,
+                   argument, fixed, dtype);
   };
   size_t next = 0;
   for (const ArgDef& def : schema.inputs()) {
@@ -198,16 +197,17 @@ std::vector<std::string> Flatten(const std::vector<ArgDef>& defs, Get get) {
 }  // namespace
 
 std::vector<std::string> FlatInputs(const OpSchema& schema, const OpDesc& op) {
-  return Flatten(schema.inputs(), [&](const std::string& name) -> auto& {
-    return op.Input(name);
-  });
+  return Flatten(
+      schema.inputs(), [&](const std::string& name) -> auto& {
+        return op.Input(name);
+      });
 }
 
-std::vector<std::string> FlatOutputs(const OpSchema& schema,
-                                     const OpDesc& op) {
-  return Flatten(schema.outputs(), [&](const std::string& name) -> auto& {
-    return op.Output(name);
-  });
+std::vector<std::string> FlatOutputs(const OpSchema& schema, const OpDesc& op) {
+  return Flatten(
+      schema.outputs(), [&](const std::string& name) -> auto& {
+        return op.Output(name);
+      });
 }
 
 }  // namespace sluice::framework

@@ -31,7 +31,7 @@ struct SourceLocation {
 struct VarDesc {
   std::string name;
   DType dtype = DType::kFloat32;
-  DDim dims;                // -1 where a size is known only when it is fed
+  DDim dims;                 // -1 where a size is known only when it is fed
   bool persistable = false;  // lives in the scope and outlives a run
   bool is_data = false;      // must be fed
   bool stop_gradient = false;

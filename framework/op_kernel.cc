@@ -8,9 +8,12 @@ using platform::ErrorCode;
 
 std::string_view ToString(Layout layout) {
   switch (layout) {
-    case Layout::kAny: return "any";
-    case Layout::kNCHW: return "NCHW";
-    case Layout::kNHWC: return "NHWC";
+    case Layout::kAny:
+      return "any";
+    case Layout::kNCHW:
+      return "NCHW";
+    case Layout::kNHWC:
+      return "NHWC";
   }
   return "unknown";
 }

@@ -75,7 +75,8 @@ class SLUICE_API OpKernelContext {
   }
   Tensor& AllocateOutput(int index, const DDim& dims) {
     Tensor& output = *outputs_[index];
-    if (output.allocated() && output.dims() == dims) [[likely]] return output;
+    if (output.allocated() && output.dims() == dims) [[likely]]
+      return output;
     return AllocateUnplanned(index, dims);
   }
   // False for an optional output that nobody asked for.
@@ -100,8 +101,7 @@ class SLUICE_API OpKernelContext {
 
  private:
   static const ArgTable::Entry& Find(
-      const std::vector<ArgTable::Entry>& entries,
-      std::string_view name) {
+      const std::vector<ArgTable::Entry>& entries, std::string_view name) {
     for (const ArgTable::Entry& entry : entries) {
       if (entry.Is(name)) return entry;
     }

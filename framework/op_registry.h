@@ -62,11 +62,11 @@ void AddKernels(Registry& registry,
 }  // namespace sluice::framework::internal
 
 // REGISTER_OPERATOR(crop, CropSchema): `void CropSchema(OpSchema& op)`.
-#define REGISTER_OPERATOR(op, fill)                                     \
-  extern "C" SLUICE_API void SluiceRegisterOperator_##op(               \
-      ::sluice::framework::Registry& registry) {                        \
-    registry.AddOperator(#op, fill);                                    \
-  }                                                                     \
+#define REGISTER_OPERATOR(op, fill)                       \
+  extern "C" SLUICE_API void SluiceRegisterOperator_##op( \
+      ::sluice::framework::Registry& registry) {          \
+    registry.AddOperator(#op, fill);                      \
+  }                                                       \
   static_assert(true)
 
 // The general form. `place_type` is CPUPlace, CUDAPlace or FPGAPlace, `variant`
@@ -87,11 +87,11 @@ void AddKernels(Registry& registry,
 
 // The one plain kernel that most ops have.
 //   REGISTER_OP_CPU_KERNEL(crop, CropKernel<float>, CropKernel<double>);
-#define REGISTER_OP_CPU_KERNEL(op, ...)                  \
-  REGISTER_OP_KERNEL(op, PLAIN, CPUPlace, plain,         \
+#define REGISTER_OP_CPU_KERNEL(op, ...)          \
+  REGISTER_OP_KERNEL(op, PLAIN, CPUPlace, plain, \
                      ::sluice::framework::KernelTraits(), __VA_ARGS__)
-#define REGISTER_OP_CUDA_KERNEL(op, ...)                 \
-  REGISTER_OP_KERNEL(op, PLAIN, CUDAPlace, plain,        \
+#define REGISTER_OP_CUDA_KERNEL(op, ...)          \
+  REGISTER_OP_KERNEL(op, PLAIN, CUDAPlace, plain, \
                      ::sluice::framework::KernelTraits(), __VA_ARGS__)
 
 // For an op in a lone main.cc, once at the start of main:

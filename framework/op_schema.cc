@@ -11,8 +11,7 @@ AttrDef& AttrDef::Default(Attribute value) {
   SLUICE_ENFORCE(ConvertAttribute(type, &value), ErrorCode::kInternal,
                  "schema.default_type",
                  "the default {} of attribute {} is not of type {}",
-                 ToString(value),
-                 name, type);
+                 ToString(value), name, type);
   default_value = std::move(value);
   return *this;
 }
@@ -150,13 +149,13 @@ void OpSchema::Validate() const {
   std::for_each(outputs_.begin(), outputs_.end(), check);
   for (const TypeVarDef& type_var : type_vars_) {
     const AttrDef* attribute = FindAttr(type_var.from_attribute);
-    SLUICE_ENFORCE(type_var.from_attribute.empty() ||
-                       (attribute != nullptr &&
-                        attribute->type == AttrType::kDType),
-                   ErrorCode::kInternal, "schema.type_var_attribute",
-                   "operator {}: type variable {} comes from attribute {}, "
-                   "which is no attribute of type dtype",
-                   name_, type_var.name, type_var.from_attribute);
+    SLUICE_ENFORCE(
+        type_var.from_attribute.empty() ||
+            (attribute != nullptr && attribute->type == AttrType::kDType),
+        ErrorCode::kInternal, "schema.type_var_attribute",
+        "operator {}: type variable {} comes from attribute {}, "
+        "which is no attribute of type dtype",
+        name_, type_var.name, type_var.from_attribute);
   }
   for (const AttrDef& attribute : attributes_) {
     SLUICE_ENFORCE(names.insert(attribute.name).second, ErrorCode::kInternal,
@@ -179,7 +178,8 @@ std::vector<OpDesc> MakeGradOp(const OpDesc& forward,
   grad.location = forward.location;
   const auto grads = [](const ArgVars& vars) {
     ArgVars names;
-    for (const std::string& var : vars) names.push_back(GradName(var));
+    for (const std::string& var : vars)
+      names.push_back(GradName(var));
     return names;
   };
   for (const auto& [argument, vars] : forward.outputs) {

@@ -147,7 +147,6 @@ SLUICE_API std::string GradName(std::string_view variable);
 // inputs, the gradients of its outputs as `<Out>@GRAD`, its attributes, and
 // the gradients of `wanted` inputs as outputs `<X>@GRAD`.
 SLUICE_API std::vector<OpDesc> MakeGradOp(
-    const OpDesc& forward,
-    const std::vector<std::string>& wanted);
+    const OpDesc& forward, const std::vector<std::string>& wanted);
 
 }  // namespace sluice::framework

@@ -38,8 +38,8 @@ void CheckFeedsMatch(const std::vector<FeedSpec>& specs, const Feeds& feeds) {
     SLUICE_ENFORCE(spec.Matches(feeds[i].first, feeds[i].second),
                    ErrorCode::kInvalidArgument, "run.feed",
                    "feed {} of the plan is {} ({} {} at {}), got {} ({})", i,
-                   spec.name, spec.dtype, spec.dims, spec.place,
-                   feeds[i].first, feeds[i].second);
+                   spec.name, spec.dtype, spec.dims, spec.place, feeds[i].first,
+                   feeds[i].second);
   }
 }
 

@@ -30,8 +30,7 @@ struct FeedSpec {
 
   bool Matches(const std::string& fed_name, const Tensor& tensor) const {
     return tensor.allocated() && dtype == tensor.dtype() &&
-           dims == tensor.dims() && place == tensor.place() &&
-           name == fed_name;
+           dims == tensor.dims() && place == tensor.place() && name == fed_name;
   }
 };
 
@@ -133,9 +132,7 @@ class SLUICE_API Plan {
 
   const std::vector<FeedSpec>& feed_specs() const { return feeds_; }
   const std::vector<std::string>& fetch_names() const { return fetch_names_; }
-  const std::vector<Instruction>& instructions() const {
-    return instructions_;
-  }
+  const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<Slot>& slots() const { return slots_; }
   const std::vector<PlannedOp>& ops() const { return ops_; }
   const std::vector<Decision>& decisions() const { return decisions_; }

@@ -47,9 +47,10 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   for (size_t i = 0; i < block_.ops.size(); ++i) {
     const int op_index = static_cast<int>(i);
     if (!needed_[i]) {
-      plan_->notes_.push_back(Format("op {} ({}) does not run: nothing that is "
-                                     "fetched or persistable needs it",
-                                     op_index, block_.ops[i].type));
+      plan_->notes_.push_back(
+          Format("op {} ({}) does not run: nothing that is "
+                 "fetched or persistable needs it",
+                 op_index, block_.ops[i].type));
       continue;
     }
     try {
@@ -219,8 +220,7 @@ void PlanBuilder::AddOp(int op_index) {
       const Value& value = UseValue(var);
       request.inputs.push_back(value.dims);
       request.input_dtypes.push_back(value.dtype);
-      request.input_moves.push_back(!def.traits.host &&
-                                    !def.traits.shape_only);
+      request.input_moves.push_back(!def.traits.host && !def.traits.shape_only);
       auto& places = request.input_places.emplace_back();
       for (const int slot : value.slots) {
         places.push_back(plan_->slots_[slot].place);
@@ -246,8 +246,10 @@ void PlanBuilder::AddOp(int op_index) {
   instruction.context = static_cast<int>(plan_->ops_.size());
   instruction.device = planned.device;
   instruction.kernel = planned.kernel.get();
-  for (const int slot : planned.inputs) Touch(slot);
-  for (const int slot : planned.outputs) Touch(slot);
+  for (const int slot : planned.inputs)
+    Touch(slot);
+  for (const int slot : planned.outputs)
+    Touch(slot);
   if (planned.scratch >= 0) Touch(planned.scratch);
   plan_->ops_.push_back(std::move(planned));
   Emit(instruction);
@@ -355,10 +357,12 @@ void PlanBuilder::FillArguments(const OpSchema& schema,
   };
   ArgTable& table = planned->arguments;
   table.op = op.type;
-  fill(schema.inputs(), [&](auto& name) { return op.Input(name); },
-       &table.inputs);
-  fill(schema.outputs(), [&](auto& name) { return op.Output(name); },
-       &table.outputs);
+  fill(
+      schema.inputs(), [&](auto& name) { return op.Input(name); },
+      &table.inputs);
+  fill(
+      schema.outputs(), [&](auto& name) { return op.Output(name); },
+      &table.outputs);
   table.output_dims = request.outputs;
   table.output_dtypes = request.output_dtypes;
 }
@@ -434,9 +438,8 @@ void PlanBuilder::NoteUnusedHints() {
       used |= hint.Matches(block_.ops[decision.op_index], decision.op_index);
     }
     if (!used) {
-      plan_->notes_.push_back(
-          Format("hint \"{}: {}\" names no op of this plan", hint.selector,
-                 hint));
+      plan_->notes_.push_back(Format("hint \"{}: {}\" names no op of this plan",
+                                     hint.selector, hint));
     }
   }
 }

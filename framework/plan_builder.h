@@ -96,10 +96,10 @@ class PlanBuilder {
   std::vector<KernelHint> hints_;
   std::vector<std::vector<KernelHint>> op_hints_;  // by op: its own
   std::set<std::string> fetched_;
-  std::vector<bool> needed_;         // by op
+  std::vector<bool> needed_;                    // by op
   std::map<std::string, int> last_definition_;  // by variable: op
   std::map<std::string, Value> values_;
-  std::vector<int> written_by_;      // by slot: device whose queue fills it
+  std::vector<int> written_by_;  // by slot: device whose queue fills it
   std::vector<std::vector<int>> pending_;  // by device: host slots in use
   int waits_ = 0;
 };

@@ -14,13 +14,14 @@ using platform::ErrorCode;
 using platform::PlaceKind;
 
 namespace {
-bool OnHost(PlaceKey place) { return place.kind == PlaceKind::kCPU; }
+bool OnHost(PlaceKey place) {
+  return place.kind == PlaceKind::kCPU;
+}
 }  // namespace
 
 int PlanBuilder::AddSlot(Slot slot) {
-  const bool fits =
-      !__builtin_mul_overflow(static_cast<size_t>(slot.dims.numel()),
-                              SizeOf(slot.dtype), &slot.bytes);
+  const bool fits = !__builtin_mul_overflow(
+      static_cast<size_t>(slot.dims.numel()), SizeOf(slot.dtype), &slot.bytes);
   SLUICE_ENFORCE(fits, ErrorCode::kOutOfRange, "plan.bytes_overflow",
                  "{} ({} {}): its bytes do not fit into 64 bits", slot.var,
                  slot.dtype, slot.dims);
@@ -72,8 +73,8 @@ int PlanBuilder::NewCopy(const std::string& var,
   const PlaceKey to_place = target.place;
   const int to = AddSlot(std::move(target));
   if (from_place != to_place) {
-    plan_->transfers_.push_back({var, from_place, to_place,
-                                 plan_->slots_[to].bytes, op_index, Now()});
+    plan_->transfers_.push_back(
+        {var, from_place, to_place, plan_->slots_[to].bytes, op_index, Now()});
   }
   EmitCopy(from, to, op_index);
   return to;

@@ -76,8 +76,10 @@ std::string InstructionName(const Plan& plan, const Instruction& instruction) {
     case InstructionKind::kCompute:
     case InstructionKind::kDeviceCompute:
       return plan.op_descs()[instruction.op_index].type;
-    case InstructionKind::kWait: return "wait";
-    default: return "copy " + plan.slots()[instruction.to].var;
+    case InstructionKind::kWait:
+      return "wait";
+    default:
+      return "copy " + plan.slots()[instruction.to].var;
   }
 }
 }  // namespace
@@ -96,8 +98,7 @@ std::string ChromeTrace(const Plan& plan, const RunProfile& profile) {
     platform::TraceEvent event;
     event.track = tracks[place];
     event.name = InstructionName(plan, instruction);
-    event.category =
-        instruction.kernel != nullptr ? "kernel" : "transfer";
+    event.category = instruction.kernel != nullptr ? "kernel" : "transfer";
     event.start_ns = static_cast<int64_t>(profile.begin[i] * 1e9);
     event.duration_ns = static_cast<int64_t>(profile.seconds[i] * 1e9);
     event.arguments = {{"instruction", std::to_string(i)},

@@ -29,8 +29,12 @@ Program& Var::program() const {
   return *program_;
 }
 
-const DDim& Var::dims() const { return program().FindVar(name_).dims; }
-DType Var::dtype() const { return program().FindVar(name_).dtype; }
+const DDim& Var::dims() const {
+  return program().FindVar(name_).dims;
+}
+DType Var::dtype() const {
+  return program().FindVar(name_).dtype;
+}
 
 const VarDesc* BlockDesc::FindVar(std::string_view name) const {
   const auto found = positions_.find(name);
@@ -58,7 +62,9 @@ Program& Program::operator=(const Program& other) {
   return *this = Program(other);
 }
 
-Program::Program(Program&& other) : Program() { *this = std::move(other); }
+Program::Program(Program&& other) : Program() {
+  *this = std::move(other);
+}
 
 Program& Program::operator=(Program&& other) noexcept {
   blocks_.swap(other.blocks_);
@@ -82,13 +88,10 @@ Var Program::Data(std::string_view name, DType dtype, const DDim& dims) {
   return Var(this, AddVar(std::move(var)).name);
 }
 
-Var Program::Persistable(std::string_view name,
-                         DType dtype,
-                         const DDim& dims) {
-  SLUICE_ENFORCE(dims.known(), ErrorCode::kInvalidArgument,
-                 "program.persistable_dims",
-                 "the shape of persistable variable {} must be known, got {}",
-                 name, dims);
+Var Program::Persistable(std::string_view name, DType dtype, const DDim& dims) {
+  SLUICE_ENFORCE(
+      dims.known(), ErrorCode::kInvalidArgument, "program.persistable_dims",
+      "the shape of persistable variable {} must be known, got {}", name, dims);
   VarDesc var;
   var.name = name;
   var.dtype = dtype;
@@ -101,7 +104,8 @@ const VarDesc& Program::FindVar(std::string_view name) const {
   const VarDesc* var = block().FindVar(name);
   if (var == nullptr) {
     std::vector<std::string> names;
-    for (const VarDesc& known : block().vars()) names.push_back(known.name);
+    for (const VarDesc& known : block().vars())
+      names.push_back(known.name);
     platform::Raise(ErrorCode::kNotFound, "program.unknown_var",
                     "the program has no variable {}{}", name,
                     SuggestNames(name, names));
@@ -206,10 +210,9 @@ const OpDesc& Program::AppendOp(OpDesc op) try {
       const bool twice =
           std::any_of(added.begin(), added.end(),
                       [&](auto& other) { return other.name == var.name; });
-      SLUICE_ENFORCE(!twice, ErrorCode::kInvalidArgument,
-                     "program.output_twice",
-                     "{}: variable {} cannot be two of its outputs", op.type,
-                     var.name);
+      SLUICE_ENFORCE(
+          !twice, ErrorCode::kInvalidArgument, "program.output_twice",
+          "{}: variable {} cannot be two of its outputs", op.type, var.name);
       const VarDesc* known = block().FindVar(var.name);
       if (known == nullptr) {
         added.push_back(std::move(var));
@@ -223,15 +226,16 @@ const OpDesc& Program::AppendOp(OpDesc op) try {
                      "program.output_is_data",
                      "{}: output {} cannot be variable {}, which is fed",
                      op.type, def.name, var.name);
-      SLUICE_ENFORCE(!known->persistable || !var.dims.known() ||
-                         known->dims == var.dims,
-                     ErrorCode::kInvalidArgument, "program.output_dims",
-                     "{}: output {} has shape {}, persistable variable {} has "
-                     "{}",
-                     op.type, def.name, var.dims, var.name, known->dims);
+      SLUICE_ENFORCE(
+          !known->persistable || !var.dims.known() || known->dims == var.dims,
+          ErrorCode::kInvalidArgument, "program.output_dims",
+          "{}: output {} has shape {}, persistable variable {} has "
+          "{}",
+          op.type, def.name, var.dims, var.name, known->dims);
     }
   }
-  for (VarDesc& var : added) AddVar(std::move(var));
+  for (VarDesc& var : added)
+    AddVar(std::move(var));
   ++version_;
   return blocks_[0].ops.emplace_back(std::move(op));
 } catch (platform::Error& error) {

@@ -96,10 +96,9 @@ void Store(const BlockDesc& block, proto::Block* stored) {
 // The ProgramData of a file whose seal is whole.
 proto::ProgramData Open(std::string_view bytes) {
   proto::ProgramFile file;
-  SLUICE_ENFORCE(bytes.size() <= kMaxBytes, ErrorCode::kDataLoss,
-                 "program_io.too_large",
-                 "a program has at most {} bytes, this has {}", kMaxBytes,
-                 bytes.size());
+  SLUICE_ENFORCE(
+      bytes.size() <= kMaxBytes, ErrorCode::kDataLoss, "program_io.too_large",
+      "a program has at most {} bytes, this has {}", kMaxBytes, bytes.size());
   const bool parsed =
       file.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   SLUICE_ENFORCE(parsed && file.magic() == kMagic, ErrorCode::kDataLoss,
@@ -135,17 +134,24 @@ std::vector<T> Vector(const Values& values) {
 
 Attribute Load(const proto::Attribute& stored) {
   switch (stored.value_case()) {
-    case proto::Attribute::kBoolValue: return stored.bool_value();
-    case proto::Attribute::kIntValue: return int64_t{stored.int_value()};
-    case proto::Attribute::kFloatValue: return stored.float_value();
-    case proto::Attribute::kStringValue: return stored.string_value();
-    case proto::Attribute::kInts: return Vector<int64_t>(stored.ints().values());
+    case proto::Attribute::kBoolValue:
+      return stored.bool_value();
+    case proto::Attribute::kIntValue:
+      return int64_t{stored.int_value()};
+    case proto::Attribute::kFloatValue:
+      return stored.float_value();
+    case proto::Attribute::kStringValue:
+      return stored.string_value();
+    case proto::Attribute::kInts:
+      return Vector<int64_t>(stored.ints().values());
     case proto::Attribute::kFloats:
       return Vector<double>(stored.floats().values());
     case proto::Attribute::kStrings:
       return Vector<std::string>(stored.strings().values());
-    case proto::Attribute::kDtype: return platform::ParseDType(stored.dtype());
-    case proto::Attribute::VALUE_NOT_SET: break;
+    case proto::Attribute::kDtype:
+      return platform::ParseDType(stored.dtype());
+    case proto::Attribute::VALUE_NOT_SET:
+      break;
   }
   platform::Raise(ErrorCode::kDataLoss, "program_io.attribute_value",
                   "attribute {} has no value that this build knows",
@@ -225,10 +231,9 @@ Program Load(const proto::ProgramData& data) {
                    i);
     program.AddBlock(block.parent());
   }
-  ForEach("variable", data.blocks(0).variables(),
-          [&](const proto::Variable& variable) {
-            Declare(variable, &program);
-          });
+  ForEach(
+      "variable", data.blocks(0).variables(),
+      [&](const proto::Variable& variable) { Declare(variable, &program); });
   ForEach("op", data.blocks(0).ops(),
           [&](const proto::Op& op) { program.AppendOp(Load(op)); });
   return program;

@@ -33,8 +33,10 @@ std::string ToString(const OpDesc& op) {
   const auto add = [&](const std::string& name, const std::string& value) {
     arguments += (arguments.empty() ? "" : ", ") + name + "=" + value;
   };
-  for (const auto& [name, vars] : op.inputs) add(name, Join(vars));
-  for (const auto& [name, value] : op.attributes) add(name, ToString(value));
+  for (const auto& [name, vars] : op.inputs)
+    add(name, Join(vars));
+  for (const auto& [name, value] : op.attributes)
+    add(name, ToString(value));
   return platform::Format("{} = {}({})", left, op.type, arguments);
 }
 

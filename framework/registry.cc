@@ -64,8 +64,8 @@ void Registry::AddKernel(KernelDef kernel) {
                    "kernel {} is registered already", kernel);
   }
   const KernelDef& stored = state_->kernels.emplace_back(std::move(kernel));
-  const auto later = std::find_if(
-      same_op.begin(), same_op.end(), [&](const KernelDef* other) {
+  const auto later =
+      std::find_if(same_op.begin(), same_op.end(), [&](const KernelDef* other) {
         return other->priority < stored.priority;
       });
   same_op.insert(later, &stored);
@@ -97,7 +97,8 @@ std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
 std::vector<std::string> Registry::OpNames() const {
   const std::shared_lock lock(state_->mutex);
   std::vector<std::string> names;
-  for (const auto& [name, schema] : state_->schemas) names.push_back(name);
+  for (const auto& [name, schema] : state_->schemas)
+    names.push_back(name);
   return names;
 }
 

@@ -119,9 +119,9 @@ class Resolver {
       return Format("there is no device {}", candidate.place);
     }
     if (kernel.predicate == nullptr) return "";
-    return kernel.predicate(
-        {request_.schema, request_.op, request_.inputs, request_.input_dtypes,
-         request_.outputs, request_.output_dtypes, candidate.place});
+    return kernel.predicate({request_.schema, request_.op, request_.inputs,
+                             request_.input_dtypes, request_.outputs,
+                             request_.output_dtypes, candidate.place});
   }
 
   const KernelHint* ExcludedBy(const Candidate& candidate) const {

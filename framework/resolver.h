@@ -23,7 +23,7 @@ struct Candidate {
 struct Decision {
   int op_index = 0;
   std::string op;
-  OpKernelType expected;   // what was looked for first
+  OpKernelType expected;  // what was looked for first
   PlaceKey expected_place;
   const KernelDef* kernel = nullptr;
   PlaceKey place;

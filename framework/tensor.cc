@@ -11,7 +11,8 @@ using platform::CPUPlace;
 using platform::ErrorCode;
 
 Placeholder::Placeholder(PlaceKey place, size_t bytes)
-    : place_(place), pointer_(memory::Alloc(place, std::max<size_t>(bytes, 1))),
+    : place_(place),
+      pointer_(memory::Alloc(place, std::max<size_t>(bytes, 1))),
       bytes_(bytes) {}
 
 Placeholder::Placeholder(PlaceKey place,
@@ -105,10 +106,9 @@ void Tensor::FailAccess(DType wanted) const {
                  "data<{}>() of a tensor of shape {} before its memory was "
                  "allocated: call mutable_data<{}>(place) first",
                  wanted, dims_, wanted);
-  SLUICE_ENFORCE(dtype_ == wanted, ErrorCode::kInvalidArgument,
-                 "tensor.wrong_dtype",
-                 "data<{}>() of a tensor that holds {} (shape {})", wanted,
-                 dtype_, dims_);
+  SLUICE_ENFORCE(
+      dtype_ == wanted, ErrorCode::kInvalidArgument, "tensor.wrong_dtype",
+      "data<{}>() of a tensor that holds {} (shape {})", wanted, dtype_, dims_);
 }
 
 Tensor& Tensor::ShareDataWith(const Tensor& other) {
@@ -188,8 +188,7 @@ void CopyToHost(const Tensor& from, DType wanted, void* values) {
   SLUICE_ENFORCE(from.dtype() == wanted, ErrorCode::kInvalidArgument,
                  "tensor.to_vector_dtype", "{} cannot be read as {}", from,
                  wanted);
-  memory::Copy(CPUPlace(), values, from.place(), from.raw_data(),
-               from.bytes());
+  memory::Copy(CPUPlace(), values, from.place(), from.raw_data(), from.bytes());
 }
 
 }  // namespace internal

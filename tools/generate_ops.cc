@@ -1,7 +1,6 @@
 // Writes the C++ builders (sluice/ops.h) from the schemas: of libsluice's own
 // operators, or of those that an operator library adds.
 #include <cctype>
-#include <dlfcn.h>
 #include <fstream>
 #include <iostream>
 #include <limits>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <dlfcn.h>
 
 #include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
@@ -43,8 +43,8 @@ std::string CamelCase(const std::string& name) {
 // Out -> out, ParamOut -> param_out, and nothing that C++ reserves.
 std::string SnakeCase(const std::string& name) {
   static const std::set<std::string> kReserved = {
-      "and", "auto", "bool", "default", "double", "float", "int",
-      "long", "not", "or", "register", "switch", "this", "xor"};
+      "and",  "auto", "bool", "default",  "double", "float", "int",
+      "long", "not",  "or",   "register", "switch", "this",  "xor"};
   std::string result;
   for (size_t i = 0; i < name.size(); ++i) {
     const auto c = static_cast<unsigned char>(name[i]);
@@ -59,14 +59,22 @@ std::string SnakeCase(const std::string& name) {
 
 std::string CppType(AttrType type) {
   switch (type) {
-    case AttrType::kBool: return "bool";
-    case AttrType::kInt: return "int64_t";
-    case AttrType::kFloat: return "double";
-    case AttrType::kString: return "std::string";
-    case AttrType::kInts: return "std::vector<int64_t>";
-    case AttrType::kFloats: return "std::vector<double>";
-    case AttrType::kStrings: return "std::vector<std::string>";
-    case AttrType::kDType: return "::sluice::framework::DType";
+    case AttrType::kBool:
+      return "bool";
+    case AttrType::kInt:
+      return "int64_t";
+    case AttrType::kFloat:
+      return "double";
+    case AttrType::kString:
+      return "std::string";
+    case AttrType::kInts:
+      return "std::vector<int64_t>";
+    case AttrType::kFloats:
+      return "std::vector<double>";
+    case AttrType::kStrings:
+      return "std::vector<std::string>";
+    case AttrType::kDType:
+      return "::sluice::framework::DType";
   }
   return "";
 }
@@ -161,8 +169,8 @@ class Builder {
     for (const ArgDef& def : schema_.inputs()) {
       if (Required(def)) continue;
       text += Comment(def.doc, "  ");
-      text += Format("  ::sluice::framework::Var {} = {{}};\n",
-                     OptionalField(def));
+      text +=
+          Format("  ::sluice::framework::Var {} = {{}};\n", OptionalField(def));
     }
     text += "  // Which kernel to prefer or require (kernel_hints.h).\n";
     return text + "  std::string hint = {};\n};\n\n";
@@ -200,10 +208,11 @@ class Builder {
       if (def.default_value) continue;
       text += Format("    {} {},\n", CppType(def.type), SnakeCase(def.name));
     }
-    return text + Format("    const {}Options& options = {{}},\n"
-                         "    ::sluice::framework::SourceLocation location =\n"
-                         "        ::sluice::framework::SourceLocation::Here()",
-                         name_);
+    return text + Format(
+                      "    const {}Options& options = {{}},\n"
+                      "    ::sluice::framework::SourceLocation location =\n"
+                      "        ::sluice::framework::SourceLocation::Here()",
+                      name_);
   }
 
   std::string Body() const {
@@ -213,32 +222,32 @@ class Builder {
     text += "  op.hint = options.hint;\n";
     text += "  op.location = std::move(location);\n";
     for (const ArgDef& def : schema_.inputs()) {
-      const std::string var = Required(def)
-                                  ? SnakeCase(def.name)
-                                  : "options." + OptionalField(def);
+      const std::string var =
+          Required(def) ? SnakeCase(def.name) : "options." + OptionalField(def);
       if (def.traits.variadic) {
-        text += Format("  auto& {0}_vars = op.inputs.emplace_back().second;\n"
-                       "  op.inputs.back().first = \"{1}\";\n"
-                       "  for (const auto& var : {0}) "
-                       "{0}_vars.push_back(var.name());\n",
-                       var, def.name);
+        text += Format(
+            "  auto& {0}_vars = op.inputs.emplace_back().second;\n"
+            "  op.inputs.back().first = \"{1}\";\n"
+            "  for (const auto& var : {0}) "
+            "{0}_vars.push_back(var.name());\n",
+            var, def.name);
         continue;
       }
       common += (common.empty() ? "&" : ", &") + var;
-      const std::string add =
-          Format("op.inputs.push_back({{\"{}\", {{{}.name()}}}});\n", def.name,
-                 var);
-      text += Required(def) ? "  " + add
-                            : Format("  if ({}.valid()) ", var) + add;
+      const std::string add = Format(
+          "op.inputs.push_back({{\"{}\", {{{}.name()}}}});\n", def.name, var);
+      text +=
+          Required(def) ? "  " + add : Format("  if ({}.valid()) ", var) + add;
     }
     for (const AttrDef& def : schema_.attributes()) {
       text += Format("  op.attributes[\"{}\"] = {}{};\n", def.name,
                      def.default_value ? "options." : "", SnakeCase(def.name));
     }
     if (common.empty()) common = "&" + FirstVariadic() + ".at(0)";
-    text += Format("  auto& program = ::sluice::framework::Program::Common("
-                   "{{{}}});\n  program.AppendOp(std::move(op));\n",
-                   common);
+    text += Format(
+        "  auto& program = ::sluice::framework::Program::Common("
+        "{{{}}});\n  program.AppendOp(std::move(op));\n",
+        common);
     return text + Return();
   }
 
@@ -266,9 +275,8 @@ class Builder {
         text += Comment("  " + SnakeCase(def.name) + ": " + def.doc, "");
       }
     }
-    const std::string result = Outputs().size() == 1
-                                   ? "::sluice::framework::Var"
-                                   : name_ + "Outputs";
+    const std::string result =
+        Outputs().size() == 1 ? "::sluice::framework::Var" : name_ + "Outputs";
     return text + Format("inline {} {}(\n{}) {{\n{}}}\n\n", result, name_,
                          Parameters(), Body());
   }
@@ -295,9 +303,10 @@ std::string Header(const std::vector<std::string>& ops,
   for (const std::string& include : includes) {
     text += Format("#include \"{}\"\n", include);
   }
-  text += "\n// One builder an operator: adds it to the program of its inputs "
-          "and returns\n// its outputs. Raises what Program::AppendOp raises.\n"
-          "namespace sluice::ops {\n\n";
+  text +=
+      "\n// One builder an operator: adds it to the program of its inputs "
+      "and returns\n// its outputs. Raises what Program::AppendOp raises.\n"
+      "namespace sluice::ops {\n\n";
   for (const std::string& op : ops) {
     const OpSchema& schema = Registry::Global().Schema(op);
     if (HasBuilder(schema)) text += Builder(schema).Text();
