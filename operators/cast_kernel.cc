@@ -3,7 +3,6 @@
 
 namespace sluice::operators {
 
-using framework::DDim;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;

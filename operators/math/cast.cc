@@ -108,17 +108,16 @@ void Cast(const T* from, int64_t count, platform::DType dtype, void* out) {
   });
 }
 
-#define SLUICE_CAST(T) \
-  template SLUICE_API void Cast<T>(const T*, int64_t, platform::DType, void*);
-SLUICE_CAST(float)
-SLUICE_CAST(double)
-SLUICE_CAST(float16)
-SLUICE_CAST(bfloat16)
-SLUICE_CAST(int8_t)
-SLUICE_CAST(uint8_t)
-SLUICE_CAST(int32_t)
-SLUICE_CAST(int64_t)
-SLUICE_CAST(bool)
+#define SLUICE_CAST(T) template SLUICE_API decltype(Cast<T>) Cast<T>
+SLUICE_CAST(float);
+SLUICE_CAST(double);
+SLUICE_CAST(float16);
+SLUICE_CAST(bfloat16);
+SLUICE_CAST(int8_t);
+SLUICE_CAST(uint8_t);
+SLUICE_CAST(int32_t);
+SLUICE_CAST(int64_t);
+SLUICE_CAST(bool);
 #undef SLUICE_CAST
 
 }  // namespace sluice::operators::math

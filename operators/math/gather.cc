@@ -75,12 +75,11 @@ void Gather(const void* x,
   });
 }
 
-#define SLUICE_GATHER(Index)                                                   \
-  template SLUICE_API int64_t FindOutside(const Index*, int64_t, int64_t);     \
-  template SLUICE_API void Gather(const void*, const Index*, int64_t, int64_t, \
-                                  int64_t, size_t, void*);
-SLUICE_GATHER(int32_t)
-SLUICE_GATHER(int64_t)
+#define SLUICE_GATHER(Index)                                           \
+  template SLUICE_API decltype(FindOutside<Index>) FindOutside<Index>; \
+  template SLUICE_API decltype(Gather<Index>) Gather<Index>
+SLUICE_GATHER(int32_t);
+SLUICE_GATHER(int64_t);
 #undef SLUICE_GATHER
 
 }  // namespace sluice::operators::math

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <type_traits>
 
 #include <Eigen/Core>
@@ -35,7 +36,7 @@ template <typename T>
 bool Replaces(T a, T b) {
   const auto value_a = Value(a);
   const auto value_b = Value(b);
-  return value_a > value_b || (value_a != value_a && value_b == value_b);
+  return value_a > value_b || (std::isnan(value_a) && !std::isnan(value_b));
 }
 
 // The sizes that the loops need; raises where they do not fit together.

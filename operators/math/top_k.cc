@@ -171,17 +171,15 @@ void TopK(const T* x,
   });
 }
 
-#define SLUICE_TOP_K(T)                                                       \
-  template SLUICE_API void TopK<T>(const T*, int64_t, int64_t, int64_t, bool, \
-                                   bool, T*, int64_t*);
-SLUICE_TOP_K(float)
-SLUICE_TOP_K(double)
-SLUICE_TOP_K(platform::float16)
-SLUICE_TOP_K(platform::bfloat16)
-SLUICE_TOP_K(int8_t)
-SLUICE_TOP_K(uint8_t)
-SLUICE_TOP_K(int32_t)
-SLUICE_TOP_K(int64_t)
+#define SLUICE_TOP_K(T) template SLUICE_API decltype(TopK<T>) TopK<T>
+SLUICE_TOP_K(float);
+SLUICE_TOP_K(double);
+SLUICE_TOP_K(platform::float16);
+SLUICE_TOP_K(platform::bfloat16);
+SLUICE_TOP_K(int8_t);
+SLUICE_TOP_K(uint8_t);
+SLUICE_TOP_K(int32_t);
+SLUICE_TOP_K(int64_t);
 #undef SLUICE_TOP_K
 
 }  // namespace sluice::operators::math
