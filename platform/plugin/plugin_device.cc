@@ -42,9 +42,10 @@ void* PluginDevice::Allocate(size_t bytes) {
   });
   if (result.status == SLUICE_RESOURCE_EXHAUSTED) return nullptr;
   EnforcePluginOk(ToString(place_), "allocate", result);
-  SLUICE_ENFORCE(memory != nullptr &&
-                     reinterpret_cast<uintptr_t>(memory) % kAlignment == 0,
-                 ErrorCode::kInternal, "plugin.alignment",
+  const bool aligned = memory != nullptr &&
+                       reinterpret_cast<uintptr_t>(memory) % kAlignment == 0;
+  if (!aligned) Free(memory, bytes);
+  SLUICE_ENFORCE(aligned, ErrorCode::kInternal, "plugin.alignment",
                  "{}: the plug-in's allocate of {} bytes succeeded with "
                  "address {:#x}; expected one that {} divides",
                  place_, bytes, reinterpret_cast<uintptr_t>(memory),

@@ -3,6 +3,7 @@
 // its device type. Every other name is a plug-in that works.
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -32,6 +33,7 @@ SluiceStatus Allocate(int32_t,
                       void** memory,
                       SluiceError* error) {
   if (Is("throws_in_allocate")) throw 42;
+  if (Is("promises_too_much")) bytes %= 1 << 20;
   if (bytes > size_t{1} << 30) {
     return host->fail(error, SLUICE_RESOURCE_EXHAUSTED, "too much");
   }
@@ -56,7 +58,9 @@ SluiceStatus Copy(const SluiceCopy* copy, SluiceError* error) {
     return host->fail(error, SLUICE_DATA_LOSS, "bit %d fell over", 7);
   }
   if (Is("fails_without_reason")) return SLUICE_DEVICE_LOST;
-  std::memcpy(copy->to, copy->from, copy->bytes);
+  if (Is("crashes_in_copy")) std::raise(SIGSEGV);
+  std::memcpy(copy->to, copy->from,
+              Is("loses_a_byte") ? copy->bytes - 1 : copy->bytes);
   return SLUICE_OK;
 }
 
@@ -105,6 +109,9 @@ SluiceStatus Compute(const SluiceKernelCall* call) {
   if (Is("throws_in_kernel")) throw std::runtime_error("division by moon");
   const SluiceTensorView& in = *call->inputs[0];
   std::memcpy(call->outputs[0]->data, in.data, in.bytes);
+  if (Is("computes_nonsense")) {
+    std::memset(call->outputs[0]->data, 1, in.bytes);
+  }
   return SLUICE_OK;
 }
 
@@ -137,6 +144,7 @@ SluiceDevicePlugin MakeTable() {
                       : Is("reserved_type") ? "cpu"
                       : Is("second_copy")   ? "works"
                                             : mistake.c_str();
+  table.description = "Host memory, for tests";
   table.device_count = &DeviceCount;
   table.allocate = Is("no_allocate") ? nullptr : &Allocate;
   table.deallocate = &Deallocate;

@@ -1,0 +1,100 @@
+// sluice-conformance PLUGIN.so: holds a device plug-in against the rules of
+// sluice/platform/device_plugin.h, one line a check. Exits with 0 when it
+// keeps them all.
+
+#include "tools/conformance.h"
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sluice/framework/plugin_kernels.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::conformance {
+namespace {
+
+using platform::DevicePlugin;
+using platform::PlaceKey;
+using platform::PluginDevice;
+
+PluginDevice& DeviceAt(const DevicePlugin& plugin, int index) {
+  return static_cast<PluginDevice&>(
+      platform::DeviceManager::Instance().Get(PlaceKey(plugin.kind, index)));
+}
+
+void CheckDevice(Report& report, const DevicePlugin& plugin, int index) {
+  PluginDevice& device = DeviceAt(plugin, index);
+  std::printf("on %s\n", ToString(device.place()).c_str());
+  CheckMemory(report, device);
+  CheckCopies(report, device);
+  CheckQueues(report, device);
+  CheckEvents(report, device);
+  CheckKernels(report, plugin, device);
+}
+
+void CheckPlugin(Report& report, const std::string& path, int only) {
+  const DevicePlugin* plugin = nullptr;
+  report.Check("plugin.loads", [&] {
+    plugin = &framework::LoadDevicePlugin(path);
+    return std::string();
+  });
+  if (plugin == nullptr) return;
+  report.Check("plugin.describes_itself", [&] {
+    const char* text = plugin->table.description;
+    return text != nullptr && *text != '\0' ? "" : "the description is empty";
+  });
+  report.Check("plugin.has_devices", [&] {
+    return plugin->device_count > 0 ? "" : "device_count said 0";
+  });
+  for (int index = 0; index < plugin->device_count; ++index) {
+    if (only < 0 || only == index) CheckDevice(report, *plugin, index);
+  }
+  if (plugin->device_count < 2) {
+    report.Skip("devices.are_separate", "there is one device");
+  } else if (only < 0) {
+    CheckTwoDevices(report, DeviceAt(*plugin, 0), DeviceAt(*plugin, 1));
+  }
+}
+
+// In a process of its own, so that a plug-in that crashes is reported.
+int RunChecks(const std::string& path, int only) {
+  void* shared = mmap(nullptr, Report::kNameBytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  const pid_t child = shared == MAP_FAILED ? -1 : fork();
+  if (child == 0) {
+    Report report(static_cast<char*>(shared));
+    CheckPlugin(report, path, only);
+    std::printf("%d checks, %d failed\n", report.checks(), report.failures());
+    std::fflush(stdout);
+    _exit(report.failures() == 0 ? 0 : 1);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) {
+    std::fprintf(stderr, "sluice-conformance: no second process\n");
+    return 2;
+  }
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  std::printf("FAIL  %s: the process ended by signal %d\n",
+              static_cast<char*>(shared), WTERMSIG(status));
+  return 1;
+}
+
+}  // namespace
+}  // namespace sluice::conformance
+
+int main(int argc, char** argv) {
+  CLI::App app("Checks a device plug-in against the rules of Sluice.");
+  std::string path;
+  int only = -1;
+  app.add_option("plugin", path, "the plug-in, a .so file")->required();
+  app.add_option("--device", only, "check only the device of this index");
+  CLI11_PARSE(app, argc, argv);
+  return sluice::conformance::RunChecks(path, only);
+}

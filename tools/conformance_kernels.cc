@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "tools/conformance.h"
+
+#include "sluice/framework/registry.h"
+#include "sluice/framework/run_op.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::conformance {
+namespace {
+
+using framework::ArgDef;
+using framework::DDim;
+using framework::DType;
+using framework::OpSchema;
+using framework::Tensor;
+using platform::CPUPlace;
+using platform::Format;
+// What an op is run with.
+struct Example {
+  std::vector<std::pair<std::string, Tensor>> inputs;
+  framework::AttributeMap attributes;
+};
+using Outputs = std::map<std::string, Tensor>;
+
+// Shapes that every input has in turn, until the op takes one.
+const std::vector<DDim>& Shapes() {
+  static const std::vector<DDim> kShapes = {DDim({4, 6}), DDim({2, 4, 6, 4}),
+                                            DDim({6}), DDim({3, 4, 6})};
+  return kShapes;
+}
+
+DType DTypeOfArgument(const OpSchema& schema, const ArgDef& def, DType dtype) {
+  for (const framework::TypeVarDef& var : schema.type_vars()) {
+    if (var.name != def.dtype) continue;
+    const auto& all = var.allowed;
+    return std::count(all.begin(), all.end(), dtype) > 0 ? dtype : all.front();
+  }
+  return platform::ParseDType(def.dtype);
+}
+
+// Small whole numbers, which every dtype holds and every order sums alike.
+Tensor MakeInput(const DDim& dims, DType dtype) {
+  std::vector<float> values(static_cast<size_t>(dims.numel()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>((i * 7 + i / 5) % 11);
+  }
+  const Tensor floats = Tensor::FromVector<float>(dims, values);
+  if (dtype == DType::kFloat32) return floats;
+  return framework::RunOp("cast", {{"X", floats}}, {{"dtype", dtype}})
+      .at("Out");
+}
+
+// A value for each attribute that has no default: a list of integers is the
+// shape of the inputs, as `reshape` wants it.
+framework::AttributeMap MakeAttributes(const OpSchema& schema,
+                                       const DDim& dims,
+                                       DType dtype) {
+  framework::AttributeMap attributes;
+  for (const framework::AttrDef& def : schema.attributes()) {
+    if (def.default_value) continue;
+    framework::Attribute value = int64_t{1};
+    switch (def.type) {
+      case framework::AttrType::kBool:
+        value = false;
+        break;
+      case framework::AttrType::kFloat:
+        value = 1.0;
+        break;
+      case framework::AttrType::kString:
+        value = def.choices.empty() ? std::string() : def.choices.front();
+        break;
+      case framework::AttrType::kInts:
+        value = std::vector<int64_t>(dims.begin(), dims.end());
+        break;
+      case framework::AttrType::kDType:
+        value = dtype;
+        break;
+      default:
+        break;
+    }
+    attributes[def.name] = value;
+  }
+  return attributes;
+}
+
+Example MakeExample(const OpSchema& schema, const DDim& dims, DType dtype) {
+  Example example;
+  example.attributes = MakeAttributes(schema, dims, dtype);
+  for (const ArgDef& def : schema.inputs()) {
+    if (def.traits.optional) continue;
+    example.inputs.emplace_back(
+        def.name, MakeInput(dims, DTypeOfArgument(schema, def, dtype)));
+  }
+  return example;
+}
+
+std::string HintFor(const SluiceKernelDef& kernel, platform::PlaceKey place) {
+  return Format("require place={}, variant={}", place, kernel.variant);
+}
+
+// The outputs for the first shape that the kernel takes; nothing, with the
+// last refusal, when there is none.
+std::optional<Outputs> RunKernel(const SluiceKernelDef& kernel,
+                                 platform::PlaceKey place,
+                                 Example* example,
+                                 std::string* refusal) {
+  const OpSchema& schema = framework::Registry::Global().Schema(kernel.op);
+  for (const DDim& dims : Shapes()) {
+    try {
+      *example = MakeExample(schema, dims, static_cast<DType>(kernel.dtype));
+      return framework::RunOp(kernel.op, example->inputs, example->attributes,
+                              {.place = place, .hint = HintFor(kernel, place)});
+    } catch (const platform::Error& error) {
+      *refusal = error.what();
+      const auto code = error.code();
+      const bool about_the_shape =
+          code == platform::ErrorCode::kInvalidArgument ||
+          code == platform::ErrorCode::kOutOfRange ||
+          code == platform::ErrorCode::kNotFound;
+      if (!about_the_shape || error.check_id() == "plugin.callback_failed") {
+        throw;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<double> Values(const Tensor& tensor) {
+  return framework::RunOp("cast", {{"X", tensor}}, {{"dtype", DType::kFloat64}})
+      .at("Out")
+      .ToVector<double>();
+}
+
+std::string CompareOutputs(const Outputs& got, const Outputs& want) {
+  for (const auto& [name, tensor] : want) {
+    const auto found = got.find(name);
+    if (found == got.end()) return "no output " + name;
+    const std::vector<double> ours = Values(found->second);
+    const std::vector<double> theirs = Values(tensor);
+    if (found->second.dims() != tensor.dims()) {
+      return Format("output {} has shape {}, on the CPU {}", name,
+                    found->second.dims(), tensor.dims());
+    }
+    for (size_t i = 0; i < theirs.size(); ++i) {
+      const double slack = 1e-2 * std::max(1.0, std::abs(theirs[i]));
+      if (!(std::abs(ours[i] - theirs[i]) <= slack)) {
+        return Format("output {}[{}] is {}, on the CPU {}", name, i, ours[i],
+                      theirs[i]);
+      }
+    }
+  }
+  return "";
+}
+
+bool HasCPUKernel(const SluiceKernelDef& kernel) {
+  const auto kernels = framework::Registry::Global().Kernels(kernel.op);
+  return std::any_of(kernels.begin(), kernels.end(), [&](const auto* other) {
+    return other->key.place == platform::PlaceKind::kCPU &&
+           other->key.dtype == static_cast<DType>(kernel.dtype);
+  });
+}
+
+void CheckKernel(Report& report,
+                 const SluiceKernelDef& kernel,
+                 platform::PlaceKey place) {
+  const std::string name = Format("kernels.{}/{}.{}", kernel.op, kernel.variant,
+                                  static_cast<DType>(kernel.dtype));
+  if (framework::Registry::Global().FindSchema(kernel.op) == nullptr) {
+    report.Skip(name, "this Sluice has no such op");
+    return;
+  }
+  std::string refusal;
+  Example example;
+  std::optional<Outputs> outputs;
+  std::string wrong;
+  try {
+    outputs = RunKernel(kernel, place, &example, &refusal);
+  } catch (const std::exception& error) {
+    wrong = error.what();
+  }
+  if (!outputs && wrong.empty()) {
+    report.Skip(name, "it takes none of the inputs that are tried; " + refusal);
+    return;
+  }
+  report.Check(name, [&] {
+    if (!wrong.empty()) return wrong;
+    const auto again =
+        framework::RunOp(kernel.op, example.inputs, example.attributes,
+                         {.place = place, .hint = HintFor(kernel, place)});
+    wrong = CompareOutputs(again, *outputs);
+    if (!wrong.empty()) return "a second run differs: " + wrong;
+    if (!HasCPUKernel(kernel)) return wrong;
+    return CompareOutputs(*outputs, framework::RunOp(kernel.op, example.inputs,
+                                                     example.attributes));
+  });
+}
+
+}  // namespace
+
+void CheckKernels(Report& report,
+                  const platform::DevicePlugin& plugin,
+                  platform::PluginDevice& device) {
+  if (plugin.kernels.empty()) report.Skip("kernels", "it has none");
+  for (const SluiceKernelDef& kernel : plugin.kernels) {
+    CheckKernel(report, kernel, device.place());
+  }
+}
+
+}  // namespace sluice::conformance
