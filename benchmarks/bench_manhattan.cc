@@ -57,19 +57,22 @@ struct OneOp {
   std::vector<Tensor> Run() const { return plan->Run(feeds); }
 };
 
-OneOp PrepareOp(const std::string& op,
+OneOp PrepareOp(const std::string& type,
                 Feeds inputs,
                 const std::vector<std::string>& outputs) {
   sluice::Program program;
-  sluice::Program::ArgList arguments;
+  sluice::framework::OpDesc op;
+  op.type = type;
   for (const auto& [name, tensor] : inputs) {
     program.Data(name, DType::kFloat32, tensor.dims());
-    arguments.push_back({name, {name}});
+    op.inputs.push_back({name, {name}});
   }
-  program.AppendOp(op, arguments);
   sluice::Fetches fetches;
-  for (const std::string& output : outputs)
-    fetches.push_back(program.Output(output));
+  for (const std::string& name : outputs) {
+    op.outputs.push_back({name, {"out." + name}});
+    fetches.emplace_back("out." + name);
+  }
+  program.AppendOp(op);
   sluice::Executor executor;
   auto plan = executor.Prepare(program, inputs, fetches);
   return {std::move(inputs), std::move(plan)};

@@ -92,7 +92,9 @@ double MedianSeconds(double seconds, platform::FunctionRef<void()> call) {
 void Report::Add(Row row) {
   std::printf("%-40s %14.4g %-10s", row.id.c_str(), row.value,
               row.unit.c_str());
-  if (row.limit) {
+  if (row.limit && row.unit == "bytes") {
+    std::printf("  of at most %.4g", *row.limit);
+  } else if (row.limit) {
     std::printf("  %3.0f %% of the limit, %.4g", 100 * Ratio(row, *row.limit),
                 *row.limit);
   }
