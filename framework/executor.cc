@@ -5,8 +5,8 @@
 #include <mutex>
 #include <new>
 
-#include "sluice/framework/explain.h"
-#include "sluice/framework/plan_builder.h"
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/plan/plan_builder.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"

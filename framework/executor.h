@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/plan.h"
-#include "sluice/framework/program.h"
+#include "sluice/framework/plan/plan.h"
+#include "sluice/framework/program/program.h"
 #include "sluice/framework/scope.h"
 #include "sluice/platform/export.h"
 

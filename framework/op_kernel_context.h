@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/framework/status.h"
 #include "sluice/framework/tensor.h"
 #include "sluice/platform/export.h"
 
@@ -85,6 +86,16 @@ class SLUICE_API OpKernelContext {
   // Memory at the kernel's place for the length of this call (on a device:
   // until the queue has been waited for). Raises ResourceExhausted.
   Tensor AllocateTemp(DType dtype, const DDim& dims);
+
+  // The same for kernels in TensorFlow's habit (op_requires.h): what would be
+  // raised is returned.
+  Status Input(std::string_view name, const Tensor** tensor) const;
+  Status AllocateOutput(std::string_view name,
+                        const DDim& dims,
+                        Tensor** tensor);
+  Status AllocateOutput(int index, const DDim& dims, Tensor** tensor);
+  Status AllocateTemp(DType dtype, const DDim& dims, Tensor* tensor);
+
   // The bytes that Prepare asked for; 64-byte aligned.
   void* scratch() const { return scratch_; }
 

@@ -1,13 +1,13 @@
 #pragma once
 
 // Everything that a program needs to build graphs and run them.
-#include "sluice/framework/compare.h"
-#include "sluice/framework/debug_run.h"
+#include "sluice/framework/inspect/compare.h"
+#include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/executor.h"
-#include "sluice/framework/explain.h"
-#include "sluice/framework/kernel_hints.h"
-#include "sluice/framework/profile.h"
-#include "sluice/framework/program.h"
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/program/program.h"
 #include "sluice/framework/run_op.h"
 #include "sluice/framework/scope.h"
 #include "sluice/framework/tensor.h"

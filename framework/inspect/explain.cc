@@ -1,0 +1,261 @@
+#include "sluice/framework/inspect/explain.h"
+
+#include <algorithm>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "sluice/framework/inspect/profile.h"
+#include "sluice/memory/allocator.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::Format;
+
+namespace {
+
+// Columns as wide as their widest cell; numbers are cells too.
+class TextTable {
+ public:
+  explicit TextTable(std::vector<std::string> header) {
+    rows_.push_back(std::move(header));
+  }
+  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  bool empty() const { return rows_.size() == 1; }
+
+  std::string Text() const {
+    std::vector<size_t> widths(rows_[0].size(), 0);
+    for (const auto& row : rows_) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        widths[i] = std::max(widths[i], row[i].size());
+      }
+    }
+    std::string text;
+    for (const auto& row : rows_) {
+      std::string line;
+      for (size_t i = 0; i < row.size(); ++i) {
+        line += Format("{:<{}}  ", row[i], widths[i]);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// By op; empty without a profile.
+std::vector<double> Seconds(const Plan& plan, const RunProfile* profile) {
+  if (profile == nullptr) return {};
+  return profile->SecondsByOp(plan);
+}
+
+std::string OpName(const Plan& plan, int op_index) {
+  return op_index < 0
+             ? "fetch"
+             : Format("{} {}", op_index, plan.op_descs()[op_index].type);
+}
+
+// The other candidates of one op. Kernels for other dtypes are mostly the same
+// kernel again, so they share a line.
+std::string Refusals(const Plan& plan, const Decision& decision) {
+  const std::string name = OpName(plan, decision.op_index);
+  std::string text;
+  std::string other_dtypes;
+  for (const std::string& hint : decision.hints) {
+    text += Format("  {}: hint {}\n", name, hint);
+  }
+  for (const Candidate& candidate : decision.candidates) {
+    const KernelDef& kernel = *candidate.kernel;
+    if (&kernel == decision.kernel) continue;
+    if (kernel.key.dtype != decision.expected.dtype) {
+      other_dtypes += other_dtypes.empty() ? "" : ", ";
+      other_dtypes += Format("{} {} {}", kernel.variant, kernel.key.place,
+                             kernel.key.dtype);
+      continue;
+    }
+    text +=
+        Format("  {}: not {}: {}\n", name, kernel,
+               candidate.refusal.empty() ? "ranked lower" : candidate.refusal);
+  }
+  if (!other_dtypes.empty()) {
+    text += Format("  {}: not for {}: {}\n", name, decision.expected.dtype,
+                   other_dtypes);
+  }
+  return text;
+}
+
+std::string Refusals(const Plan& plan) {
+  std::string text;
+  for (const Decision& decision : plan.decisions()) {
+    text += Refusals(plan, decision);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string DecisionTable(const Plan& plan, const RunProfile* profile) {
+  TextTable table({"op", "place", "dtype", "layout", "library", "variant",
+                   "reason", profile == nullptr ? "" : "time"});
+  const std::vector<double> seconds = Seconds(plan, profile);
+  for (const Decision& decision : plan.decisions()) {
+    const OpKernelType& key = decision.kernel->key;
+    table.Add({OpName(plan, decision.op_index), ToString(decision.place),
+               std::string(ToString(key.dtype)),
+               std::string(ToString(key.layout)), key.library,
+               decision.kernel->variant, decision.reason,
+               seconds.empty()
+                   ? ""
+                   : Format("{:.1f} us", seconds[decision.op_index] * 1e6)});
+  }
+  return table.Text();
+}
+
+std::string TransferTable(const Plan& plan) {
+  TextTable table({"value", "from", "to", "bytes", "for"});
+  size_t total = 0;
+  for (const Transfer& transfer : plan.transfers()) {
+    table.Add({transfer.var, ToString(transfer.from), ToString(transfer.to),
+               std::to_string(transfer.bytes),
+               OpName(plan, transfer.op_index)});
+    total += transfer.bytes;
+  }
+  if (table.empty()) return "no value moves between places\n";
+  return table.Text() + Format("{} bytes in all\n", total);
+}
+
+std::string MemoryTable() {
+  TextTable table({"place", "in use", "peak", "reserved", "limit"});
+  for (const PlaceKey place : platform::DeviceManager::Instance().Places()) {
+    const memory::MemoryStats stats = memory::Stats(place);
+    table.Add({ToString(place), std::to_string(stats.in_use),
+               std::to_string(stats.peak), std::to_string(stats.reserved),
+               std::to_string(stats.limit)});
+  }
+  return table.Text();
+}
+
+std::string ExplainText(const Plan& plan, const RunProfile* profile) {
+  std::string text = Format(
+      "plan at {} with {} threads: {} ops, {} instructions\n\n", plan.place(),
+      plan.num_threads(), plan.ops().size(), plan.instructions().size());
+  text += "decisions\n" + DecisionTable(plan, profile);
+  text += "\ntransfers\n" + TransferTable(plan);
+  text += "\narenas\n";
+  for (const auto& [place, bytes] : plan.arenas()) {
+    text += Format("{}  {} bytes\n", place, bytes);
+  }
+  const std::string refusals = Refusals(plan);
+  if (!refusals.empty()) text += "\nother kernels\n" + refusals;
+  if (!plan.notes().empty()) text += "\nremarks\n";
+  for (const std::string& note : plan.notes())
+    text += "  " + note + "\n";
+  return text;
+}
+
+std::string ExplainJson(const Plan& plan, const RunProfile* profile) {
+  using nlohmann::json;
+  json result = {{"place", ToString(plan.place())},
+                 {"threads", plan.num_threads()},
+                 {"instructions", plan.instructions().size()},
+                 {"ops", json::array()},
+                 {"transfers", json::array()},
+                 {"arenas", json::object()},
+                 {"notes", plan.notes()}};
+  const std::vector<double> seconds = Seconds(plan, profile);
+  for (const Decision& decision : plan.decisions()) {
+    const OpKernelType& key = decision.kernel->key;
+    json op = {{"index", decision.op_index},
+               {"op", decision.op},
+               {"place", ToString(decision.place)},
+               {"dtype", ToString(key.dtype)},
+               {"layout", ToString(key.layout)},
+               {"library", key.library},
+               {"variant", decision.kernel->variant},
+               {"expected", ToString(decision.expected)},
+               {"reason", decision.reason},
+               {"hints", decision.hints},
+               {"candidates", json::array()}};
+    for (const Candidate& candidate : decision.candidates) {
+      op["candidates"].push_back(
+          {{"kernel", ToString(*candidate.kernel)},
+           {"place", ToString(candidate.place)},
+           {"chosen", candidate.kernel == decision.kernel},
+           {"refusal", candidate.refusal},
+           {"transfer_bytes", candidate.transfer_bytes}});
+    }
+    if (!seconds.empty()) op["seconds"] = seconds[decision.op_index];
+    result["ops"].push_back(std::move(op));
+  }
+  for (const Transfer& transfer : plan.transfers()) {
+    result["transfers"].push_back({{"var", transfer.var},
+                                   {"from", ToString(transfer.from)},
+                                   {"to", ToString(transfer.to)},
+                                   {"bytes", transfer.bytes},
+                                   {"op_index", transfer.op_index}});
+  }
+  for (const auto& [place, bytes] : plan.arenas()) {
+    result["arenas"][ToString(place)] = bytes;
+  }
+  return result.dump(2);
+}
+
+namespace {
+
+// As a quoted string of the DOT language.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::string ExplainDot(const Plan& plan) {
+  std::string text = "digraph plan {\n  node [shape=box];\n";
+  std::map<std::string, std::string> made_by;
+  for (const FeedSpec& feed : plan.feed_specs()) {
+    made_by[feed.name] = Quoted(feed.name);
+    text += Format("  {} [shape=ellipse];\n", Quoted(feed.name));
+  }
+  for (const Decision& decision : plan.decisions()) {
+    const OpDesc& op = plan.op_descs()[decision.op_index];
+    const std::string node = Quoted(Format("op{}", decision.op_index));
+    text += Format("  {} [label={}];\n", node,
+                   Quoted(Format("{} {}/{}", op.type, decision.place,
+                                 decision.kernel->variant)));
+    for (const auto& [argument, vars] : op.inputs) {
+      for (const std::string& var : vars) {
+        const auto moved =
+            std::find_if(plan.transfers().begin(), plan.transfers().end(),
+                         [&](const Transfer& transfer) {
+                           return transfer.var == var &&
+                                  transfer.op_index == decision.op_index;
+                         });
+        const auto source = made_by.emplace(var, Quoted(var)).first->second;
+        std::string label = var;
+        if (moved != plan.transfers().end()) {
+          label += Format(" ({} bytes to {})", moved->bytes, moved->to);
+        }
+        text +=
+            Format("  {} -> {} [label={}{}];\n", source, node, Quoted(label),
+                   moved == plan.transfers().end() ? "" : ", style=dashed");
+      }
+    }
+    for (const auto& [argument, vars] : op.outputs) {
+      for (const std::string& var : vars)
+        made_by[var] = node;
+    }
+  }
+  return text + "}\n";
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/framework/plan/plan.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+struct RunProfile;
+
+// What a plan does and why. With a profile, each op's time stands beside it.
+
+// Three tables: decisions (op, place, dtype, layout, library, variant, reason,
+// time), transfers with their bytes, arenas; then each refused kernel with the
+// reason, and remarks.
+SLUICE_API std::string ExplainText(const Plan& plan,
+                                   const RunProfile* profile = nullptr);
+// {"place", "threads", "ops": [{"op", "index", "place", ..., "candidates"}],
+//  "transfers", "arenas", "notes"}.
+SLUICE_API std::string ExplainJson(const Plan& plan,
+                                   const RunProfile* profile = nullptr);
+// A graph for Graphviz: ops as boxes by place, transfers as dashed arrows.
+SLUICE_API std::string ExplainDot(const Plan& plan);
+
+// The parts of ExplainText.
+SLUICE_API std::string DecisionTable(const Plan& plan,
+                                     const RunProfile* profile = nullptr);
+SLUICE_API std::string TransferTable(const Plan& plan);
+// Memory in use and peak at each place of the process, besides the arenas.
+SLUICE_API std::string MemoryTable();
+
+}  // namespace sluice::framework

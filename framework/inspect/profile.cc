@@ -1,0 +1,111 @@
+#include "sluice/framework/inspect/profile.h"
+
+#include <chrono>
+#include <map>
+
+#include "sluice/framework/plan/run_observer.h"
+#include "sluice/platform/trace.h"
+
+namespace sluice::framework {
+
+namespace {
+
+class Stopwatch : public RunObserver {
+ public:
+  explicit Stopwatch(const Plan& plan) {
+    profile_.seconds.resize(plan.instructions().size());
+    profile_.begin.resize(plan.instructions().size());
+  }
+
+  void Before(const Plan& plan, const Instruction& instruction) override {
+    index_ = &instruction - plan.instructions().data();
+    begin_ = Now();
+    profile_.begin[index_] = begin_;
+  }
+  void After(const Plan&, const Instruction&, const Tensor*) override {
+    profile_.seconds[index_] = Now() - begin_;
+    profile_.total_seconds = Now();
+  }
+
+  RunProfile Take() { return std::move(profile_); }
+
+ private:
+  double Now() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         start_)
+        .count();
+  }
+
+  std::chrono::steady_clock::time_point start_ =
+      std::chrono::steady_clock::now();
+  RunProfile profile_;
+  ptrdiff_t index_ = 0;
+  double begin_ = 0;
+};
+
+}  // namespace
+
+double RunProfile::OpSeconds(const Plan& plan, int op_index) const {
+  double sum = 0;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    if (plan.instructions()[i].op_index == op_index) sum += seconds[i];
+  }
+  return sum;
+}
+
+std::vector<double> RunProfile::SecondsByOp(const Plan& plan) const {
+  std::vector<double> sums(plan.op_descs().size());
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const int op_index = plan.instructions()[i].op_index;
+    if (op_index >= 0) sums[op_index] += seconds[i];
+  }
+  return sums;
+}
+
+ProfiledRun RunProfiled(const Plan& plan, const Feeds& feeds, Scope* scope) {
+  Stopwatch stopwatch(plan);
+  ProfiledRun run;
+  run.results = plan.RunObserved(feeds, scope, stopwatch);
+  run.profile = stopwatch.Take();
+  return run;
+}
+
+namespace {
+std::string InstructionName(const Plan& plan, const Instruction& instruction) {
+  switch (instruction.kind) {
+    case InstructionKind::kCompute:
+    case InstructionKind::kDeviceCompute:
+      return plan.op_descs()[instruction.op_index].type;
+    case InstructionKind::kWait:
+      return "wait";
+    default:
+      return "copy " + plan.slots()[instruction.to].var;
+  }
+}
+}  // namespace
+
+std::string ChromeTrace(const Plan& plan, const RunProfile& profile) {
+  platform::TraceWriter trace;
+  std::map<PlaceKey, int> tracks;
+  for (size_t i = 0; i < plan.instructions().size(); ++i) {
+    const Instruction& instruction = plan.instructions()[i];
+    const PlaceKey place = instruction.device < 0
+                               ? PlaceKey(platform::CPUPlace())
+                               : plan.devices()[instruction.device];
+    if (tracks.count(place) == 0) {
+      tracks[place] = trace.AddTrack(ToString(place));
+    }
+    platform::TraceEvent event;
+    event.track = tracks[place];
+    event.name = InstructionName(plan, instruction);
+    event.category = instruction.kernel != nullptr ? "kernel" : "transfer";
+    event.start_ns = static_cast<int64_t>(profile.begin[i] * 1e9);
+    event.duration_ns = static_cast<int64_t>(profile.seconds[i] * 1e9);
+    event.arguments = {{"instruction", std::to_string(i)},
+                       {"op", std::to_string(instruction.op_index)}};
+    trace.Add(std::move(event));
+  }
+  return trace.ToJson();
+}
+
+}  // namespace sluice::framework

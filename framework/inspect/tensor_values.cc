@@ -1,0 +1,33 @@
+#include "sluice/framework/inspect/tensor_values.h"
+
+#include <bit>
+
+#include <Eigen/Core>
+
+namespace sluice::framework {
+
+namespace {
+double Widen(platform::float16 value) {
+  return static_cast<double>(std::bit_cast<Eigen::half>(value));
+}
+double Widen(platform::bfloat16 value) {
+  return static_cast<double>(std::bit_cast<Eigen::bfloat16>(value));
+}
+template <typename T>
+double Widen(T value) {
+  return static_cast<double>(value);
+}
+}  // namespace
+
+std::vector<double> ToDoubles(const Tensor& tensor) {
+  return platform::VisitDType(tensor.dtype(), [&]<typename T>() {
+    const std::vector<T> values = tensor.ToVector<T>();
+    std::vector<double> doubles;
+    doubles.reserve(values.size());
+    for (const T value : values)
+      doubles.push_back(Widen(value));
+    return doubles;
+  });
+}
+
+}  // namespace sluice::framework

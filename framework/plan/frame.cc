@@ -1,0 +1,271 @@
+#include "sluice/framework/plan/frame.h"
+
+#include <atomic>
+#include <map>
+
+#include "sluice/framework/plan/run_observer.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/device_context_pool.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+std::atomic<bool> g_cancel_requested{false};
+
+void CheckCancelled() {
+  SLUICE_ENFORCE(!g_cancel_requested.load(std::memory_order_relaxed),
+                 ErrorCode::kFailedPrecondition, "run.cancelled",
+                 "the run was cancelled");
+}
+
+}  // namespace
+
+void SetCancelRequested(bool requested) {
+  g_cancel_requested = requested;
+}
+
+RunObserver::~RunObserver() = default;
+
+Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
+  std::map<PlaceKey, std::shared_ptr<Placeholder>> arenas;
+  for (const auto& [place, bytes] : plan.arenas_) {
+    arenas[place] = std::make_shared<Placeholder>(place, bytes);
+  }
+  for (size_t i = 0; i < plan.slots_.size(); ++i) {
+    const Slot& slot = plan.slots_[i];
+    const Slot& root = slot.alias_of < 0 ? slot : plan.slots_[slot.alias_of];
+    const bool planned =
+        root.kind == SlotKind::kArena || root.kind == SlotKind::kScratch;
+    if (planned && root.first >= 0) {
+      tensors_[i].Bind(arenas[root.place], root.offset, slot.dtype, slot.dims);
+    } else {
+      tensors_[i].Resize(slot.dims);
+    }
+  }
+  for (const PlaceKey place : plan.devices_) {
+    devices_.push_back(
+        platform::DeviceManager::Instance().Get(place).CreateContext());
+  }
+  size_t count = 0;
+  for (const PlannedOp& op : plan.ops_) {
+    count += op.inputs.size() + op.outputs.size();
+  }
+  // Contexts keep pointers into this: it must not grow.
+  arguments_.reserve(count);
+  contexts_.reserve(plan.ops_.size());
+  auto& host = platform::DeviceContextPool::Instance().Get(CPUPlace());
+  for (const PlannedOp& op : plan.ops_) {
+    Tensor* const* inputs = arguments_.data() + arguments_.size();
+    for (const int slot : op.inputs)
+      arguments_.push_back(&tensors_[slot]);
+    Tensor* const* outputs = arguments_.data() + arguments_.size();
+    for (const int slot : op.outputs)
+      arguments_.push_back(&tensors_[slot]);
+    contexts_.emplace_back(
+        op.arguments, op.place, op.device < 0 ? host : *devices_[op.device],
+        inputs, outputs,
+        op.scratch < 0 ? nullptr : tensors_[op.scratch].raw_data());
+  }
+}
+
+Frame::~Frame() = default;
+
+void Frame::Begin(const Feeds& feeds, Scope* scope) {
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    Tensor& feed = tensors_[plan_.feed_slots_[i]] = feeds[i].second;
+    // Kernels read whole elements; memory may start between two of them.
+    const auto address = reinterpret_cast<uintptr_t>(feed.raw_data());
+    if (address % platform::SizeOf(feed.dtype()) != 0) [[unlikely]] {
+      feed = feed.CopyTo(feed.place());
+    }
+  }
+  for (const int slot : plan_.feed_aliases_) {
+    const Slot& alias = plan_.slots_[slot];
+    tensors_[slot] = tensors_[alias.alias_of];
+    tensors_[slot].Resize(alias.dims);
+  }
+  AllocateOwn(plan_.fetch_slots_);
+  AllocateOwn(plan_.shadow_slots_);
+  if (plan_.persistable_slots_.empty() && plan_.shadow_slots_.empty()) return;
+  SLUICE_ENFORCE(scope != nullptr, ErrorCode::kInvalidArgument, "run.no_scope",
+                 "the program has persistable variables: run it with a scope");
+  BindPersistables(*scope);
+}
+
+void Frame::AllocateOwn(const std::vector<int>& slots) {
+  for (const int index : slots) {
+    const Slot& slot = plan_.slots_[index];
+    tensors_[index].Reset();
+    tensors_[index].Resize(slot.dims).mutable_data(slot.dtype, slot.place);
+  }
+}
+
+void Frame::BindPersistables(Scope& scope) {
+  for (const int index : plan_.persistable_slots_) {
+    const Slot& slot = plan_.slots_[index];
+    const Variable* variable = scope.FindVar(slot.var);
+    const Tensor* tensor =
+        variable == nullptr ? nullptr : variable->Get<Tensor>();
+    SLUICE_ENFORCE(tensor != nullptr && tensor->allocated(),
+                   ErrorCode::kFailedPrecondition, "run.uninitialised",
+                   "persistable variable {} ({} {}) has no value in the scope: "
+                   "initialise it first",
+                   slot.var, slot.dtype, slot.dims);
+    SLUICE_ENFORCE(tensor->dtype() == slot.dtype && tensor->dims() == slot.dims,
+                   ErrorCode::kInvalidArgument, "run.persistable_type",
+                   "persistable variable {} must be {} {}, the scope holds {}",
+                   slot.var, slot.dtype, slot.dims, *tensor);
+    tensors_[index] =
+        tensor->place() == slot.place ? *tensor : tensor->CopyTo(slot.place);
+  }
+  shadow_targets_.clear();
+  for (const int index : plan_.shadow_slots_) {
+    const std::string& name = plan_.slots_[index].var;
+    Variable* variable = scope.FindVar(name);
+    if (variable == nullptr) variable = &scope.Var(name);
+    // Made now, so that the commit cannot fail.
+    variable->GetMutable<Tensor>();
+    shadow_targets_.push_back(variable);
+  }
+}
+
+void Frame::DeviceCompute(const Instruction& instruction) {
+  platform::DeviceContext& device = *devices_[instruction.device];
+  device.SetOpIndex(instruction.op_index);
+  device.Compute(
+      [&] { instruction.kernel->Compute(contexts_[instruction.context]); });
+}
+
+void Frame::Copy(const Instruction& instruction) {
+  Tensor& to = tensors_[instruction.to];
+  const Tensor& from = tensors_[instruction.from];
+  const size_t bytes = plan_.slots_[instruction.to].bytes;
+  platform::DeviceContext& device =
+      instruction.device < 0
+          ? platform::DeviceContextPool::Instance().Get(CPUPlace())
+          : *devices_[instruction.device];
+  device.SetOpIndex(instruction.op_index);
+  switch (instruction.kind) {
+    case InstructionKind::kCopyFromHost:
+      return device.CopyFromHost(to.raw_data(), from.raw_data(), bytes);
+    case InstructionKind::kCopyToHost:
+      return device.CopyToHost(to.raw_data(), from.raw_data(), bytes);
+    default:
+      return device.CopyOnDevice(to.raw_data(), from.raw_data(), bytes);
+  }
+}
+
+inline void Frame::Step(const Instruction& instruction) {
+  switch (instruction.kind) {
+    case InstructionKind::kCompute:
+      instruction.kernel->Compute(contexts_[instruction.context]);
+      break;
+    case InstructionKind::kDeviceCompute:
+      DeviceCompute(instruction);
+      break;
+    case InstructionKind::kWait:
+      devices_[instruction.device]->Wait();
+      break;
+    default:
+      Copy(instruction);
+      break;
+  }
+}
+
+void Frame::RethrowAt(const Instruction* instruction) {
+  int op_index = instruction->op_index;
+  if (instruction->kind == InstructionKind::kWait) {
+    // The queue knows better than the op that waited.
+    const int failed = devices_[instruction->device]->FailedOp();
+    if (failed >= 0) op_index = failed;
+  }
+  std::string where = "after the last op";
+  if (op_index >= 0) {
+    const OpDesc& op = plan_.op_descs_[op_index];
+    where = Format("in op {} ({})", op_index, op.type);
+    const std::string location = DescribeLocation(op.location);
+    if (!location.empty()) where += ", " + location;
+  }
+  try {
+    throw;
+  } catch (platform::Error& error) {
+    error.AddContext(where);
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    platform::Raise(ErrorCode::kInternal, "run.foreign_exception",
+                    "a kernel raised \"{}\"\n  {}", error.what(), where);
+  }
+}
+
+void Frame::Execute() {
+  const Instruction* current = plan_.instructions_.data();
+  const Instruction* const end = current + plan_.instructions_.size();
+  try {
+    for (; current != end; ++current) {
+      if (g_cancel_requested.load(std::memory_order_relaxed)) [[unlikely]] {
+        CheckCancelled();
+      }
+      Step(*current);
+    }
+  } catch (...) {
+    RethrowAt(current);
+  }
+}
+
+void Frame::ExecuteObserved(RunObserver& observer) {
+  for (const Instruction& instruction : plan_.instructions_) {
+    try {
+      CheckCancelled();
+      observer.Before(plan_, instruction);
+      Step(instruction);
+      if (instruction.device >= 0 && observer.synchronise()) {
+        devices_[instruction.device]->Wait();
+      }
+      observer.After(plan_, instruction, tensors_.data());
+    } catch (...) {
+      RethrowAt(&instruction);
+    }
+  }
+}
+
+std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
+  std::vector<Tensor> results;
+  results.reserve(plan_.fetch_slots_.size());
+  for (const int slot : plan_.fetch_slots_) {
+    results.push_back(std::move(tensors_[slot]));
+  }
+  for (size_t i = 0; i < shadow_targets_.size(); ++i) {
+    std::swap(*shadow_targets_[i]->GetMutable<Tensor>(),
+              tensors_[plan_.shadow_slots_[i]]);
+  }
+  return results;
+}
+
+void Frame::Reset() noexcept {
+  for (auto& device : devices_) {
+    try {
+      device->Wait();
+    } catch (...) {
+      // The error that matters is on its way already.
+    }
+  }
+  for (OpKernelContext& context : contexts_)
+    context.ReleaseTemporaries();
+  for (const auto* slots :
+       {&plan_.feed_slots_, &plan_.feed_aliases_, &plan_.fetch_slots_,
+        &plan_.shadow_slots_, &plan_.persistable_slots_}) {
+    for (const int slot : *slots)
+      tensors_[slot].Reset();
+  }
+  shadow_targets_.clear();
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sluice/framework/plan/plan.h"
+#include "sluice/platform/device_context.h"
+
+namespace sluice::framework {
+
+class RunObserver;
+
+// What one run of a plan needs for itself: arenas, tensors, kernel contexts
+// and device queues. Built once, used by one thread at a time, kept by its
+// plan for the next run.
+class Frame {
+ public:
+  // Raises ResourceExhausted when an arena does not fit.
+  explicit Frame(const Plan& plan);
+  ~Frame();
+
+  // Binds feeds, persistables and fresh storage for fetches and shadows.
+  void Begin(const Feeds& feeds, Scope* scope);
+  // Runs every instruction. Errors carry the op that raised them.
+  void Execute();
+  void ExecuteObserved(RunObserver& observer);
+  // Hands out the fetched tensors and gives the scope its new persistables.
+  std::vector<Tensor> Finish(Scope* scope);
+  // Waits for all queues, and lets go of everything that was bound.
+  void Reset() noexcept;
+
+ private:
+  void BindPersistables(Scope& scope);
+  void AllocateOwn(const std::vector<int>& slots);
+  void Step(const Instruction& instruction);
+  void Copy(const Instruction& instruction);
+  void DeviceCompute(const Instruction& instruction);
+  [[noreturn]] void RethrowAt(const Instruction* instruction);
+
+  const Plan& plan_;
+  std::vector<std::unique_ptr<platform::DeviceContext>> devices_;
+  std::vector<Tensor> tensors_;
+  std::vector<Tensor*> arguments_;
+  std::vector<OpKernelContext> contexts_;
+  std::vector<Variable*> shadow_targets_;
+};
+
+}  // namespace sluice::framework

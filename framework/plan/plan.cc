@@ -1,0 +1,122 @@
+#include "sluice/framework/plan/plan.h"
+
+#include <shared_mutex>
+
+#include "sluice/framework/plan/frame.h"
+#include "sluice/framework/plan/run_observer.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+
+Plan::Plan() = default;
+Plan::~Plan() = default;
+
+namespace {
+
+void CheckCaller() {
+  SLUICE_ENFORCE(!platform::InCallersParallelRegion(),
+                 ErrorCode::kFailedPrecondition, "run.parallel_region",
+                 "a program cannot run inside an OpenMP parallel region of the "
+                 "caller: its kernels would get no threads; run it outside, or "
+                 "from threads of your own");
+  SLUICE_ENFORCE(!platform::ForkedAfterParallelRun(),
+                 ErrorCode::kFailedPrecondition, "run.forked",
+                 "a program cannot run in a process that was forked after a "
+                 "first run: the threads stayed behind; fork before, or use "
+                 "spawn");
+}
+
+void CheckFeedsMatch(const std::vector<FeedSpec>& specs, const Feeds& feeds) {
+  SLUICE_ENFORCE(specs.size() == feeds.size(), ErrorCode::kInvalidArgument,
+                 "run.feed_count", "the plan takes {} feeds, got {}",
+                 specs.size(), feeds.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const FeedSpec& spec = specs[i];
+    SLUICE_ENFORCE(spec.Matches(feeds[i].first, feeds[i].second),
+                   ErrorCode::kInvalidArgument, "run.feed",
+                   "feed {} of the plan is {} ({} {} at {}), got {} ({})", i,
+                   spec.name, spec.dtype, spec.dims, spec.place, feeds[i].first,
+                   feeds[i].second);
+  }
+}
+
+// Readers of persistables share the scope, a writer has it alone.
+class ScopeLock {
+ public:
+  ScopeLock(const Scope* scope, bool reads, bool writes) {
+    if (scope == nullptr) return;
+    if (writes) {
+      exclusive_ = std::unique_lock(scope->lock());
+    } else if (reads) {
+      shared_ = std::shared_lock(scope->lock());
+    }
+  }
+
+ private:
+  std::unique_lock<std::shared_mutex> exclusive_;
+  std::shared_lock<std::shared_mutex> shared_;
+};
+
+}  // namespace
+
+std::unique_ptr<Frame> Plan::AcquireFrame() const {
+  {
+    const std::lock_guard lock(frames_mutex_);
+    if (!free_frames_.empty()) {
+      auto frame = std::move(free_frames_.back());
+      free_frames_.pop_back();
+      return frame;
+    }
+    // So that giving it back cannot fail.
+    free_frames_.reserve(free_frames_.capacity() + 1);
+  }
+  return std::make_unique<Frame>(*this);
+}
+
+void Plan::ReleaseFrame(std::unique_ptr<Frame> frame) const {
+  const std::lock_guard lock(frames_mutex_);
+  free_frames_.push_back(std::move(frame));
+}
+
+std::vector<Tensor> Plan::Run(const Feeds& feeds, Scope* scope) const {
+  return RunWith(feeds, scope, [](Frame& frame) { frame.Execute(); });
+}
+
+std::vector<Tensor> Plan::RunObserved(const Feeds& feeds,
+                                      Scope* scope,
+                                      RunObserver& observer) const {
+  return RunWith(feeds, scope,
+                 [&](Frame& frame) { frame.ExecuteObserved(observer); });
+}
+
+template <typename Execute>
+std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
+                                  Scope* scope,
+                                  Execute execute) const try {
+  CheckCaller();
+  CheckFeedsMatch(feeds_, feeds);
+  const platform::ThreadCountGuard threads(num_threads_);
+  const ScopeLock lock(scope, !persistable_slots_.empty(),
+                       !shadow_slots_.empty());
+  std::unique_ptr<Frame> frame = AcquireFrame();
+  std::vector<Tensor> results;
+  try {
+    frame->Begin(feeds, scope);
+    execute(*frame);
+    results = frame->Finish(scope);
+  } catch (...) {
+    frame->Reset();
+    ReleaseFrame(std::move(frame));
+    throw;
+  }
+  frame->Reset();
+  ReleaseFrame(std::move(frame));
+  return results;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::framework

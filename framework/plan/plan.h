@@ -1,0 +1,195 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/scope.h"
+#include "sluice/framework/tensor.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+class Frame;
+class RunObserver;
+
+using Feeds = std::vector<std::pair<std::string, Tensor>>;
+
+// What is known of a feed before it comes.
+struct FeedSpec {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  DDim dims;
+  PlaceKey place;
+
+  bool Matches(const std::string& fed_name, const Tensor& tensor) const {
+    return tensor.allocated() && dtype == tensor.dtype() &&
+           dims == tensor.dims() && place == tensor.place() && name == fed_name;
+  }
+};
+
+enum class InstructionKind : uint8_t {
+  kCompute,        // a kernel on the CPU
+  kDeviceCompute,  // a kernel that its device wraps and enqueues
+  kCopyFromHost,
+  kCopyToHost,
+  kCopyOnDevice,
+  kCopyOnHost,
+  kWait,  // until a device's queue is empty
+};
+
+// One step of a plan. Slots, contexts and devices are indices into the frame.
+struct Instruction {
+  InstructionKind kind = InstructionKind::kCompute;
+  int32_t op_index = -1;  // in block 0; -1 for a step that no op asked for
+  int32_t context = -1;   // compute: its OpKernelContext
+  int32_t device = -1;    // whose queue; -1 is the CPU
+  int32_t from = -1;      // copies: slots
+  int32_t to = -1;
+  const OpKernel* kernel = nullptr;
+};
+
+enum class SlotKind : uint8_t {
+  kFeed,
+  kPersistable,  // the scope's tensor, read only
+  kShadow,       // what a persistable becomes when the run has succeeded
+  kArena,        // an intermediate
+  kFetch,        // storage of its own, handed to the caller
+  kShape,        // a shape without data
+  kScratch,
+};
+
+// One tensor of a frame.
+struct Slot {
+  SlotKind kind = SlotKind::kArena;
+  std::string var;
+  PlaceKey place;
+  DType dtype = DType::kFloat32;
+  DDim dims;
+  size_t bytes = 0;
+  int alias_of = -1;  // looks into that slot, in another shape
+  int first = -1;     // instructions between which the memory is in use
+  int last = -1;
+  size_t offset = 0;  // kArena and kScratch: in the arena of the place
+};
+
+// A value that moves between places, once in each run.
+struct Transfer {
+  std::string var;
+  PlaceKey from;
+  PlaceKey to;
+  size_t bytes = 0;
+  int op_index = -1;  // that needs it; -1 for a fetch
+  int instruction = -1;
+};
+
+struct PlanOptions {
+  // Every value gets memory of its own: finds reads and writes out of bounds.
+  bool isolate = false;
+  // For tests: the n-th wait is left out. -1: none.
+  int drop_wait_for_testing = -1;
+};
+
+// How each kernel of the plan is called.
+struct PlannedOp {
+  std::unique_ptr<OpKernel> kernel;
+  ArgTable arguments;
+  std::vector<int> inputs;   // slots
+  std::vector<int> outputs;  // slots
+  PlaceKey place;
+  int device = -1;
+  int scratch = -1;  // slot
+  int op_index = -1;
+};
+
+// A program prepared for one signature of feeds: kernels chosen, shapes
+// inferred, transfers placed, memory laid out. Immutable; many threads run it
+// at once, each in a frame of its own. Made by an Executor. Independent of the
+// program it came from.
+class SLUICE_API Plan {
+ public:
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  // Runs it. `feeds` match feed_specs() in order; `scope` may be null when
+  // the program has no persistables. The results have storage of their own.
+  // Raises InvalidArgument for other feeds, FailedPrecondition inside the
+  // caller's own OpenMP region or in a forked child, and what kernels raise,
+  // with the op's index and the user's line; persistables are as they were.
+  std::vector<Tensor> Run(const Feeds& feeds, Scope* scope = nullptr) const;
+
+  // The same, telling `observer` about each instruction.
+  std::vector<Tensor> RunObserved(const Feeds& feeds,
+                                  Scope* scope,
+                                  RunObserver& observer) const;
+
+  const std::vector<FeedSpec>& feed_specs() const { return feeds_; }
+  const std::vector<std::string>& fetch_names() const { return fetch_names_; }
+  const std::vector<Instruction>& instructions() const { return instructions_; }
+  const std::vector<Slot>& slots() const { return slots_; }
+  const std::vector<PlannedOp>& ops() const { return ops_; }
+  const std::vector<Decision>& decisions() const { return decisions_; }
+  const std::vector<Transfer>& transfers() const { return transfers_; }
+  // The ops of the program, also those that no fetch needs.
+  const std::vector<OpDesc>& op_descs() const { return op_descs_; }
+  // Remarks: ops left out, hints that matched nothing.
+  const std::vector<std::string>& notes() const { return notes_; }
+  // Bytes of each arena.
+  const std::vector<std::pair<PlaceKey, size_t>>& arenas() const {
+    return arenas_;
+  }
+  // By Instruction::device.
+  const std::vector<PlaceKey>& devices() const { return devices_; }
+  PlaceKey place() const { return place_; }
+  int num_threads() const { return num_threads_; }
+  const PlanOptions& options() const { return options_; }
+
+ private:
+  friend class PlanBuilder;
+  friend class Frame;
+  Plan();
+
+  template <typename Execute>
+  std::vector<Tensor> RunWith(const Feeds& feeds,
+                              Scope* scope,
+                              Execute execute) const;
+  // Takes a frame that nobody uses, or makes one.
+  std::unique_ptr<Frame> AcquireFrame() const;
+  void ReleaseFrame(std::unique_ptr<Frame> frame) const;
+
+  PlaceKey place_;
+  int num_threads_ = 1;
+  PlanOptions options_;
+  std::vector<FeedSpec> feeds_;
+  std::vector<std::string> fetch_names_;
+  std::vector<int> feed_slots_;  // -1: fed, but not needed
+  std::vector<int> fetch_slots_;
+  std::vector<int> feed_aliases_;  // slots that look into a feed
+  std::vector<int> persistable_slots_;
+  std::vector<int> shadow_slots_;
+  std::vector<Slot> slots_;
+  std::vector<PlaceKey> devices_;  // by Instruction::device
+  std::vector<PlannedOp> ops_;
+  std::vector<Instruction> instructions_;
+  std::vector<std::pair<PlaceKey, size_t>> arenas_;
+  std::vector<Decision> decisions_;
+  std::vector<Transfer> transfers_;
+  std::vector<OpDesc> op_descs_;
+  std::vector<std::string> notes_;
+
+  mutable std::mutex frames_mutex_;
+  mutable std::vector<std::unique_ptr<Frame>> free_frames_;
+};
+
+// Stops every run of this process at its next instruction with a
+// FailedPrecondition error, until it is called with false. For Ctrl-C handlers.
+SLUICE_API void SetCancelRequested(bool requested);
+
+}  // namespace sluice::framework

@@ -1,0 +1,270 @@
+#include "sluice/framework/program/program.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/near_names.h"
+#include "sluice/framework/op_check.h"
+#include "sluice/framework/registry.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+
+namespace {
+uint64_t NextUid() {
+  static std::atomic<uint64_t> next{1};
+  return next++;
+}
+}  // namespace
+
+Program& Var::program() const {
+  SLUICE_ENFORCE(program_ != nullptr, ErrorCode::kFailedPrecondition,
+                 "var.empty",
+                 "this Var belongs to no program: take one from Program::Data "
+                 "or from a builder");
+  return *program_;
+}
+
+const DDim& Var::dims() const {
+  return program().FindVar(name_).dims;
+}
+DType Var::dtype() const {
+  return program().FindVar(name_).dtype;
+}
+
+const VarDesc* BlockDesc::FindVar(std::string_view name) const {
+  const auto found = positions_.find(name);
+  return found == positions_.end() ? nullptr : &vars_[found->second];
+}
+
+VarDesc& BlockDesc::AddVar(VarDesc var) {
+  SLUICE_ENFORCE(!var.name.empty(), ErrorCode::kInvalidArgument,
+                 "program.var_unnamed", "a variable needs a name");
+  const bool added = positions_.emplace(var.name, vars_.size()).second;
+  SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "program.var_twice",
+                 "the program has a variable {} already", var.name);
+  return vars_.emplace_back(std::move(var));
+}
+
+Program::Program() : blocks_(1), uid_(NextUid()) {}
+
+Program::Program(const Program& other)
+    : blocks_(other.blocks_),
+      op_counts_(other.op_counts_),
+      uid_(NextUid()),
+      version_(other.version_) {}
+
+Program& Program::operator=(const Program& other) {
+  return *this = Program(other);
+}
+
+Program::Program(Program&& other) : Program() {
+  *this = std::move(other);
+}
+
+Program& Program::operator=(Program&& other) noexcept {
+  blocks_.swap(other.blocks_);
+  op_counts_.swap(other.op_counts_);
+  std::swap(uid_, other.uid_);
+  std::swap(version_, other.version_);
+  return *this;
+}
+
+VarDesc& Program::AddVar(VarDesc var) {
+  ++version_;
+  return blocks_[0].AddVar(std::move(var));
+}
+
+Var Program::Data(std::string_view name, DType dtype, const DDim& dims) {
+  VarDesc var;
+  var.name = name;
+  var.dtype = dtype;
+  var.dims = dims;
+  var.is_data = true;
+  return Var(this, AddVar(std::move(var)).name);
+}
+
+Var Program::Persistable(std::string_view name, DType dtype, const DDim& dims) {
+  SLUICE_ENFORCE(
+      dims.known(), ErrorCode::kInvalidArgument, "program.persistable_dims",
+      "the shape of persistable variable {} must be known, got {}", name, dims);
+  VarDesc var;
+  var.name = name;
+  var.dtype = dtype;
+  var.dims = dims;
+  var.persistable = true;
+  return Var(this, AddVar(std::move(var)).name);
+}
+
+const VarDesc& Program::FindVar(std::string_view name) const {
+  const VarDesc* var = block().FindVar(name);
+  if (var == nullptr) {
+    std::vector<std::string> names;
+    for (const VarDesc& known : block().vars())
+      names.push_back(known.name);
+    platform::Raise(ErrorCode::kNotFound, "program.unknown_var",
+                    "the program has no variable {}{}", name,
+                    SuggestNames(name, names));
+  }
+  return *var;
+}
+
+Program& Program::Common(std::initializer_list<const Var*> vars) {
+  Program* program = nullptr;
+  for (const Var* var : vars) {
+    if (program != nullptr && !var->valid()) continue;
+    SLUICE_ENFORCE(program == nullptr || program == &var->program(),
+                   ErrorCode::kInvalidArgument, "program.mixed",
+                   "variable {} belongs to another program than the op's other "
+                   "inputs",
+                   var->name());
+    program = &var->program();
+  }
+  if (program == nullptr) {
+    platform::Raise(ErrorCode::kFailedPrecondition, "program.common_of_none",
+                    "an op without inputs belongs to no program");
+  }
+  return *program;
+}
+
+Var Program::Find(std::string_view name) {
+  return Var(this, FindVar(name).name);
+}
+
+int Program::AddBlock(int parent) {
+  SLUICE_ENFORCE(parent >= 0 && parent < static_cast<int>(blocks_.size()),
+                 ErrorCode::kOutOfRange, "program.block_parent",
+                 "block {} cannot be a parent: there are {} blocks", parent,
+                 blocks_.size());
+  blocks_.emplace_back(static_cast<int>(blocks_.size()), parent);
+  ++version_;
+  return blocks_.back().index;
+}
+
+std::string Program::NewName(std::string_view op, std::string_view argument) {
+  int& count = op_counts_.find(op)->second;
+  std::string name = platform::Format("{}_{}.{}", op, count, argument);
+  // Somebody may have chosen the very same name, or a file brought it.
+  while (block().FindVar(name) != nullptr) {
+    name = platform::Format("{}_{}.{}", op, ++count, argument);
+  }
+  return name;
+}
+
+void Program::AddOutputs(const OpSchema& schema, OpDesc* op) {
+  ++op_counts_[op->type];
+  std::vector<std::pair<std::string, ArgVars>> outputs;
+  for (const ArgDef& def : schema.outputs()) {
+    ArgVars vars = op->Output(def.name);
+    if (vars.empty() && !def.traits.optional) {
+      vars.push_back(NewName(op->type, def.name));
+    }
+    if (!vars.empty()) outputs.emplace_back(def.name, std::move(vars));
+  }
+  op->outputs = std::move(outputs);
+}
+
+const OpDesc& Program::AppendOp(std::string_view type,
+                                ArgList inputs,
+                                AttributeMap attributes,
+                                SourceLocation location,
+                                ArgList outputs) {
+  OpDesc op;
+  op.type = type;
+  op.inputs = std::move(inputs);
+  op.outputs = std::move(outputs);
+  op.attributes = std::move(attributes);
+  op.location = std::move(location);
+  return AppendOp(std::move(op));
+}
+
+const OpDesc& Program::AppendOp(OpDesc op) try {
+  const OpSchema& schema = Registry::Global().Schema(op.type);
+  ParseKernelHints(op.hint, "op attribute");
+  CompleteOp(schema, &op);
+  std::vector<DDim> dims;
+  std::vector<DType> dtypes;
+  for (const std::string& name : FlatInputs(schema, op)) {
+    const VarDesc& var = FindVar(name);
+    dims.push_back(var.dims);
+    dtypes.push_back(var.dtype);
+  }
+  const BoundTypes types(schema, op, dtypes);
+  AddOutputs(schema, &op);
+  const auto shapes =
+      InferShapes(schema, op, std::move(dims), std::move(dtypes));
+
+  std::vector<VarDesc> added;
+  for (size_t i = 0; i < schema.outputs().size(); ++i) {
+    const ArgDef& def = schema.outputs()[i];
+    const ArgVars& vars = op.Output(def.name);
+    for (size_t element = 0; element < vars.size(); ++element) {
+      VarDesc var;
+      var.name = vars[element];
+      var.dtype = types.Of(def);
+      var.dims = shapes[i][element];
+      const bool twice =
+          std::any_of(added.begin(), added.end(),
+                      [&](auto& other) { return other.name == var.name; });
+      SLUICE_ENFORCE(
+          !twice, ErrorCode::kInvalidArgument, "program.output_twice",
+          "{}: variable {} cannot be two of its outputs", op.type, var.name);
+      const VarDesc* known = block().FindVar(var.name);
+      if (known == nullptr) {
+        added.push_back(std::move(var));
+        continue;
+      }
+      SLUICE_ENFORCE(known->dtype == var.dtype, ErrorCode::kInvalidArgument,
+                     "program.output_dtype",
+                     "{}: output {} is {}, variable {} is {}", op.type,
+                     def.name, var.dtype, var.name, known->dtype);
+      SLUICE_ENFORCE(!known->is_data, ErrorCode::kInvalidArgument,
+                     "program.output_is_data",
+                     "{}: output {} cannot be variable {}, which is fed",
+                     op.type, def.name, var.name);
+      SLUICE_ENFORCE(
+          !known->persistable || !var.dims.known() || known->dims == var.dims,
+          ErrorCode::kInvalidArgument, "program.output_dims",
+          "{}: output {} has shape {}, persistable variable {} has "
+          "{}",
+          op.type, def.name, var.dims, var.name, known->dims);
+    }
+  }
+  for (VarDesc& var : added)
+    AddVar(std::move(var));
+  ++version_;
+  return blocks_[0].ops.emplace_back(std::move(op));
+} catch (platform::Error& error) {
+  error.AddContext(DescribeLocation(op.location));
+  throw;
+}
+
+OpDesc& Program::LastOp() {
+  if (block().ops.empty()) {
+    platform::Raise(ErrorCode::kFailedPrecondition, "program.no_op",
+                    "the program has no op yet");
+  }
+  return blocks_[0].ops.back();
+}
+
+Var Program::Output(std::string_view argument, int element) {
+  const OpDesc& op = LastOp();
+  const ArgVars& vars = op.Output(argument);
+  SLUICE_ENFORCE(element >= 0 && element < static_cast<int>(vars.size()),
+                 ErrorCode::kNotFound, "program.no_output",
+                 "{} has no output {} number {}", op.type, argument, element);
+  return Var(this, vars[element]);
+}
+
+void Program::Hint(std::string_view hint) {
+  OpDesc& op = LastOp();
+  ParseKernelHints(hint, "op attribute");
+  op.hint = hint;
+  ++version_;
+}
+
+}  // namespace sluice::framework

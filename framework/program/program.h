@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/op_desc.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+class Program;
+
+// A variable of a program while the program is being written: what builders
+// take and return. A light value; the program must outlive it.
+class SLUICE_API Var {
+ public:
+  Var() = default;
+  Var(Program* program, std::string name)
+      : program_(program), name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+  // Raises FailedPrecondition for a default-constructed Var.
+  Program& program() const;
+  const DDim& dims() const;
+  DType dtype() const;
+  bool valid() const { return program_ != nullptr; }
+
+ private:
+  Program* program_ = nullptr;
+  std::string name_;
+};
+
+// A list of ops over variables. Block 0 is what an Executor runs; further
+// blocks belong to control-flow ops.
+class SLUICE_API BlockDesc {
+ public:
+  explicit BlockDesc(int index_in_program = 0, int parent_block = -1)
+      : index(index_in_program), parent(parent_block) {}
+
+  // nullptr when there is none of that name.
+  const VarDesc* FindVar(std::string_view name) const;
+  // Raises InvalidArgument for an empty name or one that is taken.
+  VarDesc& AddVar(VarDesc var);
+  // In order of creation.
+  const std::vector<VarDesc>& vars() const { return vars_; }
+
+  int index;
+  int parent;
+  std::vector<OpDesc> ops;
+
+ private:
+  std::vector<VarDesc> vars_;
+  std::map<std::string, size_t, std::less<>> positions_;
+};
+
+// A graph of ops, as it was written: descriptions only, no data. Every op is
+// checked and its output shapes inferred when it is added, so that an error
+// comes at the user's own line. Not synchronised while it is being written;
+// once written, many threads may run it.
+class SLUICE_API Program {
+ public:
+  Program();
+  // A copy is a program of its own, with its own uid.
+  Program(const Program& other);
+  Program& operator=(const Program& other);
+  // What was moved from is an empty program, or the one that was here.
+  Program(Program&& other);
+  Program& operator=(Program&& other) noexcept;
+
+  // A variable to be fed; -1 for sizes that differ from feed to feed. Raises
+  // InvalidArgument when the name is taken.
+  Var Data(std::string_view name, DType dtype, const DDim& dims);
+  // A variable that lives in the scope and outlives a run; `dims` are known.
+  Var Persistable(std::string_view name, DType dtype, const DDim& dims);
+
+  using ArgList = std::vector<std::pair<std::string, ArgVars>>;
+
+  // Adds an op to block 0. Attributes that were left out get their defaults;
+  // required outputs that were left out get new variables, named after the op.
+  // Raises NotFound or InvalidArgument, with `location`, for an unknown op,
+  // argument, attribute or variable, a dtype that the op does not take, and
+  // everything that its shape function refuses; the program is unchanged then.
+  const OpDesc& AppendOp(std::string_view type,
+                         ArgList inputs,
+                         AttributeMap attributes = {},
+                         SourceLocation location = SourceLocation::Here(),
+                         ArgList outputs = {});
+  // The same for an op that a gradient maker or a file described.
+  const OpDesc& AppendOp(OpDesc op);
+
+  // The output variable of the op added last. Raises NotFound when it has no
+  // such output, FailedPrecondition (as Hint does) when there is no op yet.
+  Var Output(std::string_view argument, int element = 0);
+  // Sets the kernel hint of the op added last (framework/kernel_hints.h).
+  // Raises InvalidArgument for one that cannot be parsed.
+  void Hint(std::string_view hint);
+
+  // The program that all of `vars` belong to; raises InvalidArgument when they
+  // belong to several, FailedPrecondition when there is none. Behind the first,
+  // variables left out (invalid ones) do not count.
+  static Program& Common(std::initializer_list<const Var*> vars);
+
+  // Raises NotFound and lists near names.
+  Var Find(std::string_view name);
+  const VarDesc& FindVar(std::string_view name) const;
+
+  const std::vector<BlockDesc>& blocks() const { return blocks_; }
+  const BlockDesc& block() const { return blocks_[0]; }
+  // Adds a block inside `parent`, for an op that holds one; returns its index.
+  int AddBlock(int parent);
+
+  // Identify what a plan was prepared from: no two programs of a process
+  // share a uid, and every change raises the version.
+  uint64_t uid() const { return uid_; }
+  uint64_t version() const { return version_; }
+
+ private:
+  VarDesc& AddVar(VarDesc var);
+  OpDesc& LastOp();
+  std::string NewName(std::string_view op, std::string_view argument);
+  void AddOutputs(const class OpSchema& schema, OpDesc* op);
+
+  std::vector<BlockDesc> blocks_;
+  std::map<std::string, int, std::less<>> op_counts_;
+  uint64_t uid_;
+  uint64_t version_ = 0;
+};
+
+// One line an op:
+//   distance = manhattan_distance(X=x, Y=y)  -> float32 [?, 1000]
+SLUICE_API std::string ToString(const Program& program);
+SLUICE_API std::string ToString(const OpDesc& op);
+
+// "created at FILE:LINE", or "" where it is not known.
+SLUICE_API std::string DescribeLocation(const SourceLocation& location);
+
+}  // namespace sluice::framework

@@ -1,0 +1,273 @@
+#include "sluice/framework/program/program_io.h"
+
+#include <new>
+#include <type_traits>
+
+#include "sluice/framework/program/program.pb.h"
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+constexpr std::string_view kMagic = "sluice program";
+constexpr uint32_t kFormatVersion = 1;
+constexpr size_t kMaxBytes = size_t{1} << 30;
+
+// FNV-1a: every step is one to one in the byte and in the state, so a change
+// of any single byte always changes the result.
+uint64_t Checksum(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+void Store(const Attribute& value, proto::Attribute* stored) {
+  std::visit(
+      [&](const auto& held) {
+        using T = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          stored->set_bool_value(held);
+        } else if constexpr (std::is_same_v<T, int64_t>) {
+          stored->set_int_value(held);
+        } else if constexpr (std::is_same_v<T, double>) {
+          stored->set_float_value(held);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          stored->set_string_value(held);
+        } else if constexpr (std::is_same_v<T, platform::DType>) {
+          stored->set_dtype(std::string(ToString(held)));
+        } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+          stored->mutable_ints()->mutable_values()->Add(held.begin(),
+                                                        held.end());
+        } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+          stored->mutable_floats()->mutable_values()->Add(held.begin(),
+                                                          held.end());
+        } else {
+          stored->mutable_strings()->mutable_values()->Add(held.begin(),
+                                                           held.end());
+        }
+      },
+      value);
+}
+
+void Store(const Program::ArgList& arguments,
+           google::protobuf::RepeatedPtrField<proto::Argument>* stored) {
+  for (const auto& [name, vars] : arguments) {
+    proto::Argument* argument = stored->Add();
+    argument->set_name(name);
+    argument->mutable_variables()->Add(vars.begin(), vars.end());
+  }
+}
+
+void Store(const BlockDesc& block, proto::Block* stored) {
+  stored->set_parent(block.parent);
+  for (const VarDesc& var : block.vars()) {
+    if (!var.is_data && !var.persistable) continue;
+    proto::Variable* variable = stored->add_variables();
+    variable->set_name(var.name);
+    variable->set_dtype(std::string(ToString(var.dtype)));
+    variable->set_rank_unknown(!var.dims.rank_known());
+    variable->mutable_dims()->Add(var.dims.begin(), var.dims.end());
+    variable->set_kind(var.is_data ? proto::Variable::DATA
+                                   : proto::Variable::PERSISTABLE);
+  }
+  for (const OpDesc& op : block.ops) {
+    proto::Op* added = stored->add_ops();
+    added->set_type(op.type);
+    Store(op.inputs, added->mutable_inputs());
+    Store(op.outputs, added->mutable_outputs());
+    for (const auto& [name, value] : op.attributes) {
+      proto::Attribute* attribute = added->add_attributes();
+      attribute->set_name(name);
+      Store(value, attribute);
+    }
+    added->set_hint(op.hint);
+    added->set_file(op.location.file);
+    added->set_line(op.location.line);
+  }
+}
+
+// The ProgramData of a file whose seal is whole.
+proto::ProgramData Open(std::string_view bytes) {
+  proto::ProgramFile file;
+  SLUICE_ENFORCE(
+      bytes.size() <= kMaxBytes, ErrorCode::kDataLoss, "program_io.too_large",
+      "a program has at most {} bytes, this has {}", kMaxBytes, bytes.size());
+  const bool parsed =
+      file.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  SLUICE_ENFORCE(parsed && file.magic() == kMagic, ErrorCode::kDataLoss,
+                 "program_io.magic",
+                 "these {} bytes are no Sluice program, or cut off",
+                 bytes.size());
+  SLUICE_ENFORCE(file.format_version() <= kFormatVersion,
+                 ErrorCode::kUnimplemented, "program_io.newer_format",
+                 "the program has format {}, this build reads up to {}: it "
+                 "was written by a newer Sluice",
+                 file.format_version(), kFormatVersion);
+  // Comparing with what would have been written finds what the parser lets
+  // pass: fields that are not ours, twice the same, the version 0.
+  SLUICE_ENFORCE(file.format_version() >= 1 &&
+                     file.checksum() == Checksum(file.program()) &&
+                     file.SerializeAsString() == bytes,
+                 ErrorCode::kDataLoss, "program_io.checksum",
+                 "the program is damaged: its checksum is {:#x}, its {} bytes "
+                 "have {:#x}",
+                 file.checksum(), file.program().size(),
+                 Checksum(file.program()));
+  proto::ProgramData data;
+  SLUICE_ENFORCE(data.ParseFromString(file.program()), ErrorCode::kDataLoss,
+                 "program_io.content",
+                 "the program's checksum is right, its content cannot be read");
+  return data;
+}
+
+template <typename T, typename Values>
+std::vector<T> Vector(const Values& values) {
+  return std::vector<T>(values.begin(), values.end());
+}
+
+Attribute Load(const proto::Attribute& stored) {
+  switch (stored.value_case()) {
+    case proto::Attribute::kBoolValue:
+      return stored.bool_value();
+    case proto::Attribute::kIntValue:
+      return int64_t{stored.int_value()};
+    case proto::Attribute::kFloatValue:
+      return stored.float_value();
+    case proto::Attribute::kStringValue:
+      return stored.string_value();
+    case proto::Attribute::kInts:
+      return Vector<int64_t>(stored.ints().values());
+    case proto::Attribute::kFloats:
+      return Vector<double>(stored.floats().values());
+    case proto::Attribute::kStrings:
+      return Vector<std::string>(stored.strings().values());
+    case proto::Attribute::kDtype:
+      return platform::ParseDType(stored.dtype());
+    case proto::Attribute::VALUE_NOT_SET:
+      break;
+  }
+  platform::Raise(ErrorCode::kDataLoss, "program_io.attribute_value",
+                  "attribute {} has no value that this build knows",
+                  stored.name());
+}
+
+Program::ArgList Load(
+    const google::protobuf::RepeatedPtrField<proto::Argument>& stored) {
+  Program::ArgList arguments;
+  for (const proto::Argument& argument : stored) {
+    arguments.emplace_back(argument.name(),
+                           Vector<std::string>(argument.variables()));
+  }
+  return arguments;
+}
+
+OpDesc Load(const proto::Op& stored) {
+  OpDesc op;
+  op.type = stored.type();
+  op.inputs = Load(stored.inputs());
+  op.outputs = Load(stored.outputs());
+  for (const proto::Attribute& attribute : stored.attributes()) {
+    const bool added =
+        op.attributes.emplace(attribute.name(), Load(attribute)).second;
+    SLUICE_ENFORCE(added, ErrorCode::kDataLoss, "program_io.attribute_twice",
+                   "attribute {} is given twice", attribute.name());
+  }
+  op.hint = stored.hint();
+  op.location = {stored.file(), stored.line()};
+  return op;
+}
+
+void Declare(const proto::Variable& stored, Program* program) {
+  const auto sizes = Vector<int64_t>(stored.dims());
+  const DDim dims = stored.rank_unknown() ? DDim::UnknownRank() : DDim(sizes);
+  const platform::DType dtype = platform::ParseDType(stored.dtype());
+  switch (stored.kind()) {
+    case proto::Variable::DATA:
+      program->Data(stored.name(), dtype, dims);
+      return;
+    case proto::Variable::PERSISTABLE:
+      program->Persistable(stored.name(), dtype, dims);
+      return;
+    default:
+      platform::Raise(ErrorCode::kDataLoss, "program_io.variable_kind",
+                      "variable {} is neither data nor persistable",
+                      stored.name());
+  }
+}
+
+// `load(item)` for each; errors say which of them it was.
+template <typename Items, typename Call>
+void ForEach(const char* what, const Items& items, Call load) {
+  for (int i = 0; i < items.size(); ++i) {
+    try {
+      load(items[i]);
+    } catch (platform::Error& error) {
+      error.AddContext(Format("in {} {}", what, i));
+      throw;
+    }
+  }
+}
+
+Program Load(const proto::ProgramData& data) {
+  Program program;
+  SLUICE_ENFORCE(data.blocks_size() > 0 && data.blocks(0).parent() == -1,
+                 ErrorCode::kDataLoss, "program_io.first_block",
+                 "the program has {} blocks; the first one must be there, "
+                 "with parent -1",
+                 data.blocks_size());
+  for (int i = 1; i < data.blocks_size(); ++i) {
+    const proto::Block& block = data.blocks(i);
+    SLUICE_ENFORCE(block.ops_size() == 0 && block.variables_size() == 0,
+                   ErrorCode::kUnimplemented, "program_io.inner_block",
+                   "block {} has ops or variables; only block 0 can have them "
+                   "so far",
+                   i);
+    program.AddBlock(block.parent());
+  }
+  ForEach(
+      "variable", data.blocks(0).variables(),
+      [&](const proto::Variable& variable) { Declare(variable, &program); });
+  ForEach("op", data.blocks(0).ops(),
+          [&](const proto::Op& op) { program.AppendOp(Load(op)); });
+  return program;
+}
+
+}  // namespace
+
+std::string SerializeProgram(const Program& program) try {
+  proto::ProgramData data;
+  for (const BlockDesc& block : program.blocks()) {
+    Store(block, data.add_blocks());
+  }
+  const size_t bytes = data.ByteSizeLong();
+  SLUICE_ENFORCE(bytes < kMaxBytes - 64, ErrorCode::kResourceExhausted,
+                 "program_io.serialize_too_large",
+                 "a stored program has at most {} bytes, this would have {}",
+                 kMaxBytes - 64, bytes);
+  proto::ProgramFile file;
+  file.set_magic(std::string(kMagic));
+  file.set_format_version(kFormatVersion);
+  data.SerializeToString(file.mutable_program());
+  file.set_checksum(Checksum(file.program()));
+  return file.SerializeAsString();
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+Program ParseProgram(std::string_view bytes, std::string_view origin) try {
+  return Load(Open(bytes));
+} catch (platform::Error& error) {
+  error.AddContext(Format("in the program of {}", origin));
+  throw;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,73 @@
+#include "sluice/framework/program/program.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+namespace {
+
+std::string Join(const ArgVars& vars) {
+  std::string text;
+  for (const std::string& var : vars) {
+    text += (text.empty() ? "" : ", ") + var;
+  }
+  return vars.size() == 1 ? text : "[" + text + "]";
+}
+
+std::string Type(const VarDesc& var) {
+  return platform::Format("{} {}", var.dtype, var.dims);
+}
+
+}  // namespace
+
+std::string DescribeLocation(const SourceLocation& location) {
+  if (location.file.empty()) return "";
+  return platform::Format("created at {}:{}", location.file, location.line);
+}
+
+std::string ToString(const OpDesc& op) {
+  std::string left;
+  for (const auto& [name, vars] : op.outputs) {
+    left += (left.empty() ? "" : ", ") + Join(vars);
+  }
+  std::string arguments;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    arguments += (arguments.empty() ? "" : ", ") + name + "=" + value;
+  };
+  for (const auto& [name, vars] : op.inputs)
+    add(name, Join(vars));
+  for (const auto& [name, value] : op.attributes)
+    add(name, ToString(value));
+  return platform::Format("{} = {}({})", left, op.type, arguments);
+}
+
+std::string ToString(const Program& program) {
+  std::string text;
+  for (const BlockDesc& block : program.blocks()) {
+    text += platform::Format("block {} {{\n", block.index);
+    for (const VarDesc& var : block.vars()) {
+      const char* kind = var.is_data       ? "data"
+                         : var.persistable ? "persistable"
+                                           : nullptr;
+      if (kind == nullptr) continue;
+      text += platform::Format("  {} = {}({})\n", var.name, kind, Type(var));
+    }
+    for (const OpDesc& op : block.ops) {
+      text += platform::Format("  {}", ToString(op));
+      std::string types;
+      for (const auto& [name, vars] : op.outputs) {
+        for (const std::string& name_of_var : vars) {
+          const VarDesc* var = block.FindVar(name_of_var);
+          if (var == nullptr) continue;
+          types += (types.empty() ? "" : ", ") + Type(*var);
+        }
+      }
+      if (!types.empty()) text += "  -> " + types;
+      if (!op.hint.empty()) text += "  # hint: " + op.hint;
+      text += "\n";
+    }
+    text += "}\n";
+  }
+  return text;
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+// What calls return that do not throw: success, or the error. For kernels in
+// TensorFlow's habit (op_requires.h); Sluice itself throws platform::Error. A
+// value type.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(platform::Error error) : error_(std::move(error)) {}  // NOLINT
+
+  static Status OK() { return {}; }
+  bool ok() const { return !error_.has_value(); }
+  // Only when it is not ok().
+  const platform::Error& error() const { return *error_; }
+
+ private:
+  std::optional<platform::Error> error_;
+};
+
+// errors::InvalidArgument("groups must be positive, got {}", groups): what a
+// kernel gives to OP_REQUIRES. Texts are fmt format strings.
+namespace errors {
+
+template <typename... Args>
+Status Make(platform::ErrorCode code,
+            fmt::string_view format,
+            const Args&... args) {
+  return platform::Error(code, "kernel.op_requires",
+                         platform::Format(format, args...));
+}
+template <typename... Args>
+Status InvalidArgument(fmt::string_view format, const Args&... args) {
+  return Make(platform::ErrorCode::kInvalidArgument, format, args...);
+}
+template <typename... Args>
+Status OutOfRange(fmt::string_view format, const Args&... args) {
+  return Make(platform::ErrorCode::kOutOfRange, format, args...);
+}
+template <typename... Args>
+Status Unimplemented(fmt::string_view format, const Args&... args) {
+  return Make(platform::ErrorCode::kUnimplemented, format, args...);
+}
+template <typename... Args>
+Status Internal(fmt::string_view format, const Args&... args) {
+  return Make(platform::ErrorCode::kInternal, format, args...);
+}
+
+}  // namespace errors
+}  // namespace sluice::framework
