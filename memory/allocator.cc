@@ -60,8 +60,7 @@ void* CachingAllocator::Alloc(size_t bytes) {
     if (possible) [[likely]] {
       block = Take(bytes, verdict == internal::Verdict::kFailOnce);
     }
-    if (block == nullptr) [[unlikely]]
-      RaiseExhausted(bytes);
+    if (block == nullptr) RaiseExhausted(bytes);
     block->requested = bytes;
     block->cached = false;
     ++stats_.allocations;
@@ -70,8 +69,7 @@ void* CachingAllocator::Alloc(size_t bytes) {
     pointer = block->pointer;
     if (host_accessible_) UnpoisonForSanitizer(pointer, bytes);
   }
-  if (internal::FillFreshMemory()) [[unlikely]]
-    Fill(pointer, bytes);
+  if (internal::FillFreshMemory()) Fill(pointer, bytes);
   return pointer;
 }
 

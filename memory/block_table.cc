@@ -18,8 +18,9 @@ void BlockTable::Reserve() {
 
 void BlockTable::Insert(Block* block) {
   size_t i = Home(block->pointer);
-  while (slots_[i] != nullptr)
+  while (slots_[i] != nullptr) {
     i = (i + 1) & (capacity_ - 1);
+  }
   slots_[i] = block;
   ++size_;
 }
@@ -36,8 +37,9 @@ Block* BlockTable::Find(const void* pointer) const {
 void BlockTable::Erase(const Block* block) {
   const size_t mask = capacity_ - 1;
   size_t hole = Home(block->pointer);
-  while (slots_[hole] != block)
+  while (slots_[hole] != block) {
     hole = (hole + 1) & mask;
+  }
   // Close the gap: what follows moves up unless that is before its home.
   for (size_t i = (hole + 1) & mask; slots_[i] != nullptr; i = (i + 1) & mask) {
     const size_t home = Home(slots_[i]->pointer);

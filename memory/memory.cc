@@ -30,8 +30,7 @@ class Allocators {
 
   CachingAllocator& Get(PlaceKey place) {
     CachingAllocator* found = Find(place);
-    if (found != nullptr) [[likely]]
-      return *found;
+    if (found != nullptr) return *found;
     // Outside of the lock: it may load a plug-in, which may use memory.
     auto& device = platform::DeviceManager::Instance().Get(place);
     std::lock_guard<std::mutex> lock(mutex_);

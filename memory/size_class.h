@@ -20,7 +20,7 @@ inline constexpr int kSizeClasses = 8 + (47 - 9) * 8;
 constexpr int SizeClass(size_t bytes) {
   const size_t last = bytes - 1;
   if (last < 512) return static_cast<int>(last / 64);
-  const int log = std::bit_width(last) - 1;
+  const int log = static_cast<int>(std::bit_width(last)) - 1;
   const int eighth = static_cast<int>(last >> (log - 3)) - 8;
   return 8 + (log - 9) * 8 + eighth;
 }

@@ -123,6 +123,7 @@ void DeviceManager::SetKindLoader(KindLoader loader) {
   state_->asked.clear();
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved
 void DeviceManager::AddKind(PlaceKind kind, int count, Factory factory) {
   SLUICE_ENFORCE(count >= 0 && count < kMaxDevices, ErrorCode::kInvalidArgument,
                  "device.kind_count",

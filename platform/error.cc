@@ -93,6 +93,7 @@ Error::Error(const Error& other) noexcept
       text_(Text::Share(other.text_)) {}
 
 Error& Error::operator=(const Error& other) noexcept {
+  if (this == &other) return *this;
   Text* text = Text::Share(other.text_);
   Text::Drop(text_);
   code_ = other.code_;

@@ -74,7 +74,7 @@ struct PlaceKey {
   PlaceKey(const Variant& place) : PlaceKey(ToPlaceKey(place)) {}
   // NOLINTEND(google-explicit-constructor)
 
-  auto operator<=>(const PlaceKey&) const = default;
+  auto operator<=>(const PlaceKey&) const = default;  // NOLINT(*-nullptr)
 };
 
 // "cpu", "cuda:0", "fpga:1".
