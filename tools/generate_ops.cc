@@ -299,7 +299,7 @@ std::string Header(const std::vector<std::string>& ops,
       "// Written by sluice_generate_ops from the operator schemas; do not "
       "edit.\n#pragma once\n\n#include <cstdint>\n#include <limits>\n"
       "#include <string>\n#include <utility>\n#include <vector>\n\n"
-      "#include \"sluice/framework/program.h\"\n";
+      "#include \"sluice/framework/program/program.h\"\n";
   for (const std::string& include : includes) {
     text += Format("#include \"{}\"\n", include);
   }
