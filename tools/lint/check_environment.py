@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Holds design/environment.md against the variables that the sources read.
+
+Every SLUICE_ name that is given to getenv, secure_getenv or os.environ must
+stand on that page, and every SLUICE_ name in the first column of its tables
+must be read somewhere.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOMS = (
+    "platform",
+    "memory",
+    "framework",
+    "operators",
+    "python",
+    "tests",
+    "tools",
+    "examples",
+    "benchmarks",
+)
+SUFFIXES = (".h", ".cc", ".cu", ".c", ".py")
+READ = re.compile(
+    r"(?:getenv\s*\(|environ(?:\.get\s*\(|\s*\[))\s*[\"'](SLUICE_[A-Z0-9_]+)[\"']"
+)
+LISTED = re.compile(r"^\| `(SLUICE_[A-Z0-9_]+)` \|", re.M)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    read = {}
+    for room in ROOMS:
+        for path in sorted((root / room).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                for name in READ.findall(path.read_text()):
+                    read.setdefault(name, path.relative_to(root))
+    listed = set(LISTED.findall((root / "design/environment.md").read_text()))
+    problems = [
+        f"{where}: reads {name}, which design/environment.md does not list"
+        for name, where in sorted(read.items())
+        if name not in listed
+    ]
+    problems += [
+        f"design/environment.md: lists {name}, which nothing reads"
+        for name in sorted(listed - read.keys())
+    ]
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
