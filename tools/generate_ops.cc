@@ -277,8 +277,11 @@ class Builder {
     }
     const std::string result =
         Outputs().size() == 1 ? "::sluice::framework::Var" : name_ + "Outputs";
-    return text + Format("inline {} {}(\n{}) {{\n{}}}\n\n", result, name_,
-                         Parameters(), Body());
+    return text + Format(
+                      "inline {} {}(\n{}) try {{\n{}}} catch (const "
+                      "std::bad_alloc&) {{\n"
+                      "  ::sluice::platform::RaiseOutOfMemory();\n}}\n\n",
+                      result, name_, Parameters(), Body());
   }
 
   const OpSchema& schema_;
@@ -298,8 +301,10 @@ std::string Header(const std::vector<std::string>& ops,
   std::string text =
       "// Written by sluice_generate_ops from the operator schemas; do not "
       "edit.\n#pragma once\n\n#include <cstdint>\n#include <limits>\n"
+      "#include <new>\n"
       "#include <string>\n#include <utility>\n#include <vector>\n\n"
-      "#include \"sluice/framework/program/program.h\"\n";
+      "#include \"sluice/framework/program/program.h\"\n"
+      "#include \"sluice/platform/error.h\"\n";
   for (const std::string& include : includes) {
     text += Format("#include \"{}\"\n", include);
   }

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 
 #include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/near_names.h"
 #include "sluice/framework/op_check.h"
+#include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
 
@@ -19,6 +20,17 @@ uint64_t NextUid() {
   static std::atomic<uint64_t> next{1};
   return next++;
 }
+
+// Without memory the error goes without it.
+void AddLocation(const SourceLocation& location,
+                 platform::Error* error) noexcept {
+  try {
+    error->AddContext(DescribeLocation(location));
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
 }  // namespace
 
 Program& Var::program() const {
@@ -44,10 +56,22 @@ const VarDesc* BlockDesc::FindVar(std::string_view name) const {
 VarDesc& BlockDesc::AddVar(VarDesc var) {
   SLUICE_ENFORCE(!var.name.empty(), ErrorCode::kInvalidArgument,
                  "program.var_unnamed", "a variable needs a name");
-  const bool added = positions_.emplace(var.name, vars_.size()).second;
+  const auto [position, added] = positions_.emplace(var.name, vars_.size());
   SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "program.var_twice",
                  "the program has a variable {} already", var.name);
-  return vars_.emplace_back(std::move(var));
+  try {
+    return vars_.emplace_back(std::move(var));
+  } catch (...) {
+    positions_.erase(position);
+    throw;
+  }
+}
+
+void BlockDesc::ShrinkVars(size_t count) noexcept {
+  while (vars_.size() > count) {
+    positions_.erase(positions_.find(vars_.back().name));
+    vars_.pop_back();
+  }
 }
 
 Program::Program() : blocks_(1), uid_(NextUid()) {}
@@ -79,16 +103,22 @@ VarDesc& Program::AddVar(VarDesc var) {
   return blocks_[0].AddVar(std::move(var));
 }
 
-Var Program::Data(std::string_view name, DType dtype, const DDim& dims) {
+Var Program::Data(std::string_view name, DType dtype, const DDim& dims) try {
   VarDesc var;
   var.name = name;
   var.dtype = dtype;
   var.dims = dims;
   var.is_data = true;
-  return Var(this, AddVar(std::move(var)).name);
+  Var result(this, var.name);
+  AddVar(std::move(var));
+  return result;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-Var Program::Persistable(std::string_view name, DType dtype, const DDim& dims) {
+Var Program::Persistable(std::string_view name,
+                         DType dtype,
+                         const DDim& dims) try {
   SLUICE_ENFORCE(
       dims.known(), ErrorCode::kInvalidArgument, "program.persistable_dims",
       "the shape of persistable variable {} must be known, got {}", name, dims);
@@ -97,7 +127,11 @@ Var Program::Persistable(std::string_view name, DType dtype, const DDim& dims) {
   var.dtype = dtype;
   var.dims = dims;
   var.persistable = true;
-  return Var(this, AddVar(std::move(var)).name);
+  Var result(this, var.name);
+  AddVar(std::move(var));
+  return result;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 const VarDesc& Program::FindVar(std::string_view name) const {
@@ -172,7 +206,7 @@ const OpDesc& Program::AppendOp(std::string_view type,
                                 ArgList inputs,
                                 AttributeMap attributes,
                                 SourceLocation location,
-                                ArgList outputs) {
+                                ArgList outputs) try {
   OpDesc op;
   op.type = type;
   op.inputs = std::move(inputs);
@@ -180,9 +214,37 @@ const OpDesc& Program::AppendOp(std::string_view type,
   op.attributes = std::move(attributes);
   op.location = std::move(location);
   return AppendOp(std::move(op));
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-const OpDesc& Program::AppendOp(OpDesc op) try {
+const OpDesc& Program::AppendOp(OpDesc op) {
+  const size_t vars = block().vars().size();
+  const auto count = op_counts_.find(op.type);
+  const int ops = count == op_counts_.end() ? 0 : count->second;
+  // The program is as it was, whatever is thrown.
+  const auto take_back = [&] {
+    blocks_[0].ShrinkVars(vars);
+    const auto counted = op_counts_.find(op.type);
+    if (counted != op_counts_.end()) counted->second = ops;
+  };
+  try {
+    return AppendChecked(&op);
+  } catch (platform::Error& error) {
+    take_back();
+    AddLocation(op.location, &error);
+    throw;
+  } catch (const std::bad_alloc&) {
+    take_back();
+    platform::RaiseOutOfMemory();
+  } catch (...) {
+    take_back();
+    throw;
+  }
+}
+
+const OpDesc& Program::AppendChecked(OpDesc* added_op) {
+  OpDesc& op = *added_op;
   const OpSchema& schema = Registry::Global().Schema(op.type);
   ParseKernelHints(op.hint, "op attribute");
   CompleteOp(schema, &op);
@@ -238,9 +300,6 @@ const OpDesc& Program::AppendOp(OpDesc op) try {
     AddVar(std::move(var));
   ++version_;
   return blocks_[0].ops.emplace_back(std::move(op));
-} catch (platform::Error& error) {
-  error.AddContext(DescribeLocation(op.location));
-  throw;
 }
 
 OpDesc& Program::LastOp() {

@@ -48,6 +48,8 @@ class SLUICE_API BlockDesc {
   VarDesc& AddVar(VarDesc var);
   // In order of creation.
   const std::vector<VarDesc>& vars() const { return vars_; }
+  // Takes the variables created last back until `count` are left.
+  void ShrinkVars(size_t count) noexcept;
 
   int index;
   int parent;
@@ -124,6 +126,7 @@ class SLUICE_API Program {
   OpDesc& LastOp();
   std::string NewName(std::string_view op, std::string_view argument);
   void AddOutputs(const class OpSchema& schema, OpDesc* op);
+  const OpDesc& AppendChecked(OpDesc* op);
 
   std::vector<BlockDesc> blocks_;
   std::map<std::string, int, std::less<>> op_counts_;
