@@ -53,8 +53,9 @@ class MaskAverager {
 
   HWY_INLINE explicit MaskAverager(const EmbeddingMaskTask<T, S>& task)
       : t_(task), n_(task.sizes.features) {
-    while (Blocks() > kCacheVectors)
+    while (Blocks() > kCacheVectors) {
       block_ *= 2;
+    }
   }
 
   HWY_INLINE void Run() {
@@ -81,30 +82,35 @@ class MaskAverager {
     for (int64_t m = t_.begin; m < t_.end; ++m) {
       const S* runs = t_.mask + m * t_.sizes.x * 2;
       int64_t pixels = 0;
-      for (int64_t x = 0; x < t_.sizes.x; ++x)
+      for (int64_t x = 0; x < t_.sizes.x; ++x) {
         pixels += runs[2 * x + 1] - runs[2 * x];
+      }
       t_.count[m] = pixels;
     }
   }
 
   // Vectors [v, v + vectors_) of masks [begin, end).
   HWY_INLINE void AverageSome(int64_t begin, int64_t end, int64_t v) {
-    for (int64_t i = 0; i < (end - begin) * vectors_ * kLanes; ++i)
+    for (int64_t i = 0; i < (end - begin) * vectors_ * kLanes; ++i) {
       sums_[i] = 0;
+    }
     const int64_t x_size = t_.sizes.x;
     for (int64_t x = 0; x < x_size; ++x) {
-      for (int64_t b = 0; b < Blocks(); ++b)
+      for (int64_t b = 0; b < Blocks(); ++b) {
         known_[b] = 0;
+      }
       const T* pixels = t_.embedding + x * t_.sizes.y * n_;
       for (int64_t m = begin; m < end; ++m) {
         const S* run = t_.mask + (m * x_size + x) * 2;
-        if (run[0] < run[1])
+        if (run[0] < run[1]) {
           AddRun(pixels, run[0], run[1], v,
                  sums_ + (m - begin) * vectors_ * kLanes);
+        }
       }
     }
-    for (int64_t m = begin; m < end; ++m)
+    for (int64_t m = begin; m < end; ++m) {
       Divide(sums_ + (m - begin) * vectors_ * kLanes, m, v);
+    }
   }
 
   HWY_INLINE void AddRun(
@@ -256,8 +262,9 @@ void AverageEmbeddingMask(const T* embedding,
                           T* mean,
                           int64_t* count) {
   if (sizes.batch <= 0 || sizes.masks <= 0) return;
-  if (sizes.features <= 0)
+  if (sizes.features <= 0) {
     return AverageEmbeddingMaskPlain(embedding, mask, sizes, mean, count);
+  }
   const int64_t masks = sizes.masks;
   // A guess of the work: runs over a quarter of Y.
   const int64_t work = sizes.x * (sizes.y / 4 + 1) * sizes.features + 1;
@@ -277,14 +284,20 @@ void AverageEmbeddingMask(const T* embedding,
       });
 }
 
-#define SLUICE_INSTANTIATE(T, S)                 \
-  template SLUICE_API void AverageEmbeddingMask( \
-      const T*, const S*, const EmbeddingMaskSizes&, T*, int64_t*)
-SLUICE_INSTANTIATE(float, int32_t);
-SLUICE_INSTANTIATE(float, int64_t);
-SLUICE_INSTANTIATE(double, int32_t);
-SLUICE_INSTANTIATE(double, int64_t);
-#undef SLUICE_INSTANTIATE
+template SLUICE_API void AverageEmbeddingMask(
+    const float*, const int32_t*, const EmbeddingMaskSizes&, float*, int64_t*);
+template SLUICE_API void AverageEmbeddingMask(
+    const float*, const int64_t*, const EmbeddingMaskSizes&, float*, int64_t*);
+template SLUICE_API void AverageEmbeddingMask(const double*,
+                                              const int32_t*,
+                                              const EmbeddingMaskSizes&,
+                                              double*,
+                                              int64_t*);
+template SLUICE_API void AverageEmbeddingMask(const double*,
+                                              const int64_t*,
+                                              const EmbeddingMaskSizes&,
+                                              double*,
+                                              int64_t*);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

@@ -49,8 +49,9 @@ void AverageEmbeddingMaskPlain(const T* embedding,
   const auto one_mask = [=](int64_t b, int64_t m) {
     const S* runs = mask + (b * masks + m) * x_size * 2;
     int64_t pixels = 0;
-    for (int64_t x = 0; x < x_size; ++x)
+    for (int64_t x = 0; x < x_size; ++x) {
       pixels += runs[2 * x + 1] - runs[2 * x];
+    }
     count[b * masks + m] = pixels;
     for (int64_t f = 0; f < features; ++f) {
       double sum = 0;
@@ -65,19 +66,26 @@ void AverageEmbeddingMaskPlain(const T* embedding,
   };
   platform::ParallelFor(sizes.batch * masks, 1,
                         [=](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i)
+                          for (int64_t i = begin; i < end; ++i) {
                             one_mask(i / masks, i % masks);
+                          }
                         });
 }
 
-#define SLUICE_INSTANTIATE(T, S)                      \
-  template SLUICE_API void AverageEmbeddingMaskPlain( \
-      const T*, const S*, const EmbeddingMaskSizes&, T*, int64_t*)
-SLUICE_INSTANTIATE(float, int32_t);
-SLUICE_INSTANTIATE(float, int64_t);
-SLUICE_INSTANTIATE(double, int32_t);
-SLUICE_INSTANTIATE(double, int64_t);
-#undef SLUICE_INSTANTIATE
+template SLUICE_API void AverageEmbeddingMaskPlain(
+    const float*, const int32_t*, const EmbeddingMaskSizes&, float*, int64_t*);
+template SLUICE_API void AverageEmbeddingMaskPlain(
+    const float*, const int64_t*, const EmbeddingMaskSizes&, float*, int64_t*);
+template SLUICE_API void AverageEmbeddingMaskPlain(const double*,
+                                                   const int32_t*,
+                                                   const EmbeddingMaskSizes&,
+                                                   double*,
+                                                   int64_t*);
+template SLUICE_API void AverageEmbeddingMaskPlain(const double*,
+                                                   const int64_t*,
+                                                   const EmbeddingMaskSizes&,
+                                                   double*,
+                                                   int64_t*);
 template SLUICE_API int64_t FindInvalidRun(const int32_t*, int64_t, int64_t);
 template SLUICE_API int64_t FindInvalidRun(const int64_t*, int64_t, int64_t);
 

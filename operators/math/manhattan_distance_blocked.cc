@@ -43,7 +43,7 @@ constexpr int64_t kRows = 4;
 // Sums of so many terms are added up one by one: rounding grows with it.
 constexpr int64_t kDepth = 128;
 // Bytes of packed panels, on the stack of each thread.
-constexpr int64_t kGroupBytes = 64 * 1024;
+constexpr int64_t kGroupBytes = int64_t{64} * 1024;
 constexpr int64_t kRowTilesAtOnce = 16;
 // The vectors of a panel, as many as the registers allow.
 #if HWY_TARGET <= HWY_AVX3
@@ -105,15 +105,18 @@ HWY_NOINLINE void PackPanel(const T* y,
     }
 #endif
     for (; k < depth; ++k) {
-      for (int64_t l = c; l < c + kBlock; ++l)
+      for (int64_t l = c; l < c + kBlock; ++l) {
         panel[k * width + l] = y[l * stride + k];
+      }
     }
   }
   for (int64_t k = 0; k < depth; ++k) {
-    for (int64_t l = c; l < columns; ++l)
+    for (int64_t l = c; l < columns; ++l) {
       panel[k * width + l] = y[l * stride + k];
-    for (int64_t l = columns; l < width; ++l)
+    }
+    for (int64_t l = columns; l < width; ++l) {
       panel[k * width + l] = T{0};
+    }
   }
 }
 
@@ -167,8 +170,9 @@ HWY_INLINE void Tile(const T* HWY_RESTRICT x,
       } else if (left > 0) {
         HWY_ALIGN T lanes[hn::MaxLanes(d)];
         hn::Store(sums[a][b], d, lanes);
-        for (int64_t l = 0; l < left; ++l)
+        for (int64_t l = 0; l < left; ++l) {
           to[l] = add ? to[l] + lanes[l] : lanes[l];
+        }
       }
     }
   }
@@ -280,9 +284,10 @@ void RunTiles(const ManhattanTiles<T>& t, int64_t begin, int64_t end) {
           const int64_t last =
               HWY_MIN(HWY_MIN(row + kRowTilesAtOnce, t.row_tiles),
                       end - g * t.row_tiles);
-          if (first < last)
+          if (first < last) {
             RunPanel(t, Panel<T>(t, g), packed + (g - group) * kPanelSize,
                      first, last, k, depth);
+          }
         }
       }
     }
@@ -344,8 +349,9 @@ void ManhattanDistanceBlocked(
     const T* x, const T* y, T* z, int64_t n, int64_t m, int64_t p) {
   if (n <= 0 || m <= 0) return;
   if (p <= 0) {
-    for (int64_t i = 0; i < n * m; ++i)
+    for (int64_t i = 0; i < n * m; ++i) {
       z[i] = T{0};
+    }
     return;
   }
   ManhattanTiles<T> tiles{x, y, z, n, m, p, 0, 0};

@@ -66,8 +66,9 @@ HWY_INLINE void Gather(const T* from,
     if (width == kLanes<T>) {
       hn::Store(hn::LoadU(d, from), d, to);
     } else {
-      for (int64_t l = 0; l < kLanes<T>; ++l)
+      for (int64_t l = 0; l < kLanes<T>; ++l) {
         to[l] = l < width ? from[l] : T{0};
+      }
     }
   }
 }
@@ -86,8 +87,9 @@ HWY_INLINE void Scatter(const T* HWY_RESTRICT from,
       const auto value = hn::Load(d, from);
       hn::StoreU(add ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
     } else {
-      for (int64_t l = 0; l < width; ++l)
+      for (int64_t l = 0; l < width; ++l) {
         to[l] = add ? to[l] + from[l] : from[l];
+      }
     }
   }
 }
@@ -203,14 +205,16 @@ void Slab(const ManhattanSides<T>& s,
       const int64_t rows = HWY_MIN(kBlock, end - i);
       Gather(s.x + i * s.p + k, s.p, rows, width, x);
       if constexpr (kBoth) {
-        for (int64_t l = 0; l < columns; ++l)
+        for (int64_t l = 0; l < columns; ++l) {
           hn::Store(hn::Zero(d), d, gy + l * kLanes<T>);
+        }
       }
       SomeRows<T, kBoth>(rows, x, y, s.g + i * s.g_row + j * s.g_column,
                          s.g_row, s.g_column, columns, gx, gy);
       Scatter(gx, rows, width, s.gx + i * s.p + k, s.p, j > 0);
-      if constexpr (kBoth)
+      if constexpr (kBoth) {
         Scatter(gy, columns, width, s.gy + j * s.p + k, s.p, i > 0);
+      }
     }
   }
 }
@@ -287,8 +291,9 @@ void RunOneParallel(const ManhattanSides<T>& s) {
 
 template <typename T>
 void Zero(T* to, int64_t count) {
-  for (int64_t i = 0; to != nullptr && i < count; ++i)
+  for (int64_t i = 0; to != nullptr && i < count; ++i) {
     to[i] = T{0};
+  }
 }
 
 }  // namespace

@@ -73,13 +73,25 @@ void ManhattanDistanceGradPlain(const T* x,
   if (gy != nullptr) OneSide(y, x, gz, 1, m, gy, m, n, p);
 }
 
-#define SLUICE_INSTANTIATE(T)                                                 \
-  template SLUICE_API void ManhattanDistancePlain(const T*, const T*, T*,     \
-                                                  int64_t, int64_t, int64_t); \
-  template SLUICE_API void ManhattanDistanceGradPlain(                        \
-      const T*, const T*, const T*, T*, T*, int64_t, int64_t, int64_t)
-SLUICE_INSTANTIATE(float);
-SLUICE_INSTANTIATE(double);
-#undef SLUICE_INSTANTIATE
+template SLUICE_API void ManhattanDistancePlain(
+    const float*, const float*, float*, int64_t, int64_t, int64_t);
+template SLUICE_API void ManhattanDistanceGradPlain(const float*,
+                                                    const float*,
+                                                    const float*,
+                                                    float*,
+                                                    float*,
+                                                    int64_t,
+                                                    int64_t,
+                                                    int64_t);
+template SLUICE_API void ManhattanDistancePlain(
+    const double*, const double*, double*, int64_t, int64_t, int64_t);
+template SLUICE_API void ManhattanDistanceGradPlain(const double*,
+                                                    const double*,
+                                                    const double*,
+                                                    double*,
+                                                    double*,
+                                                    int64_t,
+                                                    int64_t,
+                                                    int64_t);
 
 }  // namespace sluice::operators::math

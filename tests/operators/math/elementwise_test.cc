@@ -12,8 +12,9 @@ namespace {
 template <typename T>
 std::vector<T> Thirds(int64_t count, int from) {
   std::vector<T> values(count);
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i) {
     values[i] = static_cast<T>(i + from) / 3;
+  }
   return values;
 }
 

@@ -19,8 +19,9 @@ struct Case {
     std::mt19937 engine(7);
     std::uniform_real_distribution<double> uniform(-1, 1);
     embedding.resize(s.batch * s.x * s.y * s.features);
-    for (T& value : embedding)
+    for (T& value : embedding) {
       value = static_cast<T>(uniform(engine) + offset);
+    }
     for (int64_t i = 0; i < s.batch * s.masks * s.x; ++i) {
       const int64_t start = engine() % (s.y + 1);
       const int64_t length = engine() % (longest + 1);
@@ -88,12 +89,14 @@ TEST(EmbeddingMaskTest, PlainFollowsTheFormula) {
 
 TEST(EmbeddingMaskTest, AnEmptyMaskGivesZeros) {
   Case<float, int32_t> c({1, 3, 20, 5, 2}, 20);
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; ++i) {
     c.mask[2 * i + 1] = c.mask[2 * i];
+  }
   c.Run();
   EXPECT_EQ(c.count[0], 0);
-  for (int f = 0; f < 5; ++f)
+  for (int f = 0; f < 5; ++f) {
     EXPECT_EQ(c.mean[f], 0);
+  }
 }
 
 TEST(EmbeddingMaskTest, WithoutRowsEveryMaskIsEmpty) {
@@ -102,8 +105,9 @@ TEST(EmbeddingMaskTest, WithoutRowsEveryMaskIsEmpty) {
     Case<float, int64_t> c(sizes, 0);
     c.Run();
     EXPECT_EQ(c.count, (std::vector<int64_t>{0, 0, 0, 0, -7}));
-    for (int i = 0; i < 12; ++i)
+    for (int i = 0; i < 12; ++i) {
       EXPECT_EQ(c.mean[i], 0);
+    }
     EXPECT_EQ(c.mean.back(), -7);
   }
 }
@@ -164,8 +168,9 @@ TEST(EmbeddingMaskTest, AMaskDoesNotDependOnTheOthers) {
   last.mask.assign(all.mask.end() - 80, all.mask.end());
   all.Run();
   last.Run();
-  for (int f = 0; f < 20; ++f)
+  for (int f = 0; f < 20; ++f) {
     EXPECT_EQ(all.mean[10 * 20 + f], last.mean[f]);
+  }
 }
 
 template <typename S>

@@ -29,8 +29,9 @@ std::vector<T> Random(int64_t count, unsigned seed, double offset = 0) {
   std::mt19937 engine(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);
   std::vector<T> values(count);
-  for (T& value : values)
+  for (T& value : values) {
     value = static_cast<T>(uniform(engine) + offset);
+  }
   return values;
 }
 
@@ -39,8 +40,9 @@ template <typename T>
 std::vector<T> RandomSteps(int64_t count, unsigned seed) {
   std::mt19937 engine(seed);
   std::vector<T> values(count);
-  for (T& value : values)
+  for (T& value : values) {
     value = static_cast<T>(engine() % 5) - T{2};
+  }
   return values;
 }
 
