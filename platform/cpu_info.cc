@@ -107,10 +107,10 @@ std::string ReadCpuName() {
 #if defined(__x86_64__)
   unsigned words[12];
   bool known = true;
-  for (unsigned i = 0; i < 3; ++i) {
+  for (size_t i = 0; i < 3; ++i) {
     unsigned* w = words + 4 * i;
-    known =
-        known && __get_cpuid(0x80000002u + i, &w[0], &w[1], &w[2], &w[3]) != 0;
+    known = known && __get_cpuid(0x80000002u + static_cast<unsigned>(i), &w[0],
+                                 &w[1], &w[2], &w[3]) != 0;
   }
   if (known) {
     char text[sizeof(words) + 1] = {};
@@ -139,15 +139,15 @@ int AffinityCpus() {
 }
 
 const CgroupLimits& Limits() {
-  static const CgroupLimits limits = ReadCgroupLimits("");
-  return limits;
+  static const CgroupLimits kLimits = ReadCgroupLimits("");
+  return kLimits;
 }
 
 }  // namespace
 
 const std::string& CpuName() {
-  static const std::string name = ReadCpuName();
-  return name;
+  static const std::string kName = ReadCpuName();
+  return kName;
 }
 
 std::string_view CpuInstructionSet() {
@@ -156,24 +156,24 @@ std::string_view CpuInstructionSet() {
 }
 
 int AvailableCpus() {
-  static const int count = [] {
+  static const int kCount = [] {
     int cpus = AffinityCpus();
     if (Limits().cpus > 0) {
       cpus = std::min(cpus, static_cast<int>(std::ceil(Limits().cpus)));
     }
     return std::max(cpus, 1);
   }();
-  return count;
+  return kCount;
 }
 
 int64_t HostMemoryBytes() {
-  static const int64_t bytes = [] {
+  static const int64_t kBytes = [] {
     int64_t ram = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
                   static_cast<int64_t>(sysconf(_SC_PAGE_SIZE));
     const int64_t limit = Limits().memory_bytes;
     return limit > 0 ? std::min(ram, limit) : ram;
   }();
-  return bytes;
+  return kBytes;
 }
 
 CgroupLimits ReadCgroupLimits(const std::string& root) {

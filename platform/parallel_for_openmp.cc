@@ -60,8 +60,9 @@ bool CanStartThreads(int count) {
     done = true;
   }
   go.notify_all();
-  for (std::thread& probe : probes)
+  for (std::thread& probe : probes) {
     probe.join();
+  }
   return started;
 }
 
@@ -85,8 +86,9 @@ class FixedTeamSize {
 
 void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
   if (threads - 1 > own_pool.size() && !CanStartThreads(threads - 1)) {
-    for (int i = 0; i < threads; ++i)
+    for (int i = 0; i < threads; ++i) {
       work(i);
+    }
     return;
   }
   FixedTeamSize fixed;
@@ -94,8 +96,9 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
   {
     // OMP_THREAD_LIMIT and the like may give a smaller team.
     const int team = omp_get_num_threads();
-    for (int i = omp_get_thread_num(); i < threads; i += team)
+    for (int i = omp_get_thread_num(); i < threads; i += team) {
       work(i);
+    }
   }
   if (own_pool.Set(threads - 1) > MaxIdleThreads()) {
     if (omp_pause_resource(omp_pause_soft, omp_get_initial_device()) == 0) {

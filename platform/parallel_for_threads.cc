@@ -24,10 +24,12 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
     // No more threads: the caller does what is left.
   }
   work(0);
-  for (int i = started; i < threads; ++i)
+  for (int i = started; i < threads; ++i) {
     work(i);
-  for (std::thread& other : others)
+  }
+  for (std::thread& other : others) {
     other.join();
+  }
 }
 
 bool InOpenMPRegion() {

@@ -52,11 +52,13 @@ TEST(ParallelForTest, CoversEveryIndexOnce) {
       for (int64_t grain : {-1, 0, 1, 3, 64, 5000}) {
         std::vector<std::atomic<int>> seen(total);
         ParallelFor(total, grain, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
+          for (int64_t i = begin; i < end; ++i) {
             ++seen[i];
+          }
         });
-        for (int64_t i = 0; i < total; ++i)
+        for (int64_t i = 0; i < total; ++i) {
           EXPECT_EQ(seen[i], 1);
+        }
       }
     }
   }
@@ -208,8 +210,9 @@ TEST(ParallelForTest, ManyCallersKeepTheNumberOfThreadsBounded) {
     callers.emplace_back([&] {
       ThreadCountGuard guard(kThreads);
       ++ready;
-      while (ready < kCallers)
+      while (ready < kCallers) {
         std::this_thread::yield();
+      }
       for (int repeat = 0; repeat < 10; ++repeat) {
         std::atomic<int64_t> sum{0};
         ParallelFor(100, 1, [&](int64_t begin, int64_t end) {
@@ -217,15 +220,17 @@ TEST(ParallelForTest, ManyCallersKeepTheNumberOfThreadsBounded) {
           int most = most_busy;
           while (now > most && !most_busy.compare_exchange_weak(most, now)) {
           }
-          for (int64_t i = begin; i < end; ++i)
+          for (int64_t i = begin; i < end; ++i) {
             sum += i;
+          }
           --busy;
         });
         if (sum != 4950) ++wrong;
       }
       ++finished;
-      while (!stop)
+      while (!stop) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
     });
   }
   while (finished < kCallers) {
@@ -234,8 +239,9 @@ TEST(ParallelForTest, ManyCallersKeepTheNumberOfThreadsBounded) {
   // All callers are alive still, and with them the pools that they keep.
   const int idle = ThreadsOfProcess() - before - kCallers;
   stop = true;
-  for (std::thread& caller : callers)
+  for (std::thread& caller : callers) {
     caller.join();
+  }
   EXPECT_EQ(wrong, 0);
   EXPECT_LE(most_busy, std::max(kThreads, AvailableCpus()));
   EXPECT_LE(idle, std::max(8, 2 * AvailableCpus()));
