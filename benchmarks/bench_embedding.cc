@@ -23,8 +23,9 @@ Tensor RandomEmbedding() {
   std::mt19937 engine(1);
   std::normal_distribution<float> normal;
   std::vector<float> values(kBatch * kX * kY * kFeatures);
-  for (float& value : values)
+  for (float& value : values) {
     value = normal(engine);
+  }
   return Tensor::FromVector(DDim{kBatch, kX, kY, kFeatures}, values);
 }
 
@@ -48,13 +49,15 @@ bool IsRight(const Tensor& embedding, const Tensor& mask, const Tensor& mean) {
     const int32_t* run = mask.data<int32_t>() + 2 * x;
     for (int32_t y = run[0]; y < run[1]; ++y, ++count) {
       const float* pixel = embedding.data<float>() + (x * kY + y) * kFeatures;
-      for (int64_t f = 0; f < kFeatures; ++f)
+      for (int64_t f = 0; f < kFeatures; ++f) {
         sums[f] += pixel[f];
+      }
     }
   }
   for (int64_t f = 0; f < kFeatures; ++f) {
-    if (!(std::abs(mean.data<float>()[f] - sums[f] / count) <= 1e-6))
+    if (!(std::abs(mean.data<float>()[f] - sums[f] / count) <= 1e-6)) {
       return false;
+    }
   }
   return true;
 }

@@ -32,7 +32,7 @@ struct Sizes {
     return std::to_string(n) + "x" + std::to_string(m) + "x" +
            std::to_string(p);
   }
-  double gigapairs() const { return 1e-9 * n * m * p; }
+  double gigapairs() const { return 1e-9 * static_cast<double>(n * m * p); }
 };
 
 // Each round size with an odd one beside it.
@@ -44,8 +44,9 @@ Tensor Random(int64_t rows, int64_t columns, unsigned seed) {
   std::mt19937 engine(seed);
   std::uniform_real_distribution<float> uniform(0, 1);
   std::vector<float> values(rows * columns);
-  for (float& value : values)
+  for (float& value : values) {
     value = uniform(engine);
+  }
   return Tensor::FromVector(DDim{rows, columns}, values);
 }
 
@@ -86,8 +87,9 @@ void CheckDistances(const OneOp& op, const Sizes& s) {
   for (int64_t i = 0; i < s.n; i += s.n / 3) {
     for (int64_t j = 0; j < s.m; ++j) {
       double sum = 0;
-      for (int64_t k = 0; k < s.p; ++k)
+      for (int64_t k = 0; k < s.p; ++k) {
         sum += std::abs(double{x[i * s.p + k]} - y[j * s.p + k]);
+      }
       const double got = z.data<float>()[i * s.m + j];
       if (!(std::abs(got - sum) <= 1e-5 * sum)) {
         std::fprintf(stderr, "%s: wrong distance at %lld, %lld\n",
@@ -130,8 +132,9 @@ void Measure(const Sizes& s,
 double StatusBytes(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.rfind(name + ":", 0) == 0)
+    if (line.rfind(name + ":", 0) == 0) {
       return 1024.0 * std::atof(line.c_str() + name.size() + 1);
+    }
   }
   return 0;
 }
@@ -165,8 +168,9 @@ int main(int argc, char** argv) {
   std::string with_peers;
   for (const Sizes& sizes : kSizes) {
     Measure(sizes, options.threads, options, &report);
-    if (sizes.with_peers)
+    if (sizes.with_peers) {
       with_peers += (with_peers.empty() ? "" : ",") + sizes.text();
+    }
   }
   if (options.peers) {
     report.MeasurePeers(

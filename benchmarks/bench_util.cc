@@ -32,8 +32,10 @@ double Ratio(const Row& row, double other) {
 // Runs a program and waits for it; true when it ended well.
 bool RunProgram(std::vector<std::string> words) {
   std::vector<char*> arguments;
-  for (std::string& word : words)
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) {
     arguments.push_back(word.data());
+  }
   arguments.push_back(nullptr);
   pid_t child = 0;
   if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(),
@@ -83,10 +85,12 @@ double MedianSeconds(double seconds, platform::FunctionRef<void()> call) {
   const auto count =
       static_cast<size_t>(std::clamp(seconds / once, 7.0, 20000.0));
   std::vector<double> times(count);
-  for (double& time : times)
+  for (double& time : times) {
     time = timed();
-  std::nth_element(times.begin(), times.begin() + count / 2, times.end());
-  return times[count / 2];
+  }
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(count / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
 }
 
 void Report::Add(Row row) {
@@ -110,7 +114,7 @@ void Report::MeasurePeers(const std::string& suite,
   if (descriptor < 0) return;
   close(descriptor);
   std::vector<std::string> words = {
-      "python3",    BENCHMARKS_FOLDER "/peers/run.py",
+      "python3",    (BENCHMARKS_FOLDER "/peers/run.py"),
       suite,        "--build",
       PEERS_FOLDER, "--output",
       file,         "--"};

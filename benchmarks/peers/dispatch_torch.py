@@ -4,10 +4,13 @@ TorchScript, on one thread; ns per op."""
 import peer_timing
 
 options = peer_timing.arguments()
+import warnings  # noqa: E402
+
 import torch  # noqa: E402  (after the thread variables)
 
 OPS = 1000
 torch.set_num_threads(1)
+warnings.simplefilter("ignore")  # newer versions deprecate TorchScript
 x = torch.ones(4, 4)
 y = torch.full((4, 4), 1e-3)
 

@@ -54,8 +54,11 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--only")
-    parser.add_argument("arguments", nargs="*")
-    options = parser.parse_args()
+    words, arguments = sys.argv[1:], []
+    if "--" in words:  # the scripts' own arguments
+        split = words.index("--")
+        words, arguments = words[:split], words[split + 1:]
+    options = parser.parse_args(words)
 
     merged: dict[str, dict[str, float]] = {}
     for script in sorted(HERE.glob(f"{options.suite}_*.py")):
@@ -63,7 +66,7 @@ def main() -> int:
         if options.only not in (None, library):
             continue
         try:
-            rows = measure(script, library, options.build, options.arguments)
+            rows = measure(script, library, options.build, arguments)
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
             print(f"peers: {library} left out: {error}", file=sys.stderr)
             continue
