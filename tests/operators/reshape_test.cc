@@ -23,11 +23,11 @@ DDim Inferred(const DDim& x, const Ints& shape) {
   return InferOpShapes("reshape", {{"X", x}}, {{"shape", shape}})["Out"];
 }
 
-void ExpectRefused(const std::string& check,
+void ExpectRefused(std::string_view check,
                    std::initializer_list<std::string_view> fragments,
                    const DDim& x,
                    const Ints& shape) {
-  ExpectError(ErrorCode::kInvalidArgument, "reshape." + check, fragments,
+  ExpectError(ErrorCode::kInvalidArgument, check, fragments,
               [&] { Inferred(x, shape); });
 }
 
@@ -74,22 +74,24 @@ TEST(ReshapeTest, InfersWhatIsKnown) {
 }
 
 TEST(ReshapeTest, RefusesAnotherNumberOfElements) {
-  ExpectRefused("count", {"[2, 3]", "[7]", "6 and 7"}, {2, 3}, {7});
-  ExpectRefused("count", {"3 and 4"}, {-1, 3}, {0, 4});
-  ExpectRefused("not_divisible", {"[2, 3]", "6 elements", "by 4"}, {2, 3},
-                {4, -1});
+  ExpectRefused("reshape.count", {"[2, 3]", "[7]", "6 and 7"}, {2, 3}, {7});
+  ExpectRefused("reshape.count", {"3 and 4"}, {-1, 3}, {0, 4});
+  ExpectRefused("reshape.not_divisible", {"[2, 3]", "6 elements", "by 4"},
+                {2, 3}, {4, -1});
 }
 
 TEST(ReshapeTest, RefusesBadEntries) {
-  ExpectRefused("size", {"shape[1] = -2"}, {2, 3}, {2, -2});
-  ExpectRefused("two_inferred", {"shape[0] and shape[2]"}, {2, 3}, {-1, 2, -1});
-  ExpectRefused("copied_axis", {"shape[2] = 0", "[2, 3]"}, {2, 3}, {0, 0, 0});
-  ExpectRefused("rank", {"9 entries", "at most 8"}, {1}, Ints(9, 1));
+  ExpectRefused("reshape.size", {"shape[1] = -2"}, {2, 3}, {2, -2});
+  ExpectRefused("reshape.two_inferred", {"shape[0] and shape[2]"}, {2, 3},
+                {-1, 2, -1});
+  ExpectRefused("reshape.copied_axis", {"shape[2] = 0", "[2, 3]"}, {2, 3},
+                {0, 0, 0});
+  ExpectRefused("reshape.rank", {"9 entries", "at most 8"}, {1}, Ints(9, 1));
 }
 
 TEST(ReshapeTest, RefusesAProductThatOverflows) {
   constexpr int64_t kLarge = int64_t{1} << 33;
-  ExpectRefused("overflow", {"does not fit into 64 bits"}, {2, 3},
+  ExpectRefused("reshape.overflow", {"does not fit into 64 bits"}, {2, 3},
                 {kLarge, kLarge});
 }
 
