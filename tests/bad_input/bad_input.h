@@ -1,0 +1,57 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/attribute.h"
+#include "sluice/framework/tensor.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/function_ref.h"
+
+// Bad input ends in a named error, writes nothing, and the next run works.
+namespace sluice::testing {
+
+using OpArguments = std::vector<std::pair<std::string, framework::Tensor>>;
+
+// Runs a small program and fails the test unless its result is right.
+void ExpectNextRunWorks();
+
+// ExpectError for `call`, and then the next run works.
+void ExpectRefusedInput(platform::ErrorCode code,
+                        std::string_view check_id,
+                        std::initializer_list<std::string_view> fragments,
+                        platform::FunctionRef<void()> call,
+                        const char* file = __builtin_FILE(),
+                        int line = __builtin_LINE());
+
+// The op is refused when it is run by itself, when it is added to a program,
+// which is as it was then, and, where only the sizes are wrong, when a program
+// of unknown sizes is fed.
+void ExpectRefusedOp(platform::ErrorCode code,
+                     std::string_view check_id,
+                     std::initializer_list<std::string_view> fragments,
+                     const std::string& op,
+                     const OpArguments& inputs,
+                     const framework::AttributeMap& attributes = {},
+                     const char* file = __builtin_FILE(),
+                     int line = __builtin_LINE());
+
+// The op is refused for its data, when it runs: `output` is bound to a
+// persistable variable of this shape, which holds what it held before.
+void ExpectRefusedData(std::string_view check_id,
+                       std::initializer_list<std::string_view> fragments,
+                       const std::string& op,
+                       const OpArguments& inputs,
+                       const framework::AttributeMap& attributes,
+                       const framework::DDim& output_dims,
+                       platform::ErrorCode code,
+                       const char* file = __builtin_FILE(),
+                       int line = __builtin_LINE());
+
+// `count` float32 values 0, 1, 2, ... in that shape.
+framework::Tensor Floats(const framework::DDim& dims);
+
+}  // namespace sluice::testing

@@ -1,0 +1,97 @@
+#include "tests/bad_input/bad_input.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sluice/framework/executor.h"
+#include "sluice/framework/run_op.h"
+#include "sluice/platform/parallel_for.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+// The right call at the wrong moment.
+namespace sluice::testing {
+namespace {
+
+using framework::RunOp;
+using framework::Tensor;
+using platform::CPUPlace;
+using platform::ErrorCode;
+
+TEST(BadMoments, DataBeforeAllocation) {
+  Tensor tensor;
+  tensor.Resize({2, 3});
+  ExpectRefusedInput(
+      ErrorCode::kFailedPrecondition, "tensor.unallocated",
+      {"data<float32>()", "[2, 3]", "mutable_data<float32>(place)"},
+      [&] { tensor.data<float>(); });
+  ExpectRefusedInput(ErrorCode::kFailedPrecondition, "tensor.place",
+                     {"[2, 3]", "mutable_data"}, [&] { tensor.place(); });
+  // And once it is there it works.
+  const float* memory = tensor.mutable_data<float>(CPUPlace());
+  EXPECT_EQ(tensor.data<float>(), memory);
+}
+
+TEST(BadMoments, DataOfAnotherType) {
+  const Tensor tensor = Floats({2, 3});
+  ExpectRefusedInput(ErrorCode::kInvalidArgument, "tensor.wrong_dtype",
+                     {"data<float64>()", "float32", "[2, 3]"},
+                     [&] { tensor.data<double>(); });
+  ExpectRefusedInput(ErrorCode::kInvalidArgument, "tensor.to_vector_dtype",
+                     {"int32", "float32"}, [&] { tensor.ToVector<int32_t>(); });
+}
+
+#ifdef _OPENMP
+TEST(BadMoments, ARunInsideTheCallersParallelRegion) {
+  const Tensor x = Floats({2, 3});
+  ExpectRefusedInput(ErrorCode::kFailedPrecondition, "run.parallel_region",
+                     {"OpenMP parallel region", "run it outside"}, [&] {
+                       std::exception_ptr first;
+#pragma omp parallel num_threads(2)
+                       {
+                         try {
+                           RunOp("top_k", {{"X", x}});
+                         } catch (...) {
+#pragma omp critical
+                           first = std::current_exception();
+                         }
+                       }
+                       if (first) std::rethrow_exception(first);
+                     });
+}
+#endif
+
+// 0 when the child's run is refused as it should be.
+int RunInForkedChild() {
+  const pid_t child = fork();
+  if (child == 0) {
+    int status = 1;
+    try {
+      RunOp("top_k", {{"X", Floats({2, 3})}});
+    } catch (const platform::Error& error) {
+      const bool right =
+          error.check_id() == "run.forked" &&
+          error.code() == ErrorCode::kFailedPrecondition &&
+          std::string(error.what()).find("forked") != std::string::npos;
+      status = right ? 0 : 2;
+    }
+    _exit(status);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+TEST(BadMoments, ARunInAForkedChild) {
+  // So that there are threads that stay behind.
+  const platform::ThreadCountGuard threads(2);
+  platform::ParallelFor(2, 1, [](int64_t, int64_t) {});
+  EXPECT_EQ(RunInForkedChild(), 0);
+  ExpectNextRunWorks();
+}
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,98 @@
+#include "tests/bad_input/bad_input.h"
+#include "tests/platform/plugin_cases.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/plugin_kernels.h"
+#include "sluice/framework/registry.h"
+#include "sluice/framework/run_op.h"
+#include "sluice/platform/device.h"
+
+// The rest of what a loader refuses is in tests/platform/plugin_loader_test.cc.
+namespace sluice::testing {
+namespace {
+
+using framework::LoadDevicePlugin;
+using framework::Registry;
+using framework::RunOp;
+using platform::ErrorCode;
+using platform::TempFolder;
+
+size_t KernelCount() {
+  size_t count = 0;
+  for (const std::string& op : Registry::Global().OpNames()) {
+    count += Registry::Global().Kernels(op).size();
+  }
+  return count;
+}
+
+// The file is refused; devices, kernels and plug-ins are those of before.
+void ExpectRefusedPlugin(ErrorCode code,
+                         std::string_view check_id,
+                         std::initializer_list<std::string_view> fragments,
+                         const std::string& path,
+                         int line = __builtin_LINE()) {
+  const size_t kernels = KernelCount();
+  const size_t plugins = platform::LoadedPlugins().size();
+  const size_t places = platform::DeviceManager::Instance().Places().size();
+  ExpectRefusedInput(
+      code, check_id, fragments, [&] { LoadDevicePlugin(path); }, __FILE__,
+      line);
+  EXPECT_EQ(KernelCount(), kernels);
+  EXPECT_EQ(platform::LoadedPlugins().size(), plugins);
+  EXPECT_EQ(platform::DeviceManager::Instance().Places().size(), places);
+}
+
+// The plug-in that makes one mistake, as a file of its own.
+class BadPlugins : public ::testing::Test {
+ protected:
+  std::string Making(const std::string& mistake) {
+    setenv("SLUICE_BAD_PLUGIN", mistake.c_str(), 1);
+    return folder_.Write(mistake + ".so",
+                         platform::ReadFile(SLUICE_BAD_PLUGIN));
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(BadPlugins, Missing) {
+  ExpectRefusedPlugin(ErrorCode::kNotFound, "plugin.missing",
+                      {"nowhere.so", "No such file"},
+                      folder_.File("nowhere.so"));
+}
+
+TEST_F(BadPlugins, Truncated) {
+  const std::string whole = platform::ReadFile(SLUICE_BAD_PLUGIN);
+  ExpectRefusedPlugin(ErrorCode::kDataLoss, "plugin.truncated_header",
+                      {"cut.so", "truncated", "got 10 bytes"},
+                      folder_.Write("cut.so", whole.substr(0, 10)));
+  for (size_t left : {size_t{100}, whole.size() / 2, whole.size() - 1}) {
+    ExpectRefusedPlugin(ErrorCode::kDataLoss, "plugin.truncated",
+                        {"cut.so", "truncated", std::to_string(left)},
+                        folder_.Write("cut.so", whole.substr(0, left)));
+  }
+}
+
+TEST_F(BadPlugins, OfAnotherVersion) {
+  ExpectRefusedPlugin(ErrorCode::kUnimplemented, "plugin.version",
+                      {"other_version.so", "expected", "version 1", "got 2"},
+                      Making("other_version"));
+}
+
+TEST_F(BadPlugins, ThatThrows) {
+  ExpectRefusedPlugin(
+      ErrorCode::kInternal, "plugin.threw",
+      {"throws_in_init.so", "SluicePluginInit threw", "no driver, no mercy"},
+      Making("throws_in_init"));
+  ExpectRefusedPlugin(ErrorCode::kInternal, "plugin.threw",
+                      {"throws_in_count.so", "device_count threw"},
+                      Making("throws_in_count"));
+}
+
+TEST_F(BadPlugins, RegisteringANameTwice) {
+  ExpectRefusedPlugin(ErrorCode::kInvalidArgument, "plugin.duplicate_kernel",
+                      {"duplicate_kernel.so", "reshape/bad", "twice"},
+                      Making("duplicate_kernel"));
+}
+
+}  // namespace
+}  // namespace sluice::testing

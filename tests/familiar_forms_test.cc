@@ -1,0 +1,338 @@
+// The forms of the documents that Sluice grew from, namespaces apart: Fluid's
+// design of devices and kernels, and two custom ops of TensorFlow in our
+// casing. Each test is such a form, and that it does what it says there.
+#include <type_traits>
+
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op_requires.h"
+#include "sluice/framework/run_op.h"
+#include "sluice/memory/memory.h"
+#include "sluice/operators/crop_kernel.h"
+#include "sluice/operators/math/manhattan_distance_functor.h"
+#include "sluice/operators/math/maxouting.h"
+#include "sluice/platform/cpu_device_context.h"
+#include "sluice/platform/cuda_device_context.h"
+#include "sluice/platform/device_context_pool.h"
+#include "sluice/platform/fpga_device_context.h"
+#include "sluice/platform/place.h"
+
+namespace sluice {
+
+namespace ops = operators;
+
+namespace {
+
+using framework::DDim;
+using framework::DimHandle;
+using framework::InferShapeContext;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::OpSchema;
+using framework::RunOp;
+using framework::ShapeHandle;
+using framework::Tensor;
+using platform::CPUDeviceContext;
+using platform::CPUPlace;
+using platform::CUDAPlace;
+using platform::DType;
+using platform::ErrorCode;
+using platform::FPGAPlace;
+using platform::Place;
+namespace errors = framework::errors;
+using Ints = std::vector<int64_t>;
+
+// Fluid: places and contexts.
+
+TEST(FamiliarForms, PlaceIsAVariantOfTheDevices) {
+  static_assert(
+      std::is_same_v<Place, boost::variant<CPUPlace, CUDAPlace, FPGAPlace,
+                                           platform::CustomPlace>>);
+  const Place place = FPGAPlace(1);
+  EXPECT_EQ(boost::get<FPGAPlace>(place).device, 1);
+  EXPECT_NE(boost::get<CPUPlace>(&static_cast<const Place&>(Place())), nullptr);
+}
+
+TEST(FamiliarForms, DeviceContextsHaveOneBaseThatGivesThePlace) {
+  static_assert(std::is_base_of_v<platform::DeviceContext, CPUDeviceContext>);
+  static_assert(
+      std::is_base_of_v<platform::DeviceContext, platform::CUDADeviceContext>);
+  static_assert(
+      std::is_base_of_v<platform::DeviceContext, platform::FPGADeviceContext>);
+  const auto context =
+      platform::DeviceContextPool::Instance().Acquire(CPUPlace());
+  const Place place = context->GetPlace();
+  EXPECT_TRUE(place == Place(CPUPlace()));
+}
+
+// Fluid: memory and tensors.
+
+TEST(FamiliarForms, AllocFreeAndUsedTakeAnyPlace) {
+  const CPUPlace cpu;
+  const size_t before = memory::Used(cpu);
+  void* pointer = memory::Alloc<CPUPlace>(cpu, 1000);
+  EXPECT_EQ(memory::Used<Place>(cpu), before + 1000);
+  memory::Free<Place>(Place(cpu), pointer);
+  EXPECT_EQ(memory::Used(cpu), before);
+}
+
+TEST(FamiliarForms, ATensorGetsItsShapeFirstAndItsMemoryLater) {
+  Tensor t;
+  CPUPlace place;
+  t.Resize({2, 3});
+  EXPECT_FALSE(t.allocated());
+  float* data = t.mutable_data<float>(place);
+  EXPECT_EQ(data, t.data<float>());
+  EXPECT_EQ(t.dims(), DDim({2, 3}));
+}
+
+TEST(FamiliarForms, MutableDataTakesShapeAndPlace) {
+  Tensor t;
+  const Place place = CPUPlace();
+  double* data = t.mutable_data<double>({4, 5}, place);
+  EXPECT_EQ(t.dims(), DDim({4, 5}));
+  // Smaller shapes keep the memory.
+  EXPECT_EQ(t.Resize({5}).mutable_data<double>(place), data);
+}
+
+// Fluid: functors.
+
+TEST(FamiliarForms, MaxOutFunctorIsCalledWithItsContext) {
+  const Tensor input = Tensor::FromVector<float>({1, 4, 1, 1}, {3, 7, 5, 2});
+  Tensor output;
+  output.mutable_data<float>({1, 2, 1, 1}, CPUPlace());
+  const auto lease =
+      platform::DeviceContextPool::Instance().Acquire(CPUPlace());
+  const auto& context = static_cast<const CPUDeviceContext&>(*lease);
+  const int groups = 2;
+  ops::math::MaxOutFunctor<CPUDeviceContext, float>()(context, input, &output,
+                                                      groups);
+  EXPECT_EQ(output.ToVector<float>(), std::vector<float>({7, 5}));
+}
+
+// Fluid: kernels of both forms, registered under one op each.
+
+void BoxOf(OpSchema& op) {
+  op.Doc("As crop.").TypeVar("T", {DType::kFloat32});
+  op.Input("X", "T", "What to cut from.");
+  op.Attr<Ints>("offsets", "First element.");
+  op.Attr<Ints>("shape", "Sizes.");
+}
+
+void FamiliarCropSchema(OpSchema& op) {
+  BoxOf(op);
+  op.Output("Out", "T", "The box.");
+  op.InferShape([](InferShapeContext& c) {
+    c.SetOutput(0, DDim(c.Attr<Ints>("shape")));
+  });
+}
+
+void FamiliarCropGradSchema(OpSchema& op) {
+  BoxOf(op);
+  op.Input("Out@GRAD", "T", "The gradient of the box.");
+  op.Output("X@GRAD", "T", "The gradient of X.");
+  op.InferShape([](InferShapeContext& c) { c.SetOutput(0, c.input(0)); });
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(familiar_crop, FamiliarCropSchema);
+REGISTER_OPERATOR(familiar_crop_grad, FamiliarCropGradSchema);
+REGISTER_OP_CPU_KERNEL(familiar_crop, ops::CropKernel<float>);
+REGISTER_OP_CPU_KERNEL(familiar_crop_grad,
+                       ops::CropGradKernel<platform::CPUDeviceContext, float>);
+
+namespace {
+
+TEST(FamiliarForms, KernelsWithAndWithoutADeviceContextRegisterAlike) {
+  const framework::AttributeMap box = {{"offsets", Ints{1}},
+                                       {"shape", Ints{2}}};
+  const Tensor x = Tensor::FromVector<float>({4}, {1, 2, 3, 4});
+  const Tensor out = RunOp("familiar_crop", {{"X", x}}, box).at("Out");
+  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({2, 3}));
+  const Tensor grad =
+      RunOp("familiar_crop_grad", {{"X", x}, {"Out@GRAD", out}}, box)
+          .at("X@GRAD");
+  EXPECT_EQ(grad.ToVector<float>(), std::vector<float>({0, 2, 3, 0}));
+}
+
+// TensorFlow: PairwiseManhattanDistance, with OP_REQUIRES.
+
+void PairwiseSchema(OpSchema& op) {
+  op.Doc("Distances of the rows of x to the rows of y.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("x", "T", "[n, p].").Input("y", "T", "[m, p].");
+  op.Output("z", "T", "[n, m].");
+  op.Attr<int64_t>("a", "Sizes above it are refused.").Default(int64_t{1000});
+  op.InferShape([](InferShapeContext& c) {
+    ShapeHandle x = c.WithRank(c.input(0), 2);
+    ShapeHandle y = c.WithRank(c.input(1), 2);
+    DimHandle n_x = c.Dim(x, 0);
+    DimHandle n_y = c.Dim(y, 0);
+    DimHandle p = c.Merge(c.Dim(x, 1), c.Dim(y, 1));
+    (void)p;
+    c.SetOutput(0, c.Matrix(n_x, n_y));
+  });
+}
+
+template <typename Device, typename T>
+class PairwiseKernel : public OpKernel {
+ public:
+  explicit PairwiseKernel(const OpKernelConstruction& context)
+      : OpKernel(context), limit_(context.Attr<int64_t>("a")) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor* x_tensor = nullptr;
+    const Tensor* y_tensor = nullptr;
+    OP_REQUIRES_OK(context, context.Input("x", &x_tensor));
+    OP_REQUIRES_OK(&context, context.Input("y", &y_tensor));
+    const int64_t n = x_tensor->dims()[0];
+    const int64_t m = y_tensor->dims()[0];
+    const int64_t p = x_tensor->dims()[1];
+    OP_REQUIRES(context, p <= limit_,
+                errors::InvalidArgument("x has {} columns, at most {} are "
+                                        "allowed",
+                                        p, limit_));
+    if (limit_ == 1) {  // the same by exception
+      SLUICE_ENFORCE(n == 1, ErrorCode::kInvalidArgument, "familiar.one_row",
+                     "familiar_pairwise: x has {} rows, expected 1", n);
+    }
+    if (limit_ == 2) OP_REQUIRES_OK(context, context.Input("w", &x_tensor));
+
+    Tensor temp;
+    OP_REQUIRES_OK(context,
+                   context.AllocateTemp(platform::kDTypeOf<T>, {n, m}, &temp));
+    const auto& device = context.template device_context<Device>();
+    ops::math::ManhattanDistance<Device, T>()(device, *x_tensor, *y_tensor,
+                                              &temp);
+    Tensor* z_tensor = nullptr;
+    OP_REQUIRES_OK(context, context.AllocateOutput("z", {n, m}, &z_tensor));
+    std::copy_n(temp.data<T>(), temp.numel(), z_tensor->data<T>());
+  }
+
+ private:
+  int64_t limit_;
+};
+
+}  // namespace
+
+REGISTER_OPERATOR(familiar_pairwise, PairwiseSchema);
+REGISTER_OP_CPU_KERNEL(familiar_pairwise,
+                       PairwiseKernel<CPUDeviceContext, float>,
+                       PairwiseKernel<CPUDeviceContext, double>);
+
+namespace {
+
+Tensor Pairwise(const Tensor& x, const Tensor& y, int64_t a = 1000) {
+  return RunOp("familiar_pairwise", {{"x", x}, {"y", y}}, {{"a", a}}).at("z");
+}
+
+const Tensor& Points() {
+  static const Tensor points =
+      Tensor::FromVector<double>({3, 2}, {0, 0, 1, 2, -3, 4});
+  return points;
+}
+
+TEST(FamiliarForms, AKernelInTheHabitOfTensorFlowComputes) {
+  const Tensor y = Tensor::FromVector<double>({1, 2}, {1, 1});
+  EXPECT_EQ(Pairwise(Points(), y).ToVector<double>(),
+            std::vector<double>({2, 1, 7}));
+}
+
+TEST(FamiliarForms, OpRequiresEndsTheKernelWithANamedError) {
+  const Tensor wide = Tensor::FromVector<double>({1, 3}, {1, 2, 3});
+  testing::ExpectError(ErrorCode::kInvalidArgument, "kernel.op_requires",
+                       {"familiar_pairwise: x has 3 columns", "at most 2"},
+                       [&] { Pairwise(wide, wide, 2); });
+}
+
+TEST(FamiliarForms, OpRequiresOkPassesTheErrorOfTheCallOn) {
+  testing::ExpectError(ErrorCode::kNotFound, "kernel.no_such_argument",
+                       {"familiar_pairwise: ", "argument w"},
+                       [&] { Pairwise(Points(), Points(), 2); });
+}
+
+TEST(FamiliarForms, APlainExceptionEndsTheKernelJustSo) {
+  const Tensor rows = Tensor::FromVector<double>({2, 1}, {1, 2});
+  testing::ExpectError(ErrorCode::kInvalidArgument, "familiar.one_row",
+                       {"familiar_pairwise: x has 2 rows"},
+                       [&] { Pairwise(rows, rows, 1); });
+}
+
+// TensorFlow: AverageEmbeddingMask's shape function.
+
+void MaskedAveragesSchema(OpSchema& op) {
+  op.Doc("The shapes of average_embedding_mask.");
+  op.TypeVar("T", {DType::kFloat32});
+  op.Input("embedding", "T", "[B, X, Y, N].")
+      .Input("rle_mask", "T", "[B, M, X, 2].");
+  op.Output("all_but_last", "T", "[B, X, Y].");
+  op.Output("mean", "T", "[B, M, N].");
+  op.InferShape([](InferShapeContext& c) {
+    ShapeHandle input = c.WithRank(c.input(0), 4);
+    ShapeHandle rle_input = c.WithRank(c.input(1), 4);
+    DimHandle rle_end_dim = c.WithValue(c.Dim(rle_input, 3), 2);
+    c.Require(rle_end_dim == 2, "familiar.pairs", "runs are pairs");
+    ShapeHandle loss_shape = c.Subshape(c.input(0), 0, -1);
+    c.SetOutput(0, loss_shape);
+    DDim mean_shape = input;
+    mean_shape.RemoveDimRange(1, -2);
+    mean_shape.InsertDim(1, c.Dim(rle_input, 1));
+    c.SetOutput("mean", mean_shape);
+  });
+}
+
+std::vector<std::vector<DDim>> ShapesOf(const DDim& embedding,
+                                        const DDim& mask) {
+  OpSchema schema("familiar_masked_averages");
+  MaskedAveragesSchema(schema);
+  framework::OpDesc op;
+  op.type = schema.name();
+  op.inputs = {{"embedding", {"e"}}, {"rle_mask", {"m"}}};
+  op.outputs = {{"all_but_last", {"a"}}, {"mean", {"b"}}};
+  return InferShapes(schema, op, {embedding, mask},
+                     {DType::kFloat32, DType::kFloat32});
+}
+
+TEST(FamiliarForms, ShapeFunctionsWalkOverTheirHandles) {
+  const auto shapes = ShapesOf({2, 5, 6, 7}, {2, 3, 5, 2});
+  EXPECT_EQ(shapes[0][0], DDim({2, 5, 6}));
+  EXPECT_EQ(shapes[1][0], DDim({2, 3, 7}));
+}
+
+TEST(FamiliarForms, ShapeFunctionsTakeWhatIsNotKnownYet) {
+  const auto shapes = ShapesOf({-1, 5, -1, 7}, {-1, -1, 5, -1});
+  EXPECT_EQ(shapes[0][0], DDim({-1, 5, -1}));
+  EXPECT_EQ(shapes[1][0], DDim({-1, -1, 7}));
+}
+
+TEST(FamiliarForms, ShapeFunctionsRefuseWhatCannotBe) {
+  testing::ExpectError(ErrorCode::kInvalidArgument, "infer_shape.value",
+                       {"familiar_masked_averages: ", "rle_mask", "2", "3"},
+                       [] {
+                         ShapesOf({2, 5, 6, 7}, {2, 3, 5, 3});
+                       });
+  testing::ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+                       {"familiar_masked_averages: ", "embedding", "rank 4"},
+                       [] {
+                         ShapesOf({2, 5, 6}, {2, 3, 5, 2});
+                       });
+}
+
+// An op that a program brings along itself is registered by one call.
+const bool registered = [] {
+  SLUICE_USE_OPERATOR(familiar_crop);
+  SLUICE_USE_CPU_KERNEL(familiar_crop);
+  SLUICE_USE_OPERATOR(familiar_crop_grad);
+  SLUICE_USE_CPU_KERNEL(familiar_crop_grad);
+  SLUICE_USE_OPERATOR(familiar_pairwise);
+  SLUICE_USE_CPU_KERNEL(familiar_pairwise);
+  return true;
+}();
+
+}  // namespace
+}  // namespace sluice
