@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <mutex>
 #include <type_traits>
@@ -50,7 +51,7 @@ std::pair<C, C> DataRange(const Scalar* data, int64_t count) {
       const C value = static_cast<C>(data[i]);
       low = value < low ? value : low;
       high = value > high ? value : high;
-      unordered |= value != value;
+      unordered |= std::isnan(value);
     }
     const std::lock_guard<std::mutex> lock(mutex);
     least = std::min(least, low);

@@ -78,8 +78,9 @@ class ScaleKernel final : public OpKernel {
     const auto scale = scale_;
     const auto bias = bias_;
     if constexpr (std::is_floating_point_v<T>) {
-      if (bias_after_)
+      if (bias_after_) {
         return math::ScaleContiguous(from, scale, bias, count, to);
+      }
     }
     if (bias_after_) {
       for (int64_t i = 0; i < count; ++i) {

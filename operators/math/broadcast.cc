@@ -48,8 +48,9 @@ int BroadcastShape(const DDim& x, const DDim& y, int64_t axis, DDim* result) {
 
 int64_t BroadcastPlan::row_count() const {
   int64_t count = 1;
-  for (int axis = 0; axis < rank - 1; ++axis)
+  for (int axis = 0; axis < rank - 1; ++axis) {
     count *= sizes[axis];
+  }
   return count;
 }
 

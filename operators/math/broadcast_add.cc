@@ -36,8 +36,9 @@ void AddRow(const T* x, const T* y, int64_t count, T* out) {
   if constexpr (std::is_floating_point_v<T>) {
     AddContiguous(x, y, count, out);
   } else {
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count; ++i) {
       out[i] = Sum(x[i], y[i]);
+    }
   }
 }
 
@@ -46,8 +47,9 @@ void AddOne(const T* x, T y, int64_t count, T* out) {
   if constexpr (std::is_floating_point_v<T>) {
     ScaleContiguous(x, T{1}, y, count, out);
   } else {
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count; ++i) {
       out[i] = Sum(x[i], y);
+    }
   }
 }
 
@@ -80,18 +82,52 @@ void AddBroadcast(const BroadcastPlan& plan, const T* x, const T* y, T* out) {
       [&](int64_t begin, int64_t end) { ForEachRow(plan, begin, end, add); });
 }
 
-#define SLUICE_INSTANTIATE_ADD(T)                         \
-  template void AddSame(const T*, const T*, int64_t, T*); \
-  template void AddBroadcast(const BroadcastPlan&, const T*, const T*, T*)
+template void AddSame(const float*, const float*, int64_t, float*);
+template void AddSame(const double*, const double*, int64_t, double*);
+template void AddSame(const platform::float16*,
+                      const platform::float16*,
+                      int64_t,
+                      platform::float16*);
+template void AddSame(const platform::bfloat16*,
+                      const platform::bfloat16*,
+                      int64_t,
+                      platform::bfloat16*);
+template void AddSame(const int8_t*, const int8_t*, int64_t, int8_t*);
+template void AddSame(const uint8_t*, const uint8_t*, int64_t, uint8_t*);
+template void AddSame(const int32_t*, const int32_t*, int64_t, int32_t*);
+template void AddSame(const int64_t*, const int64_t*, int64_t, int64_t*);
 
-SLUICE_INSTANTIATE_ADD(float);
-SLUICE_INSTANTIATE_ADD(double);
-SLUICE_INSTANTIATE_ADD(platform::float16);
-SLUICE_INSTANTIATE_ADD(platform::bfloat16);
-SLUICE_INSTANTIATE_ADD(int8_t);
-SLUICE_INSTANTIATE_ADD(uint8_t);
-SLUICE_INSTANTIATE_ADD(int32_t);
-SLUICE_INSTANTIATE_ADD(int64_t);
-#undef SLUICE_INSTANTIATE_ADD
+template void AddBroadcast(const BroadcastPlan&,
+                           const float*,
+                           const float*,
+                           float*);
+template void AddBroadcast(const BroadcastPlan&,
+                           const double*,
+                           const double*,
+                           double*);
+template void AddBroadcast(const BroadcastPlan&,
+                           const platform::float16*,
+                           const platform::float16*,
+                           platform::float16*);
+template void AddBroadcast(const BroadcastPlan&,
+                           const platform::bfloat16*,
+                           const platform::bfloat16*,
+                           platform::bfloat16*);
+template void AddBroadcast(const BroadcastPlan&,
+                           const int8_t*,
+                           const int8_t*,
+                           int8_t*);
+template void AddBroadcast(const BroadcastPlan&,
+                           const uint8_t*,
+                           const uint8_t*,
+                           uint8_t*);
+template void AddBroadcast(const BroadcastPlan&,
+                           const int32_t*,
+                           const int32_t*,
+                           int32_t*);
+template void AddBroadcast(const BroadcastPlan&,
+                           const int64_t*,
+                           const int64_t*,
+                           int64_t*);
 
 }  // namespace sluice::operators::math

@@ -16,8 +16,9 @@ using framework::DDim;
 
 int64_t StridedAxes::count() const {
   int64_t count = 1;
-  for (int axis = 0; axis < rank; ++axis)
+  for (int axis = 0; axis < rank; ++axis) {
     count *= sizes[axis];
+  }
   return count;
 }
 
@@ -120,11 +121,13 @@ void AddRow(const T* x, int64_t count, typename Summand<T>::Sum* sum) {
     typename S::Value lanes[kLanes] = {};
     int64_t i = 0;
     for (; i + kLanes <= block; i += kLanes) {
-      for (int64_t j = 0; j < kLanes; ++j)
+      for (int64_t j = 0; j < kLanes; ++j) {
         lanes[j] += S::Load(x[i + j]);
+      }
     }
-    for (int64_t j = 0; i + j < block; ++j)
+    for (int64_t j = 0; i + j < block; ++j) {
       lanes[j] += S::Load(x[i + j]);
+    }
     sum->Add(((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
              ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7])));
     x += block;
@@ -203,14 +206,16 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
       }
     }
     T* to = out + kept * plan.row_size + first;
-    for (int64_t j = 0; j < count; ++j)
+    for (int64_t j = 0; j < count; ++j) {
       to[j] = S::Store(sums[j].Result());
+    }
   };
   platform::ParallelFor(plan.kept.count() * groups,
                         std::max<int64_t>(1, kGrain / cost),
                         [&](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i)
+                          for (int64_t i = begin; i < end; ++i) {
                             sum_group(i);
+                          }
                         });
 }
 
