@@ -22,18 +22,12 @@ install(TARGETS sluice EXPORT sluice-targets
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
 get_property(tools GLOBAL PROPERTY SLUICE_TOOLS)
-if(tools)
-  install(TARGETS ${tools} EXPORT sluice-targets)
-endif()
-if(TARGET sluice_ops_header)
-  install(FILES "${SLUICE_INCLUDE_ROOT}/generated/sluice/ops.h"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice")
-endif()
+install(TARGETS ${tools} EXPORT sluice-targets)
+install(FILES "${SLUICE_INCLUDE_ROOT}/generated/sluice/ops.h"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice")
 get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)
-if(plugins)
-  install(TARGETS ${plugins}
-    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/sluice_plugins")
-endif()
+install(TARGETS ${plugins}
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/sluice_plugins")
 
 install(EXPORT sluice-targets NAMESPACE sluice:: DESTINATION "${package_dir}")
 configure_package_config_file(

@@ -35,7 +35,6 @@ if(PROJECT_IS_TOP_LEVEL)
   # One binary runs on every x86-64: no -march here, kernels choose their
   # instruction set at run time.
   set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 endif()
 
 set(CMAKE_CXX_STANDARD 20)
@@ -55,13 +54,21 @@ target_compile_options(sluice_build_flags INTERFACE
   -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>
   -fno-semantic-interposition -ffunction-sections -fdata-sections)
 target_link_options(sluice_build_flags INTERFACE -Wl,--gc-sections)
+
+# What the sanitizers watch: the library, its plug-ins and its tools. Tests and
+# operators, which the thread sanitizer has nothing to say about, are compiled
+# as in a release, so that ccache has their objects; all link the run time.
+add_library(sluice_sanitized INTERFACE)
 if(SLUICE_SANITIZE)
-  set(sanitize -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer)
+  set(sanitize -O1 -g1 -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer)
   if(SLUICE_SANITIZE MATCHES "undefined")
-    list(APPEND sanitize -fno-sanitize-recover=undefined)
+    # The address sanitizer finds null pointers itself.
+    list(APPEND sanitize -fno-sanitize-recover=undefined
+      -fno-sanitize=null,vptr,object-size)
   endif()
-  target_compile_options(sluice_build_flags INTERFACE ${sanitize})
-  target_link_options(sluice_build_flags INTERFACE ${sanitize})
+  target_compile_options(sluice_sanitized INTERFACE ${sanitize})
+  target_link_options(sluice_build_flags INTERFACE
+    -fsanitize=${SLUICE_SANITIZE})
 endif()
 
 find_program(SLUICE_CCACHE ccache)

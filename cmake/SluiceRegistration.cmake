@@ -30,7 +30,7 @@ function(sluice_operator_sources out)
   list(REMOVE_ITEM uncovered ${found})
   if(uncovered)
     list(JOIN uncovered "\n  " uncovered)
-    message(WARNING "no operator word covers\n  ${uncovered}\n"
+    message(FATAL_ERROR "no operator word covers\n  ${uncovered}\n"
       "add the word to the list of operators, or remove the file")
   endif()
   set(${out} ${found} PARENT_SCOPE)

@@ -9,6 +9,10 @@ function(sluice_add_tests name)
   target_link_libraries(${name} PRIVATE
     sluice_build_flags sluice_testing
     Eigen3::Eigen nlohmann_json::nlohmann_json ${arg_LIBRARIES})
+  # Less to compile, and fewer guesses of g++ about what templates might do;
+  # some tests allocate impossible sizes on purpose.
+  target_compile_options(${name} PRIVATE
+    -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-alloc-size-larger-than>)
   if(TARGET OpenMP::OpenMP_CXX)  # some tests open parallel regions themselves
     target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
   endif()
@@ -24,4 +28,27 @@ function(sluice_add_tests name)
     TEST_FILTER "*Slow*"
     TEST_LIST ${name}_slow
     PROPERTIES LABELS "slow" TIMEOUT 900)
+endfunction()
+
+# sluice_define_plugin_path(MACRO PLUGIN folder...)
+# MACRO is the path of PLUGIN in those sources of the test programs, in the
+# folders of tests/, that mention it. The other sources stay free of build
+# paths: then all presets share their objects through ccache.
+function(sluice_define_plugin_path macro plugin)
+  foreach(folder IN LISTS ARGN)
+    set(program "sluice_${folder}_test")
+    set(users "")
+    file(GLOB sources CONFIGURE_DEPENDS
+      "${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cc")
+    foreach(source IN LISTS sources)
+      file(STRINGS "${source}" mentions REGEX "${macro}|plugin_cases.h")
+      if(mentions)
+        list(APPEND users "${source}")
+      endif()
+    endforeach()
+    set_property(SOURCE ${users} TARGET_DIRECTORY ${program}
+      APPEND PROPERTY COMPILE_DEFINITIONS
+      "${macro}=\"$<TARGET_FILE:${plugin}>\"")
+    add_dependencies(${program} ${plugin})
+  endforeach()
 endfunction()
