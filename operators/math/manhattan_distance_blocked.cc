@@ -135,32 +135,33 @@ HWY_INLINE void Tile(const T* HWY_RESTRICT x,
   using V = hn::Vec<Tag<T>>;
   constexpr int64_t kLanes = hn::MaxLanes(d);
   V sums[kR][kV];
-  HWY_UNROLL(4)
+  HWY_UNROLL(8)
   for (int a = 0; a < kR; ++a) {
-    HWY_UNROLL(4)
+    HWY_UNROLL(8)
     for (int b = 0; b < kV; ++b) {
       sums[a][b] = hn::Zero(d);
     }
   }
+  HWY_UNROLL(2)
   for (int64_t k = 0; k < depth; ++k) {
     V columns_k[kV];
-    HWY_UNROLL(4)
+    HWY_UNROLL(8)
     for (int b = 0; b < kV; ++b) {
       columns_k[b] = hn::Load(d, panel + (k * kV + b) * kLanes);
     }
-    HWY_UNROLL(4)
+    HWY_UNROLL(8)
     for (int a = 0; a < kR; ++a) {
       const V row = hn::Set(d, x[a * x_stride + k]);
-      HWY_UNROLL(4)
+      HWY_UNROLL(8)
       for (int b = 0; b < kV; ++b) {
         sums[a][b] = hn::Add(sums[a][b], hn::Abs(hn::Sub(row, columns_k[b])));
       }
     }
   }
-  HWY_UNROLL(4)
+  HWY_UNROLL(8)
   for (int a = 0; a < kR; ++a) {
     T* out = z + a * z_stride;
-    HWY_UNROLL(4)
+    HWY_UNROLL(8)
     for (int b = 0; b < kV; ++b) {
       T* to = out + b * kLanes;
       const int64_t left = columns - b * kLanes;
@@ -178,7 +179,27 @@ HWY_INLINE void Tile(const T* HWY_RESTRICT x,
   }
 }
 
-// Rows [i, i_end) of one panel over one range of features.
+// Tiles of kR rows from row i on, while there are kR rows; returns the row
+// after them.
+template <typename T, int kR, int kV>
+HWY_INLINE int64_t TilesOf(int64_t i,
+                           const T* x,
+                           int64_t x_stride,
+                           const T* panel,
+                           int64_t depth,
+                           T* z,
+                           int64_t z_stride,
+                           int64_t rows,
+                           int64_t columns,
+                           bool add) {
+  for (; i + kR <= rows; i += kR) {
+    Tile<T, kR, kV>(x + i * x_stride, x_stride, panel, depth, z + i * z_stride,
+                    z_stride, columns, add);
+  }
+  return i;
+}
+
+// `rows` rows of one panel over one range of features.
 template <typename T, int kV>
 HWY_NOINLINE void PanelRows(const T* x,
                             int64_t x_stride,
@@ -189,26 +210,16 @@ HWY_NOINLINE void PanelRows(const T* x,
                             int64_t rows,
                             int64_t columns,
                             bool add) {
-  int64_t i = 0;
-  for (; i + kRows <= rows; i += kRows) {
-    Tile<T, kRows, kV>(x + i * x_stride, x_stride, panel, depth,
-                       z + i * z_stride, z_stride, columns, add);
+  int64_t i = TilesOf<T, kRows, kV>(0, x, x_stride, panel, depth, z, z_stride,
+                                    rows, columns, add);
+  if constexpr (kRows > 4) {
+    i = TilesOf<T, 4, kV>(i, x, x_stride, panel, depth, z, z_stride, rows,
+                          columns, add);
   }
-  x += i * x_stride;
-  z += i * z_stride;
-  switch (rows - i) {
-    case 1:
-      return Tile<T, 1, kV>(x, x_stride, panel, depth, z, z_stride, columns,
-                            add);
-    case 2:
-      return Tile<T, 2, kV>(x, x_stride, panel, depth, z, z_stride, columns,
-                            add);
-    case 3:
-      return Tile<T, 3, kV>(x, x_stride, panel, depth, z, z_stride, columns,
-                            add);
-    default:
-      return;
-  }
+  i = TilesOf<T, 2, kV>(i, x, x_stride, panel, depth, z, z_stride, rows,
+                        columns, add);
+  TilesOf<T, 1, kV>(i, x, x_stride, panel, depth, z, z_stride, rows, columns,
+                    add);
 }
 
 // Where a panel's columns are; panels differ by at most one vector.
