@@ -5,6 +5,7 @@
 #include "sluice/platform/device_plugin.h"
 
 static const SluiceHost* host;
+static const size_t all_beads = (size_t)1 << 30; /* bytes at a time */
 
 static SluiceStatus device_count(int32_t* count, SluiceError* error) {
   (void)error;
@@ -16,8 +17,10 @@ static SluiceStatus allocate(int32_t device,
                              size_t bytes,
                              void** memory,
                              SluiceError* error) {
-  *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-  if (*memory != NULL || bytes == 0) return SLUICE_OK;
+  *memory = NULL;
+  if (bytes == 0) return SLUICE_OK;
+  if (bytes <= all_beads) *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (*memory != NULL) return SLUICE_OK;
   return host->fail(error, SLUICE_RESOURCE_EXHAUSTED,
                     "abacus:%d has no %zu bytes left", device, bytes);
 }

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Does what design/adding_a_device.md says, word for word, in an empty folder:
+#   follow_adding_a_device.sh SOURCE_DIR WORK_DIR PREFIX
+# PREFIX is where Sluice is installed; compilers and flags are taken from the
+# environment. Fails unless the device is one file of at most 150 lines, is the
+# one of tests/consumers, is built, keeps the rules and computes.
+set -euo pipefail
+source_dir=$1 work=$2 prefix=$3
+guide=$source_dir/design/adding_a_device.md
+rm -rf "$work" && mkdir -p "$work"
+
+# Each block with file=NAME becomes that file; each ```sh run block is run.
+awk -v work="$work" '
+  /^```[a-z]* file=/ { sub(/.*file=/, ""); file = work "/" $0; next }
+  /^```sh run/ { file = work "/run.sh"; next }
+  /^```/ { file = ""; next }
+  file != "" { print >> file }' "$guide"
+
+lines=$(wc -l < "$work/abacus.c")
+headers=$(grep -c '#include "sluice/' "$work/abacus.c")
+if [ "$lines" -gt 150 ] || [ "$headers" -ne 1 ]; then
+  echo "abacus.c: $lines lines, $headers headers of Sluice; expected at most" \
+    "150 and 1" >&2
+  exit 1
+fi
+
+diff -r --exclude=run.sh "$source_dir/tests/consumers/add_device" "$work"
+
+cd "$work"
+export CMAKE_PREFIX_PATH=$prefix CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+PATH=$prefix/bin:$PATH bash -euxo pipefail run.sh
