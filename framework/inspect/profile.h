@@ -10,7 +10,7 @@
 namespace sluice::framework {
 
 // How long each instruction of one run took.
-struct RunProfile {
+struct SLUICE_API RunProfile {
   std::vector<double> seconds;  // by instruction
   std::vector<double> begin;    // seconds since the run began
   double total_seconds = 0;

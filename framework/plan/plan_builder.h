@@ -101,6 +101,7 @@ class PlanBuilder {
   std::map<std::string, Value> values_;
   std::vector<int> written_by_;  // by slot: device whose queue fills it
   std::vector<std::vector<int>> pending_;  // by device: host slots in use
+  std::vector<bool> busy_;  // by device: enqueued and not waited for
   int waits_ = 0;
 };
 

@@ -39,6 +39,7 @@ int PlanBuilder::DeviceIndex(PlaceKey place) {
   }
   devices.push_back(place);
   pending_.emplace_back();
+  busy_.push_back(false);
   return static_cast<int>(devices.size()) - 1;
 }
 
@@ -117,6 +118,9 @@ void PlanBuilder::EmitCopy(int from, int to, int op_index) {
 }
 
 void PlanBuilder::Emit(Instruction instruction) {
+  if (instruction.device >= 0 && instruction.kind != InstructionKind::kWait) {
+    busy_[instruction.device] = true;
+  }
   plan_->instructions_.push_back(instruction);
 }
 
@@ -136,6 +140,7 @@ void PlanBuilder::EmitWait(int device) {
     if (written_by_[slot] == device) written_by_[slot] = -1;
   }
   pending_[device].clear();
+  busy_[device] = false;
   if (waits_++ == plan_->options_.drop_wait_for_testing) return;
   Instruction wait;
   wait.kind = InstructionKind::kWait;
@@ -152,7 +157,7 @@ void PlanBuilder::WaitFor(int slot) {
 
 void PlanBuilder::FinishQueues() {
   for (size_t device = 0; device < plan_->devices_.size(); ++device) {
-    EmitWait(static_cast<int>(device));
+    if (busy_[device]) EmitWait(static_cast<int>(device));
   }
 }
 

@@ -28,6 +28,13 @@ uint64_t Checksum(std::string_view bytes) {
   return hash;
 }
 
+void CheckSize(size_t bytes) {
+  SLUICE_ENFORCE(bytes <= kMaxBytes, ErrorCode::kResourceExhausted,
+                 "program_io.too_large",
+                 "a stored program has at most {} bytes, this one has {}",
+                 kMaxBytes, bytes);
+}
+
 void Store(const Attribute& value, proto::Attribute* stored) {
   std::visit(
       [&](const auto& held) {
@@ -95,10 +102,8 @@ void Store(const BlockDesc& block, proto::Block* stored) {
 
 // The ProgramData of a file whose seal is whole.
 proto::ProgramData Open(std::string_view bytes) {
+  CheckSize(bytes.size());
   proto::ProgramFile file;
-  SLUICE_ENFORCE(
-      bytes.size() <= kMaxBytes, ErrorCode::kDataLoss, "program_io.too_large",
-      "a program has at most {} bytes, this has {}", kMaxBytes, bytes.size());
   const bool parsed =
       file.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   SLUICE_ENFORCE(parsed && file.magic() == kMagic, ErrorCode::kDataLoss,
@@ -246,11 +251,8 @@ std::string SerializeProgram(const Program& program) try {
   for (const BlockDesc& block : program.blocks()) {
     Store(block, data.add_blocks());
   }
-  const size_t bytes = data.ByteSizeLong();
-  SLUICE_ENFORCE(bytes < kMaxBytes - 64, ErrorCode::kResourceExhausted,
-                 "program_io.serialize_too_large",
-                 "a stored program has at most {} bytes, this would have {}",
-                 kMaxBytes - 64, bytes);
+  constexpr size_t kEnvelope = 64;  // and a little more
+  CheckSize(data.ByteSizeLong() + kEnvelope);
   proto::ProgramFile file;
   file.set_magic(std::string(kMagic));
   file.set_format_version(kFormatVersion);

@@ -10,7 +10,7 @@ namespace sluice::framework {
 
 // Programs as bytes (program.proto): blocks, variables, ops, attributes, hints
 // and the lines that made them; no values. The same program always gives the
-// same bytes. Raises ResourceExhausted past 1 GiB.
+// same bytes. Raises ResourceExhausted past 1 GiB, as the reader does.
 SLUICE_API std::string SerializeProgram(const Program& program);
 
 // The program in `bytes`, added op by op as a user would, so that it is checked

@@ -1,0 +1,98 @@
+#include "sluice/framework/plan/memory_planner.h"
+
+#include <algorithm>
+#include <random>
+
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using sluice::testing::ExpectError;
+
+bool LiveTogether(const MemoryRequest& a, const MemoryRequest& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
+bool Overlap(const MemoryRequest& a, const MemoryRequest& b) {
+  return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+// The most bytes that are alive at one instruction: no plan can do with less.
+size_t LowerBound(const std::vector<MemoryRequest>& requests, int end) {
+  size_t most = 0;
+  for (int now = 0; now < end; ++now) {
+    size_t sum = 0;
+    for (const MemoryRequest& request : requests) {
+      if (request.first <= now && now <= request.last) sum += request.bytes;
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+TEST(MemoryPlannerTest, NoTwoLiveRequestsOverlap) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    const int count = static_cast<int>(random() % 40);
+    const int end = 1 + static_cast<int>(random() % 30);
+    std::vector<MemoryRequest> requests;
+    for (int i = 0; i < count; ++i) {
+      MemoryRequest& request = requests.emplace_back();
+      request.bytes = random() % 4 == 0 ? random() % 3 : random() % 1000;
+      request.first = static_cast<int>(random() % end);
+      request.last =
+          request.first + static_cast<int>(random() % (end - request.first));
+    }
+    const size_t total = PlanMemory(&requests);
+    for (size_t a = 0; a < requests.size(); ++a) {
+      ASSERT_EQ(requests[a].offset % 64, 0u);
+      ASSERT_LE(requests[a].offset + requests[a].bytes, total);
+      for (size_t b = 0; b < a; ++b) {
+        ASSERT_FALSE(LiveTogether(requests[a], requests[b]) &&
+                     Overlap(requests[a], requests[b]))
+            << "round " << round << ": " << a << " and " << b;
+      }
+    }
+    ASSERT_GE(total, LowerBound(requests, end));
+  }
+}
+
+TEST(MemoryPlannerTest, EmptyRequestsThatLiveTogetherDiffer) {
+  std::vector<MemoryRequest> requests = {{0, 0, 1}, {0, 1, 2}};
+  EXPECT_EQ(PlanMemory(&requests), 128u);
+  EXPECT_NE(requests[0].offset, requests[1].offset);
+}
+
+TEST(MemoryPlannerTest, AChainNeedsTwoBuffers) {
+  std::vector<MemoryRequest> requests;
+  for (int i = 0; i < 1000; ++i)
+    requests.push_back({64, i, i + 1});
+  EXPECT_EQ(PlanMemory(&requests), 128u);
+}
+
+TEST(MemoryPlannerTest, TakesTheSmallestGapThatFits) {
+  // Two gaps are left beside a small late request: of 128 and of 64 bytes.
+  std::vector<MemoryRequest> requests = {
+      {512, 0, 9}, {256, 0, 9}, {192, 0, 4}, {128, 5, 9}, {60, 5, 9}};
+  const size_t total = PlanMemory(&requests);
+  EXPECT_EQ(total, 512u + 256 + 192);
+  EXPECT_EQ(requests[4].offset, 512u + 256 + 128);
+}
+
+TEST(MemoryPlannerTest, RefusesSumsThatWouldOverflow) {
+  for (const int shift : {61, 63}) {
+    std::vector<MemoryRequest> requests(8, {size_t{1} << shift, 0, 1});
+    ExpectError(ErrorCode::kResourceExhausted, "memory_planner.too_large", {},
+                [&] { PlanMemory(&requests); });
+  }
+}
+
+TEST(MemoryPlannerTest, PlansNothing) {
+  std::vector<MemoryRequest> requests;
+  EXPECT_EQ(PlanMemory(&requests), 0u);
+}
+
+}  // namespace
+}  // namespace sluice::framework

@@ -1,0 +1,389 @@
+#include "sluice/framework/program/program_io.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "tests/framework/test_ops.h"
+#include "tests/testing/expect_error.h"
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using sluice::testing::Append;
+using sluice::testing::ExpectError;
+
+// Everything that a program can hold.
+Program Rich() {
+  sluice::testing::UseTestOps();
+  Program program;
+  program.Data("x", DType::kFloat64, {-1, 4});
+  program.Data("anything", DType::kFloat64, DDim::UnknownRank());
+  program.Data("i", DType::kInt32, {});
+  program.Persistable("w", DType::kFloat64, {3, 4});
+  program.AppendOp("test_many", {{"Index", {"i"}}, {"Xs", {"x", "w"}}},
+                   {{"number", int64_t{-12345678901}},
+                    {"flag", true},
+                    {"ratio", 0.125},
+                    {"mode", std::string("far")},
+                    {"sizes", std::vector<int64_t>{0, 1, int64_t{1} << 60}},
+                    {"weights", std::vector<double>{0.5, 1e300}},
+                    {"names", std::vector<std::string>{"", "\xff\x00z"}},
+                    {"out_dtype", DType::kBFloat16}},
+                   {"main.cc", 42});
+  program.Hint("prefer variant=plain");
+  program.AppendOp("test_update",
+                   {{"Param", {"w"}}, {"Delta", {"test_many_1.Out"}}}, {}, {},
+                   {{"ParamOut", {"w"}}});
+  program.AddBlock(0);
+  program.AddBlock(1);
+  return program;
+}
+
+uint64_t Checksum(const std::string& bytes) {
+  uint64_t hash = 14695981039346656037u;
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<uint8_t>(byte)) * 1099511628211u;
+  }
+  return hash;
+}
+
+std::string Varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 128; value >>= 7) {
+    bytes += static_cast<char>(value | 128);
+  }
+  return bytes + static_cast<char>(value);
+}
+
+std::string Field(int number, const std::string& bytes) {
+  return Varint(static_cast<uint64_t>(number) << 3 | 2) + Varint(bytes.size()) +
+         bytes;
+}
+
+// The file as program.proto describes it, written by hand.
+std::string Seal(const std::string& content, uint64_t version = 1) {
+  std::string file = Field(1, "sluice program");
+  file += Varint(2 << 3) + Varint(version);
+  file += Varint(3 << 3 | 1);
+  const uint64_t checksum = Checksum(content);
+  for (int i = 0; i < 8; ++i)
+    file += static_cast<char>(checksum >> (8 * i));
+  return file + Field(4, content);
+}
+
+// What Seal was given.
+std::string Unseal(const std::string& file) {
+  const size_t head = Seal("").size() - 1;  // without the length
+  size_t at = head;
+  while (file[at] & 128)
+    ++at;
+  return file.substr(at + 1);
+}
+
+TEST(ProgramIoTest, KeepsEverything) {
+  const Program program = Rich();
+  const Program loaded = ParseProgram(SerializeProgram(program));
+  EXPECT_EQ(ToString(loaded), ToString(program));
+  ASSERT_EQ(loaded.blocks().size(), 3u);
+  EXPECT_EQ(loaded.blocks()[2].parent, 1);
+  ASSERT_EQ(loaded.block().ops.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const OpDesc& before = program.block().ops[i];
+    const OpDesc& after = loaded.block().ops[i];
+    EXPECT_EQ(after.type, before.type);
+    EXPECT_EQ(after.inputs, before.inputs);
+    EXPECT_EQ(after.outputs, before.outputs);
+    EXPECT_EQ(after.attributes, before.attributes);
+    EXPECT_EQ(after.hint, before.hint);
+    EXPECT_EQ(after.location.file, before.location.file);
+    EXPECT_EQ(after.location.line, before.location.line);
+  }
+  EXPECT_FALSE(loaded.FindVar("anything").dims.rank_known());
+  EXPECT_TRUE(loaded.FindVar("x").is_data);
+  EXPECT_TRUE(loaded.FindVar("w").persistable);
+}
+
+TEST(ProgramIoTest, TheSameProgramGivesTheSameBytes) {
+  const std::string bytes = SerializeProgram(Rich());
+  EXPECT_EQ(SerializeProgram(Rich()), bytes);
+  EXPECT_EQ(SerializeProgram(ParseProgram(bytes)), bytes);
+  EXPECT_EQ(Seal(Unseal(bytes)), bytes);
+}
+
+TEST(ProgramIoTest, ALoadedProgramCanGrowOn) {
+  Program loaded = ParseProgram(SerializeProgram(Rich()));
+  EXPECT_EQ(Append(&loaded, "test_divide", {{"X", {"test_many_1.Out"}}}),
+            "test_divide_1.Out");
+  EXPECT_EQ(Append(&loaded, "test_many", {{"Index", {"i"}}, {"Xs", {"x"}}},
+                   {{"number", int64_t{1}}}),
+            "test_many_2.Out");
+}
+
+TEST(ProgramIoTest, EveryBitThatFlipsIsNoticed) {
+  const std::string bytes = SerializeProgram(Rich());
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_THROW(ParseProgram(damaged), platform::Error) << "bit " << bit;
+  }
+}
+
+TEST(ProgramIoTest, EveryCutIsNoticed) {
+  const std::string bytes = SerializeProgram(Rich());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THROW(ParseProgram(bytes.substr(0, size)), platform::Error) << size;
+  }
+  EXPECT_THROW(ParseProgram(bytes + bytes), platform::Error);
+  EXPECT_THROW(ParseProgram(bytes + '\0'), platform::Error);
+}
+
+TEST(ProgramIoTest, NamesWhatIsNoProgram) {
+  for (const char* text : {"", "hello", "\x08\x01"}) {
+    ExpectError(ErrorCode::kDataLoss, "program_io.magic",
+                {"no Sluice program", "in the program of model.slp"},
+                [&] { ParseProgram(text, "model.slp"); });
+  }
+}
+
+TEST(ProgramIoTest, NamesDamage) {
+  std::string bytes = SerializeProgram(Rich());
+  bytes.back() ^= 1;
+  ExpectError(ErrorCode::kDataLoss, "program_io.checksum", {"damaged"},
+              [&] { ParseProgram(bytes); });
+  const std::string good = SerializeProgram(Rich());
+  ExpectError(ErrorCode::kDataLoss, "program_io.checksum", {},
+              [&] { ParseProgram(Seal(Unseal(good), 0)); });
+}
+
+TEST(ProgramIoTest, RefusesANewerFormat) {
+  const std::string content = Unseal(SerializeProgram(Rich()));
+  ExpectError(ErrorCode::kUnimplemented, "program_io.newer_format",
+              {"format 2", "reads up to 1"},
+              [&] { ParseProgram(Seal(content, 2)); });
+}
+
+TEST(ProgramIoTest, RefusesMoreThanAGiB) {
+  constexpr size_t kSize = (size_t{1} << 30) + 1;
+  void* zeros = mmap(nullptr, kSize, PROT_READ,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(zeros, MAP_FAILED);
+  ExpectError(ErrorCode::kResourceExhausted, "program_io.too_large",
+              {"at most 1073741824 bytes"}, [&] {
+                ParseProgram({static_cast<char*>(zeros), kSize});
+              });
+  munmap(zeros, kSize);
+}
+
+TEST(ProgramIoTest, RefusesContentThatIsNoProgram) {
+  ExpectError(ErrorCode::kDataLoss, "program_io.content", {},
+              [] { ParseProgram(Seal("\x0a\x7f")); });
+  ExpectError(ErrorCode::kDataLoss, "program_io.first_block", {"0 blocks"},
+              [] { ParseProgram(Seal("\x48\x01")); });  // a field 9
+}
+
+// --- content that is sealed well, by hand: fields as in program.proto
+std::string Int(int number, uint64_t value) {
+  return Varint(static_cast<uint64_t>(number) << 3) + Varint(value);
+}
+const std::string kFirst = Int(1, ~uint64_t{0});  // parent -1
+
+std::string Data(const char* name, const char* dtype, uint64_t kind = 1) {
+  return Field(
+      2, Field(1, name) + Field(2, dtype) + Field(4, Varint(4)) + Int(5, kind));
+}
+std::string Divide(const char* x, const std::string& more = "") {
+  return Field(3, Field(1, "test_divide") +
+                      Field(2, Field(1, "X") + Field(2, x)) + more);
+}
+std::string File(const std::string& block) {
+  return Seal(Field(1, block));
+}
+
+TEST(ProgramIoTest, ReadsWhatTheFormatSays) {
+  sluice::testing::UseTestOps();
+  const Program program =
+      ParseProgram(File(kFirst + Data("x", "float32") + Divide("x")));
+  EXPECT_EQ(ToString(program),
+            "block 0 {\n  x = data(float32 [2])\n"
+            "  test_divide_1.Out = test_divide(X=x)  -> float32 [2]\n}\n");
+}
+
+TEST(ProgramIoTest, NamesUnknownOpsVariablesAttributesAndDTypes) {
+  sluice::testing::UseTestOps();
+  ExpectError(
+      ErrorCode::kNotFound, "registry.unknown_op",
+      {"no operator ofuture", "in op 0", "in the program of a string"},
+      [] { ParseProgram(File(kFirst + Field(3, Field(1, "ofuture")))); });
+  ExpectError(
+      ErrorCode::kNotFound, "program.unknown_var", {"zz", "in op 1"}, [] {
+        ParseProgram(
+            File(kFirst + Data("x", "float32") + Divide("x") + Divide("zz")));
+      });
+  ExpectError(ErrorCode::kNotFound, "op.unknown_attribute", {"depth"}, [] {
+    ParseProgram(File(kFirst + Data("x", "float32") +
+                      Divide("x", Field(4, Field(1, "depth") + Int(2, 1)))));
+  });
+  EXPECT_THROW(ParseProgram(File(kFirst + Data("x", "float7"))),
+               platform::Error);
+  EXPECT_THROW(ParseProgram(File(kFirst + Data("x", "float32") +
+                                 Divide("x", Field(5, "no hint")))),
+               platform::Error);
+}
+
+TEST(ProgramIoTest, RefusesAttributesThatAreNotWhole) {
+  sluice::testing::UseTestOps();
+  ExpectError(ErrorCode::kDataLoss, "program_io.attribute_value", {"depth"},
+              [] {
+                ParseProgram(File(kFirst + Data("x", "float32") +
+                                  Divide("x", Field(4, Field(1, "depth")))));
+              });
+  const std::string attribute = Field(4, Field(1, "depth") + Int(2, 1));
+  ExpectError(ErrorCode::kDataLoss, "program_io.attribute_twice", {"depth"},
+              [&] {
+                ParseProgram(File(kFirst + Data("x", "float32") +
+                                  Divide("x", attribute + attribute)));
+              });
+}
+
+TEST(ProgramIoTest, RefusesVariablesOfNoKind) {
+  ExpectError(ErrorCode::kDataLoss, "program_io.variable_kind",
+              {"x", "in variable 0"},
+              [] { ParseProgram(File(kFirst + Data("x", "float32", 3))); });
+}
+
+TEST(ProgramIoTest, RefusesBlocksThatCannotBe) {
+  const std::string first = Field(1, kFirst);
+  ExpectError(ErrorCode::kDataLoss, "program_io.first_block", {"parent -1"},
+              [] { ParseProgram(File(Int(1, 0))); });
+  ExpectError(
+      ErrorCode::kUnimplemented, "program_io.inner_block", {"block 1"},
+      [&] { ParseProgram(Seal(first + Field(1, Data("x", "float32")))); });
+  EXPECT_THROW(ParseProgram(Seal(first + Field(1, Int(1, 9)))),
+               platform::Error);
+}
+
+// 2,000 files: some bytes of a good one changed, removed or repeated, and
+// sealed anew every second time, so that the damage reaches the reader.
+TEST(ProgramIoTest, NoFileEndsTheProcess) {
+  const std::string good = SerializeProgram(Rich());
+  std::mt19937 random(3);
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const bool seal = round % 2 == 0;
+    std::string bytes = seal ? Unseal(good) : good;
+    for (int change = static_cast<int>(random() % 4); change >= 0; --change) {
+      if (bytes.empty()) break;
+      const size_t at = random() % bytes.size();
+      const size_t count = random() % 8;
+      switch (random() % 4) {
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes[at] = static_cast<char>(bytes[at] ^ (1 << count));
+          break;
+        case 2:
+          bytes.erase(at, count);
+          break;
+        default:
+          bytes.insert(at, bytes.substr(random() % bytes.size(), count));
+      }
+    }
+    try {
+      const Program program = ParseProgram(seal ? Seal(bytes) : bytes);
+      ParseProgram(SerializeProgram(program));
+    } catch (const platform::Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1500);
+  EXPECT_LT(refused, 2000);
+}
+
+class ProgramFileTest : public ::testing::Test {
+ protected:
+  ProgramFileTest() {
+    char name[] = "/tmp/sluice_program_XXXXXX";
+    folder_ = mkdtemp(name);
+    path_ = folder_ + "/model.slp";
+  }
+  ~ProgramFileTest() override {
+    for (const std::string& name : Names()) {
+      std::remove((folder_ + "/" + name).c_str());
+    }
+    rmdir(folder_.c_str());
+  }
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    DIR* directory = opendir(folder_.c_str());
+    while (const dirent* entry = readdir(directory)) {
+      if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+    }
+    closedir(directory);
+    return names;
+  }
+  std::string folder_;
+  std::string path_;
+};
+
+TEST_F(ProgramFileTest, SavesAndLoads) {
+  const Program program = Rich();
+  SaveProgram(program, path_);
+  EXPECT_EQ(ToString(LoadProgram(path_)), ToString(program));
+  EXPECT_EQ(Names(), std::vector<std::string>{"model.slp"});
+}
+
+TEST_F(ProgramFileTest, ReplacesAFileAsAWhole) {
+  SaveProgram(Program(), path_);
+  std::ifstream old(path_, std::ios::binary);
+  SaveProgram(Rich(), path_);
+  EXPECT_EQ(LoadProgram(path_).block().ops.size(), 2u);
+  // Whoever had the old file open still reads all of it.
+  std::stringstream text;
+  text << old.rdbuf();
+  EXPECT_EQ(text.str(), SerializeProgram(Program()));
+}
+
+TEST_F(ProgramFileTest, NamesAFileThatCannotBeRead) {
+  ExpectError(ErrorCode::kNotFound, "program_io.open", {path_, "No such file"},
+              [&] { LoadProgram(path_); });
+  ExpectError(ErrorCode::kNotFound, "program_io.open", {folder_},
+              [&] { LoadProgram(folder_); });
+  mkfifo(path_.c_str(), 0600);
+  ExpectError(ErrorCode::kNotFound, "program_io.open", {"no file"},
+              [&] { LoadProgram(path_); });
+}
+
+TEST_F(ProgramFileTest, NamesAFileWhoseReadingFails) {
+  ExpectError(ErrorCode::kNotFound, "program_io.read", {"/proc/self/mem"},
+              [] { LoadProgram("/proc/self/mem"); });
+}
+
+TEST_F(ProgramFileTest, NamesAFileThatCannotBeWritten) {
+  ExpectError(ErrorCode::kNotFound, "program_io.create", {"/nowhere/"},
+              [&] { SaveProgram(Program(), folder_ + "/nowhere/a"); });
+  mkdir(path_.c_str(), 0700);
+  ExpectError(ErrorCode::kResourceExhausted, "program_io.write", {path_},
+              [&] { SaveProgram(Program(), path_); });
+  EXPECT_EQ(Names(), std::vector<std::string>{"model.slp"});
+}
+
+TEST_F(ProgramFileTest, NamesTheFileInErrors) {
+  std::ofstream(path_) << "not a program";
+  ExpectError(ErrorCode::kDataLoss, "program_io.magic", {path_},
+              [&] { LoadProgram(path_); });
+}
+
+}  // namespace
+}  // namespace sluice::framework

@@ -1,0 +1,233 @@
+#include "sluice/framework/program/program.h"
+
+#include "tests/framework/test_ops.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using sluice::testing::Append;
+using sluice::testing::ExpectError;
+
+class ProgramTest : public ::testing::Test {
+ protected:
+  ProgramTest() {
+    sluice::testing::UseTestOps();
+    program_.Data("x", DType::kFloat32, {-1, 4});
+    program_.Data("y", DType::kFloat32, {3, 4});
+  }
+  Program program_;
+};
+
+TEST_F(ProgramTest, InfersShapesWhenAnOpIsAdded) {
+  program_.AppendOp("test_add", {{"X", {"x"}}, {"Y", {"y"}}});
+  const Var out = program_.Output("Out");
+  EXPECT_EQ(out.name(), "test_add_1.Out");
+  EXPECT_EQ(out.dims(), DDim({3, 4}));
+  EXPECT_EQ(out.dtype(), DType::kFloat32);
+}
+
+TEST_F(ProgramTest, FillsInDefaultAttributes) {
+  const OpDesc& op =
+      program_.AppendOp("test_add", {{"X", {"x"}}, {"Y", {"y"}}});
+  EXPECT_EQ(std::get<double>(op.attributes.at("bias")), 0.0);
+}
+
+TEST_F(ProgramTest, AnErrorNamesTheUsersOwnLine) {
+  const int line = __LINE__ + 2;
+  const auto append = [&] {
+    program_.AppendOp("test_add", {{"X", {"x"}}, {"Y", {"z"}}});
+  };
+  ExpectError(ErrorCode::kNotFound, "program.unknown_var",
+              {"no variable z", "there are x, y",
+               "program_test.cc:", std::to_string(line)},
+              append);
+}
+
+TEST_F(ProgramTest, AFailedAppendLeavesTheProgramAsItWas) {
+  const uint64_t version = program_.version();
+  program_.Data("wide", DType::kFloat32, {3, 5});
+  EXPECT_GT(program_.version(), version);
+  const uint64_t before = program_.version();
+  EXPECT_THROW(Append(&program_, "test_add", {{"X", {"y"}}, {"Y", {"wide"}}}),
+               platform::Error);
+  EXPECT_THROW(Append(&program_, "no_such_op", {}), platform::Error);
+  EXPECT_THROW(program_.AppendOp("test_many", {{"Index", {"x"}}, {"Xs", {"x"}}},
+                                 {{"number", int64_t{1}}}),
+               platform::Error);
+  EXPECT_EQ(program_.version(), before);
+  EXPECT_TRUE(program_.block().ops.empty());
+  EXPECT_EQ(program_.block().vars().size(), 3u);
+}
+
+TEST_F(ProgramTest, RefusesNamesThatAreTakenOrEmpty) {
+  ExpectError(ErrorCode::kInvalidArgument, "program.var_twice", {"x"},
+              [&] { program_.Data("x", DType::kFloat32, {1}); });
+  ExpectError(ErrorCode::kInvalidArgument, "program.var_unnamed", {},
+              [&] { program_.Data("", DType::kFloat32, {1}); });
+}
+
+TEST_F(ProgramTest, PersistablesHaveAKnownShape) {
+  EXPECT_EQ(program_.Persistable("w", DType::kFloat32, {2}).dims(), DDim({2}));
+  ExpectError(ErrorCode::kInvalidArgument, "program.persistable_dims",
+              {"v", "[?]"},
+              [&] { program_.Persistable("v", DType::kFloat32, {-1}); });
+}
+
+TEST_F(ProgramTest, NewNamesAvoidThoseThatAreTaken) {
+  program_.Data("test_add_1.Out", DType::kFloat32, {3, 4});
+  EXPECT_EQ(Append(&program_, "test_add", {{"X", {"x"}}, {"Y", {"y"}}}),
+            "test_add_2.Out");
+  EXPECT_EQ(Append(&program_, "test_add", {{"X", {"x"}}, {"Y", {"y"}}}),
+            "test_add_3.Out");
+}
+
+TEST_F(ProgramTest, AnOpMayWriteAVariableAgain) {
+  program_.AppendOp("test_add", {{"X", {"x"}}, {"Y", {"y"}}}, {}, {},
+                    {{"Out", {"sum"}}});
+  program_.AppendOp("test_add", {{"X", {"sum"}}, {"Y", {"y"}}}, {}, {},
+                    {{"Out", {"sum"}}});
+  EXPECT_EQ(program_.block().ops.size(), 2u);
+  EXPECT_EQ(program_.block().vars().size(), 3u);
+}
+
+TEST_F(ProgramTest, RefusesOutputsThatCannotBe) {
+  ExpectError(ErrorCode::kInvalidArgument, "program.output_is_data",
+              {"variable x, which is fed"}, [&] {
+                program_.AppendOp("test_divide", {{"X", {"y"}}}, {}, {},
+                                  {{"Out", {"x"}}});
+              });
+  program_.Persistable("w", DType::kFloat64, {3, 4});
+  ExpectError(ErrorCode::kInvalidArgument, "program.output_dtype",
+              {"Out is float32", "w is float64"}, [&] {
+                program_.AppendOp("test_divide", {{"X", {"y"}}}, {}, {},
+                                  {{"Out", {"w"}}});
+              });
+  program_.Persistable("v", DType::kFloat32, {3, 5});
+  ExpectError(ErrorCode::kInvalidArgument, "program.output_dims",
+              {"[3, 4]", "v has [3, 5]"}, [&] {
+                program_.AppendOp("test_divide", {{"X", {"y"}}}, {}, {},
+                                  {{"Out", {"v"}}});
+              });
+}
+
+TEST_F(ProgramTest, RefusesOneVariableAsTwoOutputs) {
+  const size_t vars = program_.block().vars().size();
+  ExpectError(ErrorCode::kInvalidArgument, "program.output_twice", {"both"},
+              [&] {
+                program_.AppendOp("test_views", {{"X", {"y"}}}, {}, {},
+                                  {{"Out", {"both"}}, {"SameBytes", {"both"}}});
+              });
+  EXPECT_EQ(program_.block().vars().size(), vars);
+}
+
+TEST_F(ProgramTest, RefusesVarsOfTwoPrograms) {
+  Program other;
+  const Var x = program_.Find("x");
+  const Var z = other.Data("z", DType::kFloat32, {1});
+  const Var left_out;
+  EXPECT_EQ(&Program::Common({&x, &left_out}), &program_);
+  ExpectError(ErrorCode::kInvalidArgument, "program.mixed", {"z"}, [&] {
+    Program::Common({&x, &z});
+  });
+  ExpectError(ErrorCode::kFailedPrecondition, "var.empty", {},
+              [&] { Program::Common({&left_out}); });
+  ExpectError(ErrorCode::kFailedPrecondition, "program.common_of_none", {},
+              [&] { Program::Common({}); });
+}
+
+TEST_F(ProgramTest, RefusesOutputsAndHintsWithoutAnOp) {
+  ExpectError(ErrorCode::kFailedPrecondition, "program.no_op", {},
+              [&] { program_.Output("Out"); });
+  ExpectError(ErrorCode::kFailedPrecondition, "program.no_op", {},
+              [&] { program_.Hint("prefer variant=plain"); });
+  Append(&program_, "test_divide", {{"X", {"y"}}});
+  ExpectError(ErrorCode::kNotFound, "program.no_output", {"Up", "number 0"},
+              [&] { program_.Output("Up"); });
+  ExpectError(ErrorCode::kNotFound, "program.no_output", {"number 1"},
+              [&] { program_.Output("Out", 1); });
+}
+
+TEST_F(ProgramTest, RefusesAHintThatCannotBeParsed) {
+  Append(&program_, "test_divide", {{"X", {"y"}}});
+  EXPECT_THROW(program_.Hint("use plain"), platform::Error);
+  EXPECT_EQ(program_.block().ops[0].hint, "");
+  OpDesc op = program_.block().ops[0];
+  op.hint = "use plain";
+  EXPECT_THROW(program_.AppendOp(op), platform::Error);
+}
+
+TEST_F(ProgramTest, EveryChangeRaisesTheVersion) {
+  uint64_t version = program_.version();
+  const auto changed = [&] {
+    const uint64_t before = version;
+    version = program_.version();
+    return version > before;
+  };
+  program_.Persistable("w", DType::kFloat32, {1});
+  EXPECT_TRUE(changed());
+  Append(&program_, "test_divide", {{"X", {"y"}}});
+  EXPECT_TRUE(changed());
+  program_.Hint("prefer variant=plain");
+  EXPECT_TRUE(changed());
+  program_.AddBlock(0);
+  EXPECT_TRUE(changed());
+}
+
+TEST_F(ProgramTest, ACopyIsAProgramOfItsOwn) {
+  Program copy = program_;
+  EXPECT_NE(copy.uid(), program_.uid());
+  copy.Data("z", DType::kFloat32, {1});
+  EXPECT_THROW(program_.FindVar("z"), platform::Error);
+  program_ = copy;
+  EXPECT_NO_THROW(program_.FindVar("z"));
+  EXPECT_NE(copy.uid(), program_.uid());
+}
+
+TEST_F(ProgramTest, WhatWasMovedFromIsAnEmptyProgram) {
+  const uint64_t uid = program_.uid();
+  const Program moved = std::move(program_);
+  EXPECT_EQ(moved.uid(), uid);
+  EXPECT_NE(program_.uid(), uid);
+  EXPECT_TRUE(program_.block().vars().empty());
+  program_.Data("again", DType::kFloat32, {1});
+  EXPECT_EQ(program_.block().vars().size(), 1u);
+}
+
+TEST_F(ProgramTest, BlocksHaveParents) {
+  EXPECT_EQ(program_.AddBlock(0), 1);
+  EXPECT_EQ(program_.AddBlock(1), 2);
+  EXPECT_EQ(program_.blocks()[2].parent, 1);
+  ExpectError(ErrorCode::kOutOfRange, "program.block_parent", {"block 3"},
+              [&] { program_.AddBlock(3); });
+}
+
+TEST_F(ProgramTest, ReadsAsText) {
+  program_.Persistable("w", DType::kFloat32, {3, 4});
+  program_.AppendOp("test_add", {{"X", {"x"}}, {"Y", {"w"}}}, {{"bias", 0.5}},
+                    {}, {{"Out", {"sum"}}});
+  program_.Hint("prefer variant=plain");
+  EXPECT_EQ(ToString(program_),
+            "block 0 {\n"
+            "  x = data(float32 [?, 4])\n"
+            "  y = data(float32 [3, 4])\n"
+            "  w = persistable(float32 [3, 4])\n"
+            "  sum = test_add(X=x, Y=w, bias=0.5)  -> float32 [3, 4]"
+            "  # hint: prefer variant=plain\n"
+            "}\n");
+}
+
+TEST_F(ProgramTest, DescribesWhereAnOpWasCreated) {
+  EXPECT_EQ(DescribeLocation({"a.cc", 3}), "created at a.cc:3");
+  EXPECT_EQ(DescribeLocation({}), "");
+}
+
+TEST(VarTest, RefusesToBeUsedWithoutAProgram) {
+  ExpectError(ErrorCode::kFailedPrecondition, "var.empty", {},
+              [] { static_cast<void>(Var().dims()); });
+}
+
+}  // namespace
+}  // namespace sluice::framework

@@ -1,0 +1,133 @@
+#include "sluice/framework/registry.h"
+
+#include "tests/framework/test_ops.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using platform::PlaceKind;
+using sluice::testing::ExpectError;
+
+class NothingKernel final : public OpKernel {
+ public:
+  void Compute(OpKernelContext&) const override {}
+};
+
+void Schema(OpSchema& op) {
+  op.Output("Out", "float32", "").InferShape([](InferShapeContext&) {});
+}
+
+KernelDef Kernel(const char* variant, int priority, DType dtype) {
+  KernelDef kernel;
+  kernel.op = "op";
+  kernel.key.dtype = dtype;
+  kernel.variant = variant;
+  kernel.priority = priority;
+  kernel.make = [](const OpKernelConstruction&) {
+    return std::make_unique<NothingKernel>();
+  };
+  return kernel;
+}
+
+TEST(RegistryTest, FindsOperators) {
+  Registry registry;
+  registry.AddOperator("crop_it", &Schema);
+  EXPECT_EQ(registry.Schema("crop_it").name(), "crop_it");
+  EXPECT_EQ(registry.FindSchema("crop_at"), nullptr);
+  EXPECT_EQ(registry.OpNames(), std::vector<std::string>{"crop_it"});
+  ExpectError(ErrorCode::kNotFound, "registry.unknown_op",
+              {"no operator crop_at", "did you mean crop_it?"},
+              [&] { registry.Schema("crop_at"); });
+}
+
+TEST(RegistryTest, RefusesAnOperatorTwice) {
+  Registry registry;
+  registry.AddOperator("op", &Schema);
+  ExpectError(ErrorCode::kInvalidArgument, "registry.operator_twice", {"op"},
+              [&] { registry.AddOperator("op", &Schema); });
+}
+
+TEST(RegistryTest, RefusesASchemaThatContradictsItself) {
+  Registry registry;
+  EXPECT_THROW(registry.AddOperator("op", [](OpSchema&) {}), platform::Error);
+  EXPECT_EQ(registry.FindSchema("op"), nullptr);
+}
+
+TEST(RegistryTest, OrdersKernelsByPriorityThenRegistration) {
+  Registry registry;
+  registry.AddKernel(Kernel("first", 0, DType::kFloat32));
+  registry.AddKernel(Kernel("low", -1, DType::kFloat32));
+  registry.AddKernel(Kernel("second", 0, DType::kFloat32));
+  registry.AddKernel(Kernel("high", 5, DType::kFloat32));
+  std::vector<std::string> variants;
+  for (const KernelDef* kernel : registry.Kernels("op")) {
+    variants.push_back(kernel->variant);
+  }
+  EXPECT_EQ(variants,
+            (std::vector<std::string>{"high", "first", "second", "low"}));
+  EXPECT_TRUE(registry.Kernels("other").empty());
+}
+
+TEST(RegistryTest, RefusesAKernelTwice) {
+  Registry registry;
+  registry.AddKernel(Kernel("plain", 0, DType::kFloat32));
+  registry.AddKernel(Kernel("plain", 0, DType::kFloat64));
+  registry.AddKernel(Kernel("tiled", 0, DType::kFloat32));
+  ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_twice",
+              {"op/plain (cpu float32 any PLAIN)"},
+              [&] { registry.AddKernel(Kernel("plain", 7, DType::kFloat32)); });
+  EXPECT_EQ(registry.Kernels("op").size(), 3u);
+}
+
+TEST(RegistryTest, RefusesAKernelWithoutOpOrMaker) {
+  Registry registry;
+  ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_incomplete", {},
+              [&] { registry.AddKernel(KernelDef()); });
+}
+
+TEST(RegistryTest, MacrosRegisterEveryDTypeWithItsTraits) {
+  sluice::testing::UseTestOps();
+  int picky = 0;
+  int wrong = 0;
+  for (const KernelDef* kernel : Registry::Global().Kernels("test_add")) {
+    EXPECT_EQ(kernel->key.place, PlaceKind::kCPU);
+    EXPECT_EQ(kernel->key.library, "PLAIN");
+    if (kernel->variant == "picky") {
+      ++picky;
+      EXPECT_EQ(kernel->priority, 10);
+      EXPECT_EQ(kernel->key.dtype, DType::kFloat32);
+      EXPECT_TRUE(kernel->predicate != nullptr);
+    }
+    if (kernel->variant == "wrong") ++wrong;
+  }
+  EXPECT_EQ(picky, 1);
+  EXPECT_EQ(wrong, 2);
+}
+
+TEST(RegistryTest, TheGlobalOneHoldsTheBuiltins) {
+  EXPECT_NE(Registry::Global().FindSchema("crop"), nullptr);
+  EXPECT_FALSE(Registry::Global().Kernels("manhattan_distance").empty());
+}
+
+TEST(OpKernelConstructionTest, NamesMistakesOfTheKernel) {
+  OpDesc op;
+  op.type = "op";
+  op.attributes["axis"] = int64_t{1};
+  const OpKernelType key;
+  const OpKernelConstruction construction(op, key);
+  EXPECT_EQ(construction.Attr<int64_t>("axis"), 1);
+  ExpectError(ErrorCode::kInternal, "kernel.no_such_attribute", {"op", "axes"},
+              [&] { construction.Attr<int64_t>("axes"); });
+  ExpectError(ErrorCode::kInternal, "kernel.attribute_type",
+              {"axis", "float", "int"},
+              [&] { construction.Attr<double>("axis"); });
+}
+
+}  // namespace
+}  // namespace sluice::framework

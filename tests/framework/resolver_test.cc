@@ -1,0 +1,219 @@
+#include "sluice/framework/plan/resolver.h"
+
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/platform/device.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using platform::FPGAPlace;
+using platform::PlaceKind;
+using sluice::testing::ExpectError;
+
+class ResolverTest : public ::testing::Test {
+ protected:
+  ResolverTest() : schema_("op") {
+    platform::DeviceManager::Instance().Get(FPGAPlace{0});
+    op_.type = "op";
+    op_.outputs = {{"Out", {"o"}}};
+  }
+
+  KernelDef& Kernel(const char* variant,
+                    int priority = 0,
+                    PlaceKind place = PlaceKind::kCPU) {
+    KernelDef kernel;
+    kernel.op = "op";
+    kernel.key.place = place;
+    kernel.variant = variant;
+    kernel.priority = priority;
+    kernel.make = [](const OpKernelConstruction&) {
+      return std::unique_ptr<OpKernel>();
+    };
+    return kernels_.emplace_back(std::move(kernel));
+  }
+
+  Decision Run(std::string_view hints = "") {
+    Registry registry;
+    for (const KernelDef& kernel : kernels_)
+      registry.AddKernel(kernel);
+    ResolveRequest request{.schema = schema_, .op = op_};
+    request.op_index = 4;
+    request.expected_place = place_;
+    request.inputs = {DDim({2, 3}), DDim({5})};
+    request.input_dtypes = {DType::kFloat32, DType::kInt64};
+    request.input_places = {{platform::CPUPlace()}, {platform::CPUPlace()}};
+    request.input_moves = {true, moves_};
+    request.hints = ParseKernelHints(hints, "a test");
+    Decision decision = Resolve(request, registry);
+    variant_ = decision.kernel->variant;  // the registry goes
+    for (const Candidate& candidate : decision.candidates) {
+      refusals_[candidate.kernel->variant] = candidate.refusal;
+    }
+    return decision;
+  }
+
+  OpSchema schema_;
+  OpDesc op_;
+  std::vector<KernelDef> kernels_;
+  PlaceKey place_;
+  bool moves_ = true;
+  std::string variant_;
+  std::map<std::string, std::string> refusals_;
+};
+
+TEST_F(ResolverTest, TakesTheOnlyKernelThatFits) {
+  Kernel("plain");
+  EXPECT_EQ(Run().reason, "the only kernel that fits");
+  EXPECT_EQ(variant_, "plain");
+}
+
+TEST_F(ResolverTest, TakesTheHigherPriority) {
+  Kernel("plain");
+  Kernel("tiled", 10);
+  EXPECT_EQ(Run().reason, "priority 10 before plain with 0");
+  EXPECT_EQ(variant_, "tiled");
+}
+
+TEST_F(ResolverTest, TakesTheEarlierRegistrationAmongEquals) {
+  Kernel("first");
+  Kernel("second");
+  EXPECT_EQ(Run().reason, "registered first");
+  EXPECT_EQ(variant_, "first");
+}
+
+TEST_F(ResolverTest, APredicateRefusesWithItsReason) {
+  Kernel("plain");
+  Kernel("picky", 10).predicate = [](const KernelQuery& query) {
+    return "not for " + ToString(query.inputs[0]);
+  };
+  Run();
+  EXPECT_EQ(variant_, "plain");
+  EXPECT_EQ(refusals_["picky"], "not for [2, 3]");
+}
+
+TEST_F(ResolverTest, NeverChangesTheDType) {
+  Kernel("wide", 10).key.dtype = DType::kFloat64;
+  Kernel("plain");
+  Run();
+  EXPECT_EQ(variant_, "plain");
+  EXPECT_EQ(refusals_["wide"], "computes float64, this op is float32");
+}
+
+TEST_F(ResolverTest, TheLayoutMustBeTheOps) {
+  op_.attributes["data_format"] = std::string("NHWC");
+  Kernel("nchw", 10).key.layout = Layout::kNCHW;
+  Kernel("nhwc").key.layout = Layout::kNHWC;
+  Run();
+  EXPECT_EQ(variant_, "nhwc");
+  EXPECT_EQ(refusals_["nchw"], "wants layout NCHW, this op is NHWC");
+}
+
+TEST_F(ResolverTest, FallsToTheCpuAndSaysWhatItCosts) {
+  place_ = FPGAPlace{0};
+  Kernel("plain");
+  const Decision decision = Run();
+  EXPECT_EQ(decision.place, PlaceKey(platform::CPUPlace()));
+  EXPECT_EQ(decision.reason,
+            "no kernel that fits at fpga:0; 0 input bytes move");
+}
+
+TEST_F(ResolverTest, PrefersTheExpectedPlaceToPriority) {
+  place_ = FPGAPlace{1};
+  Kernel("plain", 100);
+  Kernel("systolic", 0, PlaceKind::kFPGA);
+  const Decision decision = Run();
+  EXPECT_EQ(variant_, "systolic");
+  EXPECT_EQ(decision.place, PlaceKey(FPGAPlace{1}));
+  EXPECT_EQ(decision.reason, "at the expected place fpga:1");
+  EXPECT_EQ(decision.candidates[0].transfer_bytes, 0);
+  EXPECT_EQ(decision.candidates[1].transfer_bytes, 24 + 40);
+}
+
+TEST_F(ResolverTest, InputsReadOnTheHostDoNotMove) {
+  place_ = FPGAPlace{0};
+  moves_ = false;
+  Kernel("systolic", 0, PlaceKind::kFPGA);
+  EXPECT_EQ(Run().candidates[0].transfer_bytes, 24);
+}
+
+TEST_F(ResolverTest, TakesNoDeviceThatNobodyAskedFor) {
+  Kernel("plain");
+  Kernel("systolic", 10, PlaceKind::kFPGA);
+  Run();
+  EXPECT_EQ(variant_, "plain");
+  EXPECT_EQ(refusals_["systolic"],
+            "nobody asked for fpga:0 (a hint place=fpga:0 would)");
+}
+
+TEST_F(ResolverTest, AHintNamesADevice) {
+  Kernel("plain");
+  Kernel("systolic", 0, PlaceKind::kFPGA);
+  EXPECT_EQ(Run("prefer place=fpga:1").place, PlaceKey(FPGAPlace{1}));
+  EXPECT_EQ(Run("prefer place=fpga").place, PlaceKey(FPGAPlace{0}));
+  EXPECT_EQ(Run("require place=fpga:1").reason,
+            "hint: require place=fpga:1 (a test)");
+  EXPECT_EQ(Run("other: prefer place=fpga:1").place,
+            PlaceKey(platform::CPUPlace()));
+}
+
+TEST_F(ResolverTest, ADeviceThatIsNotThereIsRefused) {
+  Kernel("plain");
+  Kernel("systolic", 0, PlaceKind::kFPGA);
+  Run("prefer place=fpga:7");
+  EXPECT_EQ(variant_, "plain");
+  EXPECT_EQ(refusals_["systolic"], "there is no device fpga:7");
+}
+
+TEST_F(ResolverTest, PreferRanksAndRequireExcludes) {
+  Kernel("fast", 10);
+  Kernel("slow");
+  const Decision preferred = Run("prefer variant=slow");
+  EXPECT_EQ(variant_, "slow");
+  EXPECT_EQ(preferred.reason, "hint: prefer variant=slow (a test)");
+  EXPECT_EQ(preferred.hints.size(), 1u);
+  EXPECT_EQ(refusals_["fast"], "");
+  Run("require variant=slow");
+  EXPECT_EQ(refusals_["fast"],
+            "excluded by hint: require variant=slow (a test)");
+  Run("prefer variant=missing");
+  EXPECT_EQ(variant_, "fast");
+}
+
+TEST_F(ResolverTest, TheFirstHintIsTheStrongest) {
+  Kernel("a");
+  Kernel("b");
+  Kernel("c");
+  Run("prefer variant=c; prefer variant=b");
+  EXPECT_EQ(variant_, "c");
+  Run("#4: prefer variant=b; prefer variant=c");
+  EXPECT_EQ(variant_, "b");
+  Run("@o: prefer variant=c; #4: prefer variant=b");
+  EXPECT_EQ(variant_, "c");
+  // A required one leaves the preferred ones a choice.
+  kernels_[1].key.library = "OTHER";
+  kernels_[2].key.library = "OTHER";
+  Run("prefer variant=c; require library=OTHER");
+  EXPECT_EQ(variant_, "c");
+}
+
+TEST_F(ResolverTest, ListsEveryRefusalWhenNothingFits) {
+  Kernel("plain");
+  Kernel("wide").key.dtype = DType::kFloat64;
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"op: no kernel fits float32 at cpu",
+               "op/plain (cpu float32 any PLAIN): excluded by hint: require "
+               "variant=tiled (a test)",
+               "op/wide (cpu float64 any PLAIN): computes float64"},
+              [&] { Run("require variant=tiled"); });
+}
+
+TEST_F(ResolverTest, SaysWhenNothingIsRegistered) {
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"no kernel is registered"}, [&] { Run(); });
+}
+
+}  // namespace
+}  // namespace sluice::framework

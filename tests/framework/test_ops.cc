@@ -1,0 +1,328 @@
+#include "tests/framework/test_ops.h"
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::testing {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::OpSchema;
+using framework::Tensor;
+using platform::DType;
+using platform::ErrorCode;
+
+namespace {
+
+std::atomic<int> failing{0};
+
+// --- test_add
+void AddShape(InferShapeContext& context) {
+  context.SetOutput("Out",
+                    context.Merge(context.input("X"), context.input("Y")));
+}
+void AddSchema(OpSchema& op) {
+  op.Doc("Out = X + Y + bias.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T", "").Input("Y", "T", "").Output("Out", "T", "");
+  op.Attr<double>("bias", "").Default(0.0);
+  op.InferShape(AddShape);
+}
+
+template <typename T, int kError>
+class AddKernelOf : public OpKernel {
+ public:
+  explicit AddKernelOf(const OpKernelConstruction& construction)
+      : bias_(static_cast<T>(construction.Attr<double>("bias"))) {}
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    const Tensor& y = context.Input("Y");
+    Tensor& out = context.AllocateOutput("Out", x.dims());
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      out.data<T>()[i] = x.data<T>()[i] + y.data<T>()[i] + bias_;
+      if (i == 1) out.data<T>()[i] += kError;
+    }
+  }
+
+ private:
+  T bias_;
+};
+template <typename T>
+class AddKernel final : public AddKernelOf<T, 0> {
+  using AddKernelOf<T, 0>::AddKernelOf;
+};
+template <typename T>
+class WrongAddKernel final : public AddKernelOf<T, 1> {
+  using AddKernelOf<T, 1>::AddKernelOf;
+};
+std::string AtLeast100(const KernelQuery& query) {
+  const int64_t numel = query.inputs[0].numel();
+  return numel >= 100 ? ""
+                      : platform::Format("needs 100 elements, got {}", numel);
+}
+
+// --- ops with one X
+void SameShape(InferShapeContext& context) {
+  context.SetOutput(0, context.input(0));
+}
+void OneInput(OpSchema& op) {
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T", "").Output("Out", "T", "").InferShape(SameShape);
+}
+
+void FailSchema(OpSchema& op) {
+  OneInput(op);
+  op.Attr<bool>("foreign", "").Default(false);
+}
+template <typename T>
+class FailKernel final : public OpKernel {
+ public:
+  explicit FailKernel(const OpKernelConstruction& construction)
+      : foreign_(construction.Attr<bool>("foreign")) {}
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, x.dims());
+    std::memcpy(out.raw_data(), x.raw_data(), x.bytes());
+    if (failing == 0) return;
+    if (foreign_) throw std::runtime_error("a foreign failure");
+    platform::Raise(ErrorCode::kInvalidArgument, "test_fail.told_to",
+                    "test_fail: it was told to");
+  }
+
+ private:
+  bool foreign_;
+};
+
+template <typename T>
+class DivideKernel final : public OpKernel {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    T* out = context.AllocateOutput(0, x.dims()).template data<T>();
+    for (int64_t i = 0; i < x.numel(); ++i)
+      out[i] = 1 / x.data<T>()[i];
+  }
+};
+
+template <typename T>
+class ScratchKernel final : public OpKernel {
+  using OpKernel::OpKernel;
+  void Prepare(framework::KernelPreparation& preparation) override {
+    preparation.scratch_bytes =
+        static_cast<size_t>(preparation.query.inputs[0].numel()) * sizeof(T);
+  }
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, x.dims());
+    T* scratch = static_cast<T*>(context.scratch());
+    std::memcpy(scratch, x.raw_data(), x.bytes());
+    // Would destroy its input, did the scratch memory overlap with it.
+    std::memcpy(out.raw_data(), scratch, x.bytes());
+    std::fill_n(scratch, x.numel(), std::numeric_limits<T>::quiet_NaN());
+  }
+};
+
+// --- test_update
+void UpdateSchema(OpSchema& op) {
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("Param", "T", "").Input("Delta", "T", "");
+  op.Output("ParamOut", "T", "").Update("ParamOut", "Param");
+  op.InferShape(SameShape);
+}
+template <typename T>
+class UpdateKernel final : public OpKernel {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& param = context.Input("Param");
+    const T* delta = context.Input("Delta").template data<T>();
+    T* out =
+        context.AllocateOutput("ParamOut", param.dims()).template data<T>();
+    for (int64_t i = 0; i < param.numel(); ++i) {
+      out[i] = param.data<T>()[i] + delta[i];
+    }
+  }
+};
+
+// --- test_views
+void ViewsSchema(OpSchema& op) {
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T", "").Output("Out", "T", "").Output("SameBytes", "T", "");
+  op.Alias("Out", "X").Alias("SameBytes", "X");
+  op.InferShape([](InferShapeContext& context) {
+    const DDim x = context.input("X");
+    const int64_t count = x.known() ? x.numel() : -1;
+    context.SetOutput("Out", DDim({count}));
+    context.SetOutput("SameBytes", DDim({count < 0 ? -1 : count + 1}));
+  });
+}
+template <typename T>
+class ViewsKernel final : public OpKernel {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, {x.numel()});
+    Tensor& longer = context.AllocateOutput(1, {x.numel() + 1});
+    if (out.raw_data() != x.raw_data()) {
+      std::memcpy(out.raw_data(), x.raw_data(), x.bytes());
+    }
+    // 1 where Out is a view of X.
+    longer.data<T>()[0] = out.raw_data() == x.raw_data() ? 1 : 0;
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      longer.data<T>()[i + 1] = x.data<T>()[i];
+    }
+  }
+};
+
+// --- test_many: inputs Index (S), Xs (T, variadic), Bias (T, optional),
+// Flag (bool, on the host), Like (T, shape only, optional); outputs Out (T),
+// Count (int64), Extra (T, optional); all attribute types.
+void ManyShape(InferShapeContext& context) {
+  context.SetOutput("Out", context.inputs("Xs")[0]);
+  context.SetOutput("Count", DDim({1}));
+  context.SetOutput("Extra", context.input("Index"));
+}
+void ManySchema(OpSchema& op) {
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.TypeVar("S", {DType::kInt32, DType::kInt64});
+  op.Input("Index", "S", "");
+  op.Input("Xs", "T", "", {.variadic = true});
+  op.Input("Bias", "T", "", {.optional = true});
+  op.Input("Flag", "bool", "", {.optional = true, .host = true});
+  op.Input("Like", "T", "", {.optional = true, .shape_only = true});
+  op.Output("Out", "T", "").Output("Count", "int64", "");
+  op.Output("Extra", "T", "", {.optional = true});
+  op.Attr<int64_t>("number", "");
+  op.Attr<bool>("flag", "").Default(false);
+  op.Attr<double>("ratio", "").Default(0.5).AtLeast(0).AtMost(1);
+  op.Attr<std::string>("mode", "")
+      .Default(std::string("near"))
+      .OneOf({"near", "far"});
+  op.Attr<std::vector<int64_t>>("sizes", "")
+      .Default(std::vector<int64_t>{})
+      .AtLeast(0);
+  op.Attr<std::vector<double>>("weights", "")
+      .Default(std::vector<double>{})
+      .AtLeast(0);
+  op.Attr<std::vector<std::string>>("names", "")
+      .Default(std::vector<std::string>{});
+  op.Attr<DType>("out_dtype", "").Default(DType::kFloat32);
+  op.InferShape(ManyShape);
+}
+template <typename T>
+class ManyKernel final : public OpKernel {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext& context) const override {
+    const auto xs = context.Inputs("Xs");
+    Tensor& out = context.AllocateOutput("Out", xs[0]->dims());
+    std::memcpy(out.raw_data(), xs[0]->raw_data(), xs[0]->bytes());
+    int64_t count = static_cast<int64_t>(xs.size());
+    if (context.HasInput("Bias")) count += 10;
+    if (context.HasInput("Like")) count += 100;
+    if (context.HasOutput("Extra")) {
+      const Tensor& index = context.Input("Index");
+      Tensor& extra = context.AllocateOutput("Extra", index.dims());
+      std::fill_n(extra.data<T>(), extra.numel(), T{7});
+      count += 1000;
+    }
+    context.AllocateOutput("Count", {1}).template data<int64_t>()[0] = count;
+  }
+};
+
+}  // namespace
+
+REGISTER_OPERATOR(test_add, AddSchema);
+REGISTER_OP_CPU_KERNEL(test_add, AddKernel<float>, AddKernel<double>);
+REGISTER_OP_KERNEL(test_add,
+                   PLAIN,
+                   CPUPlace,
+                   wrong,
+                   KernelTraits().Priority(-10),
+                   WrongAddKernel<float>,
+                   WrongAddKernel<double>);
+REGISTER_OP_KERNEL(test_add,
+                   PLAIN,
+                   CPUPlace,
+                   picky,
+                   KernelTraits().Priority(10).When(&AtLeast100),
+                   AddKernel<float>);
+REGISTER_OPERATOR(test_fail, FailSchema);
+REGISTER_OP_CPU_KERNEL(test_fail, FailKernel<float>, FailKernel<double>);
+REGISTER_OPERATOR(test_divide, OneInput);
+REGISTER_OP_CPU_KERNEL(test_divide, DivideKernel<float>, DivideKernel<double>);
+REGISTER_OPERATOR(test_scratch, OneInput);
+REGISTER_OP_CPU_KERNEL(test_scratch,
+                       ScratchKernel<float>,
+                       ScratchKernel<double>);
+REGISTER_OPERATOR(test_update, UpdateSchema);
+REGISTER_OP_CPU_KERNEL(test_update, UpdateKernel<float>, UpdateKernel<double>);
+REGISTER_OPERATOR(test_views, ViewsSchema);
+REGISTER_OP_CPU_KERNEL(test_views, ViewsKernel<float>, ViewsKernel<double>);
+REGISTER_OPERATOR(test_many, ManySchema);
+REGISTER_OP_CPU_KERNEL(test_many, ManyKernel<float>, ManyKernel<double>);
+
+void UseTestOps() {
+  static const bool done = [] {
+    auto& registry = framework::Registry::Global();
+    SLUICE_USE_OPERATOR(test_add);
+    SLUICE_USE_CPU_KERNEL(test_add);
+    SluiceRegisterKernel_test_add_CPUPlace_PLAIN_wrong(registry);
+    SluiceRegisterKernel_test_add_CPUPlace_PLAIN_picky(registry);
+    SLUICE_USE_OPERATOR(test_fail);
+    SLUICE_USE_CPU_KERNEL(test_fail);
+    SLUICE_USE_OPERATOR(test_divide);
+    SLUICE_USE_CPU_KERNEL(test_divide);
+    SLUICE_USE_OPERATOR(test_scratch);
+    SLUICE_USE_CPU_KERNEL(test_scratch);
+    SLUICE_USE_OPERATOR(test_update);
+    SLUICE_USE_CPU_KERNEL(test_update);
+    SLUICE_USE_OPERATOR(test_views);
+    SLUICE_USE_CPU_KERNEL(test_views);
+    SLUICE_USE_OPERATOR(test_many);
+    SLUICE_USE_CPU_KERNEL(test_many);
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+FailTestOps::FailTestOps() {
+  ++failing;
+}
+FailTestOps::~FailTestOps() {
+  --failing;
+}
+
+std::string Append(framework::Program* program,
+                   std::string_view op,
+                   framework::Program::ArgList inputs,
+                   framework::AttributeMap attributes,
+                   std::string_view hint) {
+  const auto& added =
+      program->AppendOp(op, std::move(inputs), std::move(attributes));
+  std::string output = added.outputs[0].second[0];
+  if (!hint.empty()) program->Hint(hint);
+  return output;
+}
+
+Tensor Floats(const DDim& dims, const std::vector<float>& values) {
+  return Tensor::FromVector(dims, values);
+}
+
+Tensor Iota(const DDim& dims) {
+  std::vector<float> values(static_cast<size_t>(dims.numel()));
+  std::iota(values.begin(), values.end(), 0.0f);
+  return Tensor::FromVector(dims, values);
+}
+
+}  // namespace sluice::testing

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/framework/executor.h"
+
+// Ops that only these tests know. All are named test_*, take float32 and
+// float64 unless said otherwise, and have the shape of their first input:
+//   test_add       Out = X + Y; attribute `bias`. Variants: plain;
+//                  wrong (lowest priority; element 1 is off by 1); picky
+//                  (float32; highest; takes 100 elements or more).
+//   test_fail      Out = X, or an error while FailTestOps() says so; attribute
+//                  `foreign`: the error is a std::runtime_error.
+//   test_update    ParamOut = Param + Delta, in place of Param.
+//   test_divide    Out = 1 / X.
+//   test_scratch   Out = X, by way of scratch memory, with NaN behind it.
+//   test_views     Out is X's memory in shape [numel]; SameBytes too, but it is
+//                  one element longer, so that it cannot be.
+//   test_many      everything that a schema can say; see test_ops.cc.
+namespace sluice::testing {
+
+// Registers them, once; call it before anything else.
+void UseTestOps();
+
+// While it lives, test_fail fails.
+class FailTestOps {
+ public:
+  FailTestOps();
+  ~FailTestOps();
+};
+
+// Appends the op and returns its output variable.
+std::string Append(framework::Program* program,
+                   std::string_view op,
+                   framework::Program::ArgList inputs,
+                   framework::AttributeMap attributes = {},
+                   std::string_view hint = "");
+
+framework::Tensor Floats(const framework::DDim& dims,
+                         const std::vector<float>& values);
+// 0, 1, 2, ...
+framework::Tensor Iota(const framework::DDim& dims);
+
+}  // namespace sluice::testing
