@@ -6,6 +6,15 @@
 
 namespace sluice::framework {
 
+// Each alternative is made in its place, which a failure leaves untouched.
+Attribute::Attribute(const Attribute& other)
+    : Variant(std::visit(
+          [](const auto& held) {
+            using Held = std::remove_cvref_t<decltype(held)>;
+            return Variant(std::in_place_type<Held>, held);
+          },
+          static_cast<const Variant&>(other))) {}
+
 std::string_view ToString(AttrType type) {
   switch (type) {
     case AttrType::kBool:

@@ -12,16 +12,34 @@
 
 namespace sluice::framework {
 
+namespace internal {
+using AttributeVariant = std::variant<bool,
+                                      int64_t,
+                                      double,
+                                      std::string,
+                                      std::vector<int64_t>,
+                                      std::vector<double>,
+                                      std::vector<std::string>,
+                                      platform::DType>;
+}  // namespace internal
+
 // The value of an op's attribute. The order of the alternatives is stored in
-// program files: add at the end only.
-using Attribute = std::variant<bool,
-                               int64_t,
-                               double,
-                               std::string,
-                               std::vector<int64_t>,
-                               std::vector<double>,
-                               std::vector<std::string>,
-                               platform::DType>;
+// program files: add at the end only. It is the variant, but for its copy:
+// libstdc++'s own has undefined behaviour when memory runs out in it (GCC bug
+// 112591; the variant that is not there yet is destroyed).
+class SLUICE_API Attribute : public internal::AttributeVariant {
+ public:
+  using Variant = internal::AttributeVariant;
+  using Variant::Variant;
+  using Variant::operator=;
+
+  Attribute() = default;
+  Attribute(const Attribute& other);
+  Attribute(Attribute&&) = default;
+  Attribute& operator=(const Attribute&) = default;
+  Attribute& operator=(Attribute&&) = default;
+  ~Attribute() = default;
+};
 
 enum class AttrType : uint8_t {
   kBool,
