@@ -170,15 +170,10 @@ PlanBuilder::Value& PlanBuilder::UseValue(const std::string& var) {
   const auto known = values_.find(var);
   if (known != values_.end()) return known->second;
   const VarDesc& desc = program_.FindVar(var);
-  if (desc.persistable) {
-    AddPersistable(desc);
-  } else {
-    SLUICE_ENFORCE(desc.is_data, ErrorCode::kInvalidArgument,
-                   "plan.undefined_var",
-                   "variable {} is read before any op has written it", var);
-    platform::Fail(ErrorCode::kNotFound, "feed.missing",
-                   "{} ({} {}) must be fed", var, desc.dtype, desc.dims);
-  }
+  // Programs grow op by op, so what no op has written yet is fed or persists.
+  SLUICE_ENFORCE(desc.persistable, ErrorCode::kNotFound, "feed.missing",
+                 "{} ({} {}) must be fed", var, desc.dtype, desc.dims);
+  AddPersistable(desc);
   return values_[var];
 }
 

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -72,7 +73,7 @@ std::string TemporaryBeside(const std::string& path) {
 
 }  // namespace
 
-void SaveProgram(const Program& program, const std::string& path) {
+void SaveProgram(const Program& program, const std::string& path) try {
   const std::string bytes = SerializeProgram(program);
   const std::string temporary = TemporaryBeside(path);
   const File file(temporary, O_WRONLY | O_CREAT | O_EXCL);
@@ -88,9 +89,11 @@ void SaveProgram(const Program& program, const std::string& path) {
                  path, std::strerror(error));
   // The new name is there; now it survives a power cut too.
   File(FolderOf(path), O_RDONLY | O_DIRECTORY).Sync();
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-Program LoadProgram(const std::string& path) {
+Program LoadProgram(const std::string& path) try {
   const File file(path, O_RDONLY | O_NONBLOCK);
   SLUICE_ENFORCE(file.is_open() && file.IsRegular(), ErrorCode::kNotFound,
                  "program_io.open", "cannot open program file {}: {}", path,
@@ -99,6 +102,8 @@ Program LoadProgram(const std::string& path) {
   SLUICE_ENFORCE(file.Read(&bytes), ErrorCode::kNotFound, "program_io.read",
                  "cannot read program file {}: {}", path, std::strerror(errno));
   return ParseProgram(bytes, path);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 }  // namespace sluice::framework

@@ -274,15 +274,11 @@ TEST_F(PlanBuilderTest, NamesAnUnknownFetch) {
   });
 }
 
-TEST_F(PlanBuilderTest, NamesAVariableThatIsReadBeforeItIsWritten) {
-  // The op that writes `late` comes second and is needed by nobody else.
-  program_.AppendOp("test_add", {{"X", {"x"}}, {"Y", {"x"}}}, {}, {},
-                    {{"Out", {"late"}}});
-  Program other;
-  other.Data("x", DType::kFloat32, {1, 2});
-  program_.AppendOp("test_divide", {{"X", {"late"}}}, {}, {},
-                    {{"Out", {"late"}}});
-  EXPECT_NO_THROW(Prepare({{"x", x_}}, {"late"}));
+TEST_F(PlanBuilderTest, RefusesShapesThatDependOnData) {
+  const std::string some = Append(&program_, "test_some", {{"X", {"x"}}});
+  ExpectError(ErrorCode::kUnimplemented, "plan.unknown_shape",
+              {"test_some", "output Out is still [?]", "in op 0"},
+              [&] { Prepare({{"x", x_}}, {some}); });
 }
 
 TEST_F(PlanBuilderTest, RefusesOutputsWhoseBytesOverflow) {

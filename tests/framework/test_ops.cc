@@ -134,6 +134,12 @@ class ScratchKernel final : public OpKernel {
   }
 };
 
+void SomeSchema(OpSchema& op) {
+  OneInput(op);
+  op.InferShape(
+      [](InferShapeContext& context) { context.SetOutput(0, DDim({-1})); });
+}
+
 // --- test_update
 void UpdateSchema(OpSchema& op) {
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
@@ -261,6 +267,7 @@ REGISTER_OPERATOR(test_fail, FailSchema);
 REGISTER_OP_CPU_KERNEL(test_fail, FailKernel<float>, FailKernel<double>);
 REGISTER_OPERATOR(test_divide, OneInput);
 REGISTER_OP_CPU_KERNEL(test_divide, DivideKernel<float>, DivideKernel<double>);
+REGISTER_OPERATOR(test_some, SomeSchema);
 REGISTER_OPERATOR(test_scratch, OneInput);
 REGISTER_OP_CPU_KERNEL(test_scratch,
                        ScratchKernel<float>,
@@ -283,6 +290,7 @@ void UseTestOps() {
     SLUICE_USE_CPU_KERNEL(test_fail);
     SLUICE_USE_OPERATOR(test_divide);
     SLUICE_USE_CPU_KERNEL(test_divide);
+    SLUICE_USE_OPERATOR(test_some);
     SLUICE_USE_OPERATOR(test_scratch);
     SLUICE_USE_CPU_KERNEL(test_scratch);
     SLUICE_USE_OPERATOR(test_update);

@@ -14,6 +14,7 @@
 //                  `foreign`: the error is a std::runtime_error.
 //   test_update    ParamOut = Param + Delta, in place of Param.
 //   test_divide    Out = 1 / X.
+//   test_some      Out has so many elements of X as nobody knows; no kernel.
 //   test_scratch   Out = X, by way of scratch memory, with NaN behind it.
 //   test_views     Out is X's memory in shape [numel]; SameBytes too, but it is
 //                  one element longer, so that it cannot be.
