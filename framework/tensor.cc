@@ -101,7 +101,7 @@ void* Tensor::mutable_data(DType dtype, PlaceKey place) {
 }
 
 void Tensor::FailAccess(DType wanted) const {
-  SLUICE_ENFORCE(pointer_ != nullptr, ErrorCode::kFailedPrecondition,
+  SLUICE_ENFORCE(allocated(), ErrorCode::kFailedPrecondition,
                  "tensor.unallocated",
                  "data<{}>() of a tensor of shape {} before its memory was "
                  "allocated: call mutable_data<{}>(place) first",

@@ -127,7 +127,7 @@ class SLUICE_API Tensor {
 
  private:
   void CheckAccess(DType wanted) const {
-    if (pointer_ == nullptr || dtype_ != wanted) [[unlikely]] {
+    if (holder_ == nullptr || dtype_ != wanted) [[unlikely]] {
       FailAccess(wanted);
     }
   }

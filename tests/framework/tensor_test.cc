@@ -204,6 +204,14 @@ TEST(TensorTest, PrintsItself) {
   EXPECT_EQ(ToString(Tensor().Resize({2})), "float32 [2] at no place yet");
 }
 
+TEST(TensorTest, AnEmptyTensorMayBorrowNothing) {
+  const Tensor empty =
+      Tensor::Borrow(CPUPlace(), DType::kFloat32, {0, 3}, nullptr);
+  EXPECT_TRUE(empty.allocated());
+  EXPECT_EQ(empty.data<float>(), nullptr);
+  EXPECT_TRUE(empty.ToVector<float>().empty());
+}
+
 TEST(TensorValuesTest, WidensEveryDType) {
   EXPECT_EQ(ToDoubles(Tensor::FromVector<bool>({2}, {true, false})),
             (std::vector<double>{1, 0}));
