@@ -1,6 +1,7 @@
 #include "sluice/framework/run_op.h"
 
 #include <algorithm>
+#include <new>
 
 #include "sluice/framework/executor.h"
 #include "sluice/framework/registry.h"
@@ -12,7 +13,7 @@ std::map<std::string, Tensor> RunOp(
     const std::string& op,
     const std::vector<std::pair<std::string, Tensor>>& inputs,
     const AttributeMap& attributes,
-    const RunOpOptions& options) {
+    const RunOpOptions& options) try {
   Program program;
   OpDesc desc;
   desc.type = op;
@@ -52,6 +53,8 @@ std::map<std::string, Tensor> RunOp(
     outputs.emplace(arguments[i], std::move(results[i]));
   }
   return outputs;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 }  // namespace sluice::framework

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <new>
 
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/inspect/tensor_values.h"
@@ -153,7 +154,7 @@ Comparison Compare(const Program& program,
                    std::string_view hints_a,
                    std::string_view hints_b,
                    const CompareOptions& options,
-                   const Scope* scope) {
+                   const Scope* scope) try {
   const auto plan_a = PrepareWith(program, feeds, hints_a, options.place);
   const auto plan_b = PrepareWith(program, feeds, hints_b, options.place);
   Values values(feeds.begin(), feeds.end());
@@ -188,9 +189,11 @@ Comparison Compare(const Program& program,
     comparison.ops.push_back(std::move(result));
   }
   return comparison;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-std::string ToString(const Comparison& comparison) {
+std::string ToString(const Comparison& comparison) try {
   std::string text =
       Format("{:<28} {:<28} {:<28} {:>11} {:>11} {:>10} {:>10}\n", "op", "a",
              "b", "time a", "time b", "abs error", "rel error");
@@ -207,6 +210,8 @@ std::string ToString(const Comparison& comparison) {
   return text + Format("the first op that differs is {} ({}): {} against {}\n",
                        first.op_index, first.op, first.kernel_a,
                        first.kernel_b);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 }  // namespace sluice::framework

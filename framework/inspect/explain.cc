@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <map>
-
-#include <nlohmann/json.hpp>
+#include <new>
 
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/memory/allocator.h"
@@ -99,7 +98,7 @@ std::string Refusals(const Plan& plan) {
 
 }  // namespace
 
-std::string DecisionTable(const Plan& plan, const RunProfile* profile) {
+std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {
   TextTable table({"op", "place", "dtype", "layout", "library", "variant",
                    "reason", profile == nullptr ? "" : "time"});
   const std::vector<double> seconds = Seconds(plan, profile);
@@ -114,9 +113,11 @@ std::string DecisionTable(const Plan& plan, const RunProfile* profile) {
                    : Format("{:.1f} us", seconds[decision.op_index] * 1e6)});
   }
   return table.Text();
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-std::string TransferTable(const Plan& plan) {
+std::string TransferTable(const Plan& plan) try {
   TextTable table({"value", "from", "to", "bytes", "for"});
   size_t total = 0;
   for (const Transfer& transfer : plan.transfers()) {
@@ -127,9 +128,11 @@ std::string TransferTable(const Plan& plan) {
   }
   if (table.empty()) return "no value moves between places\n";
   return table.Text() + Format("{} bytes in all\n", total);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-std::string MemoryTable() {
+std::string MemoryTable() try {
   TextTable table({"place", "in use", "peak", "reserved", "limit"});
   for (const PlaceKey place : platform::DeviceManager::Instance().Places()) {
     const memory::MemoryStats stats = memory::Stats(place);
@@ -138,9 +141,11 @@ std::string MemoryTable() {
                std::to_string(stats.limit)});
   }
   return table.Text();
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-std::string ExplainText(const Plan& plan, const RunProfile* profile) {
+std::string ExplainText(const Plan& plan, const RunProfile* profile) try {
   std::string text = Format(
       "plan at {} with {} threads: {} ops, {} instructions\n\n", plan.place(),
       plan.num_threads(), plan.ops().size(), plan.instructions().size());
@@ -156,53 +161,8 @@ std::string ExplainText(const Plan& plan, const RunProfile* profile) {
   for (const std::string& note : plan.notes())
     text += "  " + note + "\n";
   return text;
-}
-
-std::string ExplainJson(const Plan& plan, const RunProfile* profile) {
-  using nlohmann::json;
-  json result = {{"place", ToString(plan.place())},
-                 {"threads", plan.num_threads()},
-                 {"instructions", plan.instructions().size()},
-                 {"ops", json::array()},
-                 {"transfers", json::array()},
-                 {"arenas", json::object()},
-                 {"notes", plan.notes()}};
-  const std::vector<double> seconds = Seconds(plan, profile);
-  for (const Decision& decision : plan.decisions()) {
-    const OpKernelType& key = decision.kernel->key;
-    json op = {{"index", decision.op_index},
-               {"op", decision.op},
-               {"place", ToString(decision.place)},
-               {"dtype", ToString(key.dtype)},
-               {"layout", ToString(key.layout)},
-               {"library", key.library},
-               {"variant", decision.kernel->variant},
-               {"expected", ToString(decision.expected)},
-               {"reason", decision.reason},
-               {"hints", decision.hints},
-               {"candidates", json::array()}};
-    for (const Candidate& candidate : decision.candidates) {
-      op["candidates"].push_back(
-          {{"kernel", ToString(*candidate.kernel)},
-           {"place", ToString(candidate.place)},
-           {"chosen", candidate.kernel == decision.kernel},
-           {"refusal", candidate.refusal},
-           {"transfer_bytes", candidate.transfer_bytes}});
-    }
-    if (!seconds.empty()) op["seconds"] = seconds[decision.op_index];
-    result["ops"].push_back(std::move(op));
-  }
-  for (const Transfer& transfer : plan.transfers()) {
-    result["transfers"].push_back({{"var", transfer.var},
-                                   {"from", ToString(transfer.from)},
-                                   {"to", ToString(transfer.to)},
-                                   {"bytes", transfer.bytes},
-                                   {"op_index", transfer.op_index}});
-  }
-  for (const auto& [place, bytes] : plan.arenas()) {
-    result["arenas"][ToString(place)] = bytes;
-  }
-  return result.dump(2);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 namespace {
@@ -219,7 +179,7 @@ std::string Quoted(std::string_view text) {
 
 }  // namespace
 
-std::string ExplainDot(const Plan& plan) {
+std::string ExplainDot(const Plan& plan) try {
   std::string text = "digraph plan {\n  node [shape=box];\n";
   std::map<std::string, std::string> made_by;
   for (const FeedSpec& feed : plan.feed_specs()) {
@@ -256,6 +216,8 @@ std::string ExplainDot(const Plan& plan) {
     }
   }
   return text + "}\n";
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 }  // namespace sluice::framework

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <map>
+#include <new>
 
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/platform/error.h"
 #include "sluice/platform/trace.h"
 
 namespace sluice::framework {
@@ -53,21 +55,27 @@ double RunProfile::OpSeconds(const Plan& plan, int op_index) const {
   return sum;
 }
 
-std::vector<double> RunProfile::SecondsByOp(const Plan& plan) const {
+std::vector<double> RunProfile::SecondsByOp(const Plan& plan) const try {
   std::vector<double> sums(plan.op_descs().size());
   for (size_t i = 0; i < seconds.size(); ++i) {
     const int op_index = plan.instructions()[i].op_index;
     if (op_index >= 0) sums[op_index] += seconds[i];
   }
   return sums;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-ProfiledRun RunProfiled(const Plan& plan, const Feeds& feeds, Scope* scope) {
+ProfiledRun RunProfiled(const Plan& plan,
+                        const Feeds& feeds,
+                        Scope* scope) try {
   Stopwatch stopwatch(plan);
   ProfiledRun run;
   run.results = plan.RunObserved(feeds, scope, stopwatch);
   run.profile = stopwatch.Take();
   return run;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 namespace {
@@ -84,7 +92,7 @@ std::string InstructionName(const Plan& plan, const Instruction& instruction) {
 }
 }  // namespace
 
-std::string ChromeTrace(const Plan& plan, const RunProfile& profile) {
+std::string ChromeTrace(const Plan& plan, const RunProfile& profile) try {
   platform::TraceWriter trace;
   std::map<PlaceKey, int> tracks;
   for (size_t i = 0; i < plan.instructions().size(); ++i) {
@@ -106,6 +114,8 @@ std::string ChromeTrace(const Plan& plan, const RunProfile& profile) {
     trace.Add(std::move(event));
   }
   return trace.ToJson();
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 }  // namespace sluice::framework

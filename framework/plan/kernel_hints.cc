@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <new>
 #include <sstream>
 
 #include "sluice/platform/error.h"
@@ -139,7 +140,7 @@ std::string ToString(const KernelHint& hint) {
 }
 
 std::vector<KernelHint> ParseKernelHints(std::string_view text,
-                                         std::string_view source) {
+                                         std::string_view source) try {
   std::vector<KernelHint> hints;
   while (!text.empty()) {
     std::string_view line = WithoutComment(TakeUntil("\n", &text));
@@ -149,14 +150,18 @@ std::vector<KernelHint> ParseKernelHints(std::string_view text,
     }
   }
   return hints;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-KernelHintGuard::KernelHintGuard(std::string_view hints)
+KernelHintGuard::KernelHintGuard(std::string_view hints) try
     : outer_(t_innermost),
       hints_(ParseKernelHints(hints, "scope guard")),
       state_(StateOf(platform::Format(
           "{}|{}", outer_ == nullptr ? 0 : outer_->state_, hints))) {
   t_innermost = this;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 KernelHintGuard::~KernelHintGuard() {
@@ -167,7 +172,7 @@ uint64_t KernelHintState() {
   return t_innermost == nullptr ? 0 : t_innermost->state_;
 }
 
-std::vector<KernelHint> ActiveKernelHints() {
+std::vector<KernelHint> ActiveKernelHints() try {
   std::vector<KernelHint> hints;
   const auto append = [&](const std::vector<KernelHint>& more) {
     hints.insert(hints.end(), more.begin(), more.end());
@@ -183,6 +188,8 @@ std::vector<KernelHint> ActiveKernelHints() {
     append(ParseKernelHints(text, "environment"));
   }
   return hints;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 }  // namespace sluice::framework

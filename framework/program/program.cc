@@ -74,13 +74,19 @@ void BlockDesc::ShrinkVars(size_t count) noexcept {
   }
 }
 
-Program::Program() : blocks_(1), uid_(NextUid()) {}
+Program::Program() try : blocks_(1), uid_(NextUid()) {
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
 
-Program::Program(const Program& other)
+Program::Program(const Program& other) try
     : blocks_(other.blocks_),
       op_counts_(other.op_counts_),
       uid_(NextUid()),
-      version_(other.version_) {}
+      version_(other.version_) {
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
 
 Program& Program::operator=(const Program& other) {
   return *this = Program(other);

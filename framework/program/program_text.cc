@@ -1,3 +1,5 @@
+#include <new>
+
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/error.h"
 
@@ -24,7 +26,7 @@ std::string DescribeLocation(const SourceLocation& location) {
   return platform::Format("created at {}:{}", location.file, location.line);
 }
 
-std::string ToString(const OpDesc& op) {
+std::string ToString(const OpDesc& op) try {
   std::string left;
   for (const auto& [name, vars] : op.outputs) {
     left += (left.empty() ? "" : ", ") + Join(vars);
@@ -38,9 +40,11 @@ std::string ToString(const OpDesc& op) {
   for (const auto& [name, value] : op.attributes)
     add(name, ToString(value));
   return platform::Format("{} = {}({})", left, op.type, arguments);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
-std::string ToString(const Program& program) {
+std::string ToString(const Program& program) try {
   std::string text;
   for (const BlockDesc& block : program.blocks()) {
     text += platform::Format("block {} {{\n", block.index);
@@ -68,6 +72,8 @@ std::string ToString(const Program& program) {
     text += "}\n";
   }
   return text;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 }  // namespace sluice::framework

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "sluice/platform/error.h"
+#include "sluice/platform/json.h"
+
+namespace sluice::framework {
+
+// Writes JSON from front to back. Nothing but the text is kept, so that
+// running out of memory is an exception like any other (a tree of values may
+// need memory to be destroyed). Used by one thread.
+class JsonWriter {
+ public:
+  void BeginObject() { Begin('{'); }
+  void EndObject() { End('}'); }
+  void BeginArray() { Begin('['); }
+  void EndArray() { End(']'); }
+  // Before each value of an object.
+  void Key(std::string_view key) {
+    Separate();
+    platform::AppendJsonString(text_, key);
+    text_ += ": ";
+    after_key_ = true;
+  }
+
+  template <typename T>
+  void Value(const T& value) {
+    Separate();
+    if constexpr (std::is_same_v<T, bool>) {
+      text_ += value ? "true" : "false";
+    } else if constexpr (std::is_floating_point_v<T>) {
+      text_ += std::isfinite(value) ? platform::Format("{}", value) : "null";
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      text_ += platform::Format("{}", value);
+    } else {
+      platform::AppendJsonString(text_, value);
+    }
+  }
+  void Value(const std::vector<std::string>& values) {
+    BeginArray();
+    for (const std::string& value : values)
+      Value(value);
+    EndArray();
+  }
+  template <typename T>
+  void Field(std::string_view key, const T& value) {
+    Key(key);
+    Value(value);
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void Begin(char bracket) {
+    Separate();
+    text_ += bracket;
+    ++depth_;
+    empty_ = true;
+  }
+  void End(char bracket) {
+    --depth_;
+    if (!empty_) NewLine();
+    text_ += bracket;
+    empty_ = false;
+  }
+  void Separate() {
+    if (after_key_) {
+      after_key_ = false;
+      return;
+    }
+    if (!empty_) text_ += ',';
+    if (depth_ > 0) NewLine();
+    empty_ = false;
+  }
+  void NewLine() {
+    text_ += '\n';
+    text_.append(2 * depth_, ' ');
+  }
+
+  std::string text_;
+  size_t depth_ = 0;
+  bool empty_ = true;  // nothing stands in the innermost brackets yet
+  bool after_key_ = false;
+};
+
+}  // namespace sluice::framework
