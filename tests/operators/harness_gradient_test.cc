@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 
 #include "tests/operators/harness.h"
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include "sluice/framework/executor.h"
@@ -179,6 +181,24 @@ TEST_P(GradientHarness, EveryKernelMatchesCentralDifferences) {
   for (const auto& [kernel, count] : gradients) {
     EXPECT_GT(count, 0) << ToString(*kernel) << " computed no gradient";
   }
+}
+
+// Or else all of the above would mean nothing.
+TEST(GradientCheck, NoticesAWrongGradient) {
+  using Ints = std::vector<int64_t>;
+  ExampleMaker make(DType::kFloat64);
+  const OpExample example = {{{"X", make.Values({5})}},
+                             {{"offsets", Ints{1}}, {"shape", Ints{2}}}};
+  const OpSchema& schema = Registry::Global().Schema("crop");
+  Differences differences(schema, example, make);
+  OpDesc grad = schema.gradient_fn()(differences.forward()).at(0);
+  const auto kernels = KernelsOf("crop_grad");
+  const KernelDef& kernel = **std::find_if(
+      kernels.begin(), kernels.end(),
+      [](auto* other) { return other->key.dtype == DType::kFloat64; });
+  differences.Check(grad, kernel);
+  grad.attributes["offsets"] = Ints{2};
+  EXPECT_NONFATAL_FAILURE(differences.Check(grad, kernel), "by differences");
 }
 
 std::vector<std::string> OpsWithGradients() {

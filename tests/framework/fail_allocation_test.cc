@@ -1,0 +1,237 @@
+#include <new>
+#include <stdexcept>
+
+#include "tests/framework/small_digits.h"
+#include "tests/testing/allocation_sweep.h"
+#include "tests/testing/counting_new.h"
+#include <gtest/gtest.h>
+
+#include "sluice/platform/plugin/plugin_loader.h"
+
+// Every allocation that a piece of work makes fails once, and then from there
+// on: a named error, nothing leaks, and the next time is right.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+using framework::PlanOptions;
+
+// What all of these have in common: at least one failure was survived, and at
+// least one came out as a named error.
+void Sweep(platform::FunctionRef<void()> job) {
+  const AllocationSweep sweep = SweepAllocationFailures(job);
+  EXPECT_GT(sweep.allocations, 0);
+  EXPECT_GT(sweep.refused, 0);
+}
+
+void Require(bool right) {
+  if (!right) throw std::logic_error("a wrong result");
+}
+
+// Lists and strings that the caller's own line makes fail in the caller's own
+// hands.
+template <typename Lines>
+void UserLines(const Lines& lines) {
+  try {
+    lines();
+  } catch (const std::bad_alloc&) {
+    platform::RaiseOutOfMemory();
+  }
+}
+
+class FailAllocation : public ::testing::Test {
+ protected:
+  std::vector<Tensor> Run(Executor& executor) const {
+    return executor.Run(program_, feeds_, fetches_);
+  }
+  std::shared_ptr<const Plan> Prepare() const {
+    return Executor().Prepare(program_, feeds_, fetches_);
+  }
+
+  Program program_;
+  SmallDigits vars_ = BuildSmallDigits(&program_);
+  Feeds feeds_ = SmallDigitsFeeds();
+  Fetches fetches_ = {vars_.distance, vars_.correct};
+};
+
+TEST_F(FailAllocation, WhileAProgramIsBuilt) {
+  Sweep([] {
+    Program program;
+    UserLines([&] { BuildSmallDigits(&program); });
+    Require(program.block().ops.size() == 8);
+  });
+}
+
+// The program is as it was before the op, however far adding it came.
+TEST_F(FailAllocation, WhileAnOpIsAdded) {
+  const std::string before = ToString(program_);
+  int64_t k = 0;
+  for (bool added = false; !added;) {
+    OpDesc op;
+    op.type = "top_k";
+    op.inputs = {{"X", {vars_.distance.name()}}};
+    op.location = {"a/path/that/is/too/long/for/a/short/string.cc", 1};
+    try {
+      const ScopedFailAllocation fail(++k, memory::FailMode::kFromKOn);
+      program_.AppendOp(std::move(op));
+      added = true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+      EXPECT_EQ(ToString(program_), before) << "allocation " << k;
+    }
+  }
+  EXPECT_GT(k, 10);
+  EXPECT_EQ(program_.Output("Out").name(), "top_k_2.Out");
+}
+
+TEST_F(FailAllocation, WhileAVariableIsAdded) {
+  const std::string before = ToString(program_);
+  for (int64_t k = 1; k <= 3; ++k) {
+    try {
+      const ScopedFailAllocation fail(k, memory::FailMode::kFromKOn);
+      program_.Data("a_name_that_is_too_long_for_a_short_string", DType::kInt8,
+                    {1});
+      ADD_FAILURE() << "allocation " << k << " was not missed";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+      EXPECT_EQ(ToString(program_), before) << "allocation " << k;
+    }
+  }
+}
+
+TEST_F(FailAllocation, WhileAProgramIsPreparedAndRun) {
+  Sweep([&] {
+    Executor executor;
+    const auto results = Run(executor);
+    CheckSmallDigits(results[0], results[1]);
+  });
+}
+
+TEST_F(FailAllocation, FromTheFirstLineToTheLast) {
+  Sweep([&] {
+    UserLines([&] {
+      Program program;
+      const SmallDigits vars = BuildSmallDigits(&program);
+      Executor executor;
+      const auto results =
+          executor.Run(program, feeds_, {vars.distance, vars.correct});
+      CheckSmallDigits(results[0], results[1]);
+    });
+  });
+}
+
+TEST_F(FailAllocation, InTheRunsOfOnePlan) {
+  const auto plan = Prepare();
+  Sweep([&] {
+    const auto results = plan->Run(feeds_);
+    CheckSmallDigits(results[0], results[1]);
+  });
+}
+
+TEST_F(FailAllocation, WithMemoryOfItsOwnForEveryValue) {
+  Sweep([&] {
+    Executor executor({}, PlanOptions{.isolate = true});
+    const auto results = Run(executor);
+    CheckSmallDigits(results[0], results[1]);
+  });
+}
+
+TEST_F(FailAllocation, WithTheDistancesOnTheFPGA) {
+  if (platform::FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
+  const KernelHintGuard guard("manhattan_distance: require place=fpga:0");
+  Sweep([&] {
+    Executor executor(FPGAPlace{0});
+    const auto results = Run(executor);
+    CheckSmallDigits(results[0], results[1]);
+  });
+}
+
+TEST_F(FailAllocation, UnderAHint) {
+  Sweep([&] {
+    const KernelHintGuard guard("manhattan_distance: require variant=plain");
+    Executor executor;
+    const auto results = Run(executor);
+    CheckSmallDigits(results[0], results[1]);
+  });
+}
+
+// An addition to a persistable is made wholly or not at all.
+TEST_F(FailAllocation, WhileAPersistableIsWritten) {
+  Program program;
+  const Var x = program.Data("x", DType::kFloat32, {2});
+  program.Persistable("sum", DType::kFloat32, {2});
+  program.AppendOp("elementwise_add", {{"X", {"sum"}}, {"Y", {"x"}}}, {},
+                   {"here.cc", 1}, {{"Out", {"sum"}}});
+  const Feeds feeds = {{"x", Tensor::FromVector<float>({2}, {1, 2})}};
+  Scope scope;
+  Tensor& sum = *scope.Var("sum").GetMutable<Tensor>();
+  sum = Tensor::FromVector<float>({2}, {0, 0});
+  Sweep([&] {
+    const float before = sum.data<float>()[0];
+    Executor executor;
+    try {
+      executor.Run(program, feeds, {}, &scope);
+    } catch (const Error&) {
+      Require(sum.data<float>()[0] == before);
+      Require(sum.data<float>()[1] == 2 * before);
+      throw;
+    }
+    Require(sum.data<float>()[0] == before + 1);
+    Require(sum.data<float>()[1] == 2 * before + 2);
+  });
+}
+
+TEST_F(FailAllocation, WhileOneOpRunsByItself) {
+  const Tensor x = Tensor::FromVector<float>({2, 2}, {1, 2, 3, 5});
+  const std::string op = "manhattan_distance";
+  const std::vector<std::pair<std::string, Tensor>> inputs = {{"X", x},
+                                                              {"Y", x}};
+  Sweep([&] {
+    const auto out = RunOp(op, inputs);
+    Require(out.at("Out").data<float>()[1] == 5);
+  });
+}
+
+TEST_F(FailAllocation, WhileAPlanIsExplained) {
+  const auto plan = Prepare();
+  Sweep([&] {
+    Require(!framework::ExplainText(*plan).empty());
+    Require(!ExplainJson(*plan).empty());
+    Require(!ExplainDot(*plan).empty());
+  });
+}
+
+TEST_F(FailAllocation, WhileARunIsProfiled) {
+  const auto plan = Prepare();
+  Sweep([&] {
+    const auto run = RunProfiled(*plan, feeds_);
+    CheckSmallDigits(run.results[0], run.results[1]);
+    Require(!framework::ChromeTrace(*plan, run.profile).empty());
+  });
+}
+
+TEST_F(FailAllocation, WhileARunIsDebugged) {
+  const auto plan = Prepare();
+  Sweep([&] {
+    framework::RunSynchronised(*plan, feeds_);
+    framework::RunNanChecked(*plan, feeds_);
+    const auto values = framework::RunKeepingAll(*plan, feeds_);
+    CheckSmallDigits(values.at(vars_.distance.name()),
+                     values.at(vars_.correct.name()));
+  });
+}
+
+TEST_F(FailAllocation, WhileTwoWaysAreCompared) {
+  Sweep([&] {
+    const auto comparison =
+        Compare(program_, feeds_, "", "*: prefer variant=plain");
+    Require(comparison.first_difference == -1);
+  });
+}
+
+TEST_F(FailAllocation, WhileAProgramIsPrinted) {
+  Sweep([&] { Require(!ToString(program_).empty()); });
+}
+
+}  // namespace
+}  // namespace sluice::testing
