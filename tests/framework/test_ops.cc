@@ -50,6 +50,10 @@ class AddKernelOf : public OpKernel {
     const Tensor& x = context.Input("X");
     const Tensor& y = context.Input("Y");
     Tensor& out = context.AllocateOutput("Out", x.dims());
+    for (const void* data : {x.raw_data(), y.raw_data()}) {
+      if (reinterpret_cast<uintptr_t>(data) % sizeof(T) == 0) continue;
+      throw std::logic_error("elements start where none can");
+    }
     for (int64_t i = 0; i < x.numel(); ++i) {
       out.data<T>()[i] = x.data<T>()[i] + y.data<T>()[i] + bias_;
       if (i == 1) out.data<T>()[i] += kError;
