@@ -4,6 +4,7 @@
 
 #include "tools/conformance.h"
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -69,6 +70,10 @@ int RunChecks(const std::string& path, int only) {
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const pid_t child = shared == MAP_FAILED ? -1 : fork();
   if (child == 0) {
+    // No sanitizer's report instead of the signal.
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+      std::signal(signal, SIG_DFL);
+    }
     Report report(static_cast<char*>(shared));
     CheckPlugin(report, path, only);
     std::printf("%d checks, %d failed\n", report.checks(), report.failures());
