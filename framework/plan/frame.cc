@@ -243,8 +243,7 @@ std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
     Tensor& result = tensors_[slot];
     // Reset empties the queues, which would hide that the last wait is missing.
     const bool look_now = plan_.options_.drop_wait_for_testing >= 0;
-    results.push_back(look_now ? result.CopyTo(CPUPlace())
-                               : std::move(result));
+    results.push_back(look_now ? result.CopyTo(CPUPlace()) : std::move(result));
   }
   for (size_t i = 0; i < shadow_targets_.size(); ++i) {
     std::swap(*shadow_targets_[i]->GetMutable<Tensor>(),

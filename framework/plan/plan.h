@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sluice/framework/op_kernel.h"
-#include "sluice/framework/program/program.h"
 #include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/program/program.h"
 #include "sluice/framework/scope.h"
 #include "sluice/framework/tensor.h"
 #include "sluice/platform/export.h"

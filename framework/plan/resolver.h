@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/op_desc.h"
+#include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"

@@ -1,12 +1,12 @@
 #pragma once
 
 // Everything that a program needs to build graphs and run them.
+#include "sluice/framework/executor.h"
 #include "sluice/framework/inspect/compare.h"
 #include "sluice/framework/inspect/debug_run.h"
-#include "sluice/framework/executor.h"
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/run_op.h"
 #include "sluice/framework/scope.h"

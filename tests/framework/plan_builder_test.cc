@@ -277,8 +277,9 @@ TEST_F(PlanBuilderTest, NamesAnUnknownFetch) {
 TEST_F(PlanBuilderTest, RefusesShapesThatDependOnData) {
   const std::string some = Append(&program_, "test_some", {{"X", {"x"}}});
   ExpectError(ErrorCode::kUnimplemented, "plan.unknown_shape",
-              {"test_some", "output Out is still [?]", "in op 0"},
-              [&] { Prepare({{"x", x_}}, {some}); });
+              {"test_some", "output Out is still [?]", "in op 0"}, [&] {
+                Prepare({{"x", x_}}, {some});
+              });
 }
 
 TEST_F(PlanBuilderTest, RefusesOutputsWhoseBytesOverflow) {
