@@ -52,6 +52,7 @@ TEST_F(CompareTest, ErrorsDoNotAddUp) {
   EXPECT_NEAR(comparison.ops[1].max_absolute_error, 1, 1e-6);
   EXPECT_NEAR(comparison.ops[1].max_relative_error, 1 / 3.5, 1e-6);
   EXPECT_NEAR(comparison.ops[2].max_absolute_error, 1, 1e-6);
+  EXPECT_NEAR(comparison.ops[2].max_relative_error, 1 / 6.0, 1e-6);
 }
 
 TEST_F(CompareTest, SaysWhenNothingDiffers) {

@@ -111,6 +111,14 @@ TEST_F(PlanBuilderTest, OnlyTheLastDefinitionIsFetched) {
   EXPECT_EQ(results[1].ToVector<float>(), (Values{24, 48}));
 }
 
+TEST_F(PlanBuilderTest, AnEarlierDefinitionThatNobodyReadsDoesNotRun) {
+  for (const char* from : {"x", "y"}) {
+    program_.AppendOp("test_add", {{"X", {from}}, {"Y", {from}}}, {}, {},
+                      {{"Out", {"a"}}});
+  }
+  EXPECT_EQ(Prepare({{"y", y_}}, {"a"})->ops().size(), 1u);
+}
+
 TEST_F(PlanBuilderTest, FeedsAreNeverWritten) {
   program_.AppendOp("test_views", {{"X", {"x"}}}, {}, {}, {{"Out", {"flat"}}});
   const std::string a = Append(&program_, "test_scratch", {{"X", {"flat"}}});
