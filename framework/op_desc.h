@@ -47,7 +47,7 @@ struct SLUICE_API OpDesc {
   std::vector<std::pair<std::string, ArgVars>> inputs;
   std::vector<std::pair<std::string, ArgVars>> outputs;
   AttributeMap attributes;
-  std::string hint;  // see framework/kernel_hints.h
+  std::string hint;  // see framework/plan/kernel_hints.h
   SourceLocation location;
 
   // The variables of an argument; empty when it was left out.
