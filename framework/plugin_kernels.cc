@@ -15,7 +15,6 @@
 namespace sluice::framework {
 namespace {
 
-using platform::ErrorCode;
 using platform::Format;
 using platform::PluginDevice;
 using platform::PluginDeviceContext;
@@ -151,8 +150,9 @@ void AddPluginKernels(const platform::DevicePlugin& plugin,
                      *other);
     }
   }
-  for (KernelDef& kernel : kernels)
+  for (KernelDef& kernel : kernels) {
     registry.AddKernel(std::move(kernel));
+  }
 }
 
 const platform::DevicePlugin& LoadDevicePlugin(const std::string& path) {

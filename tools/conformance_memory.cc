@@ -69,8 +69,9 @@ std::string CheckTooMuch(PluginDevice& device) {
 
 std::string CheckReuse(PluginDevice& device) {
   const size_t bytes = std::min(size_t{1} << 20, device.MemoryLimit() / 4);
-  for (int i = 0; i < 1000; ++i)
+  for (int i = 0; i < 1000; ++i) {
     Block block(device, bytes);
+  }
   return "";
 }
 

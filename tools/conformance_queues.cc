@@ -101,8 +101,9 @@ std::string CheckThreads(PluginDevice& device) {
       }
     });
   }
-  for (std::thread& thread : threads)
+  for (std::thread& thread : threads) {
     thread.join();
+  }
   const auto bad = std::find_if(wrong.begin(), wrong.end(),
                                 [](auto& text) { return !text.empty(); });
   return bad == wrong.end() ? "" : *bad;

@@ -100,10 +100,11 @@ SluiceKernelDef Define(int32_t dtype) {
 }  // namespace
 
 const std::vector<const SluiceKernelDef*>& Kernels() {
-  static const SluiceKernelDef f32 = Define<float>(SLUICE_FLOAT32);
-  static const SluiceKernelDef f64 = Define<double>(SLUICE_FLOAT64);
-  static const std::vector<const SluiceKernelDef*> all = {&f32, &f64};
-  return all;
+  static const SluiceKernelDef kFloat32 = Define<float>(SLUICE_FLOAT32);
+  static const SluiceKernelDef kFloat64 = Define<double>(SLUICE_FLOAT64);
+  static const std::vector<const SluiceKernelDef*> kAll = {&kFloat32,
+                                                           &kFloat64};
+  return kAll;
 }
 
 }  // namespace sluice::fpga_stub

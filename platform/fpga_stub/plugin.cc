@@ -162,8 +162,9 @@ SluiceStatus SetOption(int32_t device,
                        const char* value,
                        SluiceError* error) {
   return Guard(error, [&] {
-    if (GetDevice(device).SetOption(name, value))
+    if (GetDevice(device).SetOption(name, value)) {
       return SluiceStatus{SLUICE_OK};
+    }
     return host->fail(error, SLUICE_NOT_FOUND,
                       "expected memory_limit, fail_kernel or fail_copy with a "
                       "number, got %s=%s",
@@ -225,6 +226,6 @@ const SluiceDevicePlugin* SluicePluginInit(const SluiceHost* given,
                "SLUICE_FPGA_FAIL_KERNEL: expected a number, got '%s'", fail);
     return nullptr;
   }
-  static const SluiceDevicePlugin table = MakeTable();
-  return &table;
+  static const SluiceDevicePlugin kTable = MakeTable();
+  return &kTable;
 }

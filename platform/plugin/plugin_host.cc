@@ -80,7 +80,7 @@ SluiceStatus HostStringAt(const SluiceAttributes* attributes,
 }  // namespace
 
 const SluiceHost* PluginHost() {
-  static const SluiceHost host = {
+  static const SluiceHost kHost = {
       .struct_size = sizeof(SluiceHost),
       .abi_oldest = SLUICE_PLUGIN_ABI_VERSION,
       .abi_newest = SLUICE_PLUGIN_ABI_VERSION,
@@ -94,7 +94,7 @@ const SluiceHost* PluginHost() {
       .attr_floats = &HostFloats,
       .attr_string_at = &HostStringAt,
   };
-  return &host;
+  return &kHost;
 }
 
 ErrorCode ErrorCodeOf(SluiceStatus status) {

@@ -146,8 +146,9 @@ std::vector<const DevicePlugin*> LoadedPlugins() {
   LoaderState& state = State();
   std::lock_guard<std::mutex> lock(state.mutex);
   std::vector<const DevicePlugin*> plugins;
-  for (const auto& plugin : state.plugins)
+  for (const auto& plugin : state.plugins) {
     plugins.push_back(plugin.get());
+  }
   return plugins;
 }
 
@@ -155,8 +156,9 @@ void SetPluginSink(PluginSink sink) {
   LoaderState& state = State();
   std::lock_guard<std::mutex> lock(state.mutex);
   if (sink) {
-    for (const auto& plugin : state.plugins)
+    for (const auto& plugin : state.plugins) {
       sink(*plugin);
+    }
   }
   state.sink = std::move(sink);
 }

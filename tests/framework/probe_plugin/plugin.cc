@@ -200,8 +200,8 @@ SluiceKernelDef MakeKernel() {
 }
 
 SluiceDevicePlugin MakeTable() {
-  static const SluiceKernelDef kernel = MakeKernel();
-  static const SluiceKernelDef* const kernels[] = {&kernel};
+  static const SluiceKernelDef kKernel = MakeKernel();
+  static const SluiceKernelDef* const kKernels[] = {&kKernel};
   SluiceDevicePlugin table{};
   table.struct_size = sizeof(table);
   table.abi_version = SLUICE_PLUGIN_ABI_VERSION;
@@ -215,7 +215,7 @@ SluiceDevicePlugin MakeTable() {
   table.memory_limit = &MemoryLimit;
   table.counters = &Counters;
   table.kernel_count = 1;
-  table.kernels = kernels;
+  table.kernels = kKernels;
   return table;
 }
 
@@ -224,6 +224,6 @@ SluiceDevicePlugin MakeTable() {
 const SluiceDevicePlugin* SluicePluginInit(const SluiceHost* given,
                                            SluiceError*) {
   host = given;
-  static const SluiceDevicePlugin table = MakeTable();
-  return &table;
+  static const SluiceDevicePlugin kTable = MakeTable();
+  return &kTable;
 }

@@ -176,6 +176,6 @@ const SluiceDevicePlugin* SluicePluginInit(const SluiceHost* given,
     return nullptr;
   }
   FillKernels();
-  static const SluiceDevicePlugin table = MakeTable();
-  return &table;
+  static const SluiceDevicePlugin kTable = MakeTable();
+  return &kTable;
 }
