@@ -229,7 +229,7 @@ TEST_F(FailAllocation, WhileTwoWaysAreCompared) {
             Compare(program_, feeds_, "", "*: prefer variant=plain");
         Require(comparison.first_difference == -1);
       },
-      101);
+      401);
 }
 
 TEST_F(FailAllocation, WhileAProgramIsPrinted) {
