@@ -75,7 +75,7 @@ class SLUICE_API InferShapeContext {
   static ShapeHandle Matrix(int64_t rows, int64_t columns) {
     return {DDim({rows, columns}), -1};
   }
-  static ShapeHandle MakeShape(std::vector<int64_t> sizes) {
+  static ShapeHandle MakeShape(const std::vector<int64_t>& sizes) {
     return {DDim(sizes), -1};
   }
   static ShapeHandle UnknownShape() { return {DDim::UnknownRank(), -1}; }

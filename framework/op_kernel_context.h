@@ -76,8 +76,8 @@ class SLUICE_API OpKernelContext {
   }
   Tensor& AllocateOutput(int index, const DDim& dims) {
     Tensor& output = *outputs_[index];
-    if (output.allocated() && output.dims() == dims) [[likely]]
-      return output;
+    const bool planned = output.allocated() && output.dims() == dims;
+    if (__builtin_expect(planned, true)) return output;
     return AllocateUnplanned(index, dims);
   }
   // False for an optional output that nobody asked for.

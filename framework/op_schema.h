@@ -97,8 +97,8 @@ class SLUICE_API OpSchema {
                    ArgTraits traits = {});
   // The returned definition is valid until the next Attr.
   template <typename T>
-  AttrDef& Attr(std::string name, std::string doc) {
-    return AddAttr(std::move(name), AttrTypeOf<T>(), std::move(doc));
+  AttrDef& Attr(std::string_view name, std::string_view doc) {
+    return AddAttr(std::string(name), AttrTypeOf<T>(), std::string(doc));
   }
   OpSchema& InferShape(ShapeFn function);
   OpSchema& Gradient(GradientFn function);
