@@ -9,10 +9,11 @@ function(sluice_add_tests name)
   target_link_libraries(${name} PRIVATE
     sluice_build_flags sluice_testing
     Eigen3::Eigen nlohmann_json::nlohmann_json ${arg_LIBRARIES})
-  # Less to compile, and fewer guesses of g++ about what templates might do;
-  # some tests allocate impossible sizes on purpose.
-  target_compile_options(${name} PRIVATE
-    -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-alloc-size-larger-than>)
+  # Less to compile, and fewer guesses of g++ about what templates might do.
+  # Some tests allocate impossible sizes on purpose, and some only to see an
+  # allocation fail, which must not be optimised away.
+  target_compile_options(${name} PRIVATE -O1
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-alloc-size-larger-than -fno-allocation-dce>)
   if(TARGET OpenMP::OpenMP_CXX)  # some tests open parallel regions themselves
     target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
   endif()
