@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <mutex>
+#include <new>
 
 #include "sluice/platform/error.h"
 
@@ -56,8 +58,11 @@ class KindNames {
   int end_ = kFirstCustom;
 };
 
+// Made without operator new, which may be what a message is about; never
+// destroyed.
 KindNames& Names() {
-  static auto* names = new KindNames;
+  alignas(KindNames) static std::byte memory[sizeof(KindNames)];
+  static auto* names = new (memory) KindNames;
   return *names;
 }
 
