@@ -94,13 +94,14 @@ std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
                                               const Fetches& fetches) try {
   if (auto plan = Lookup(program, feeds, fetches)) return plan;
   std::vector<std::string> names;
-  for (const FetchTarget& fetch : fetches)
+  for (const FetchTarget& fetch : fetches) {
     names.push_back(fetch.name());
+  }
   CacheEntry entry{
       program.uid(), program.version(), KernelHintState(),
       PlanBuilder(program, SpecsOf(feeds), std::move(names), place_, options_)
           .Build()};
-  const auto plan = entry.plan;
+  auto plan = entry.plan;
   const std::lock_guard lock(cache_->mutex);
   cache_->entries.push_front(std::move(entry));
   if (cache_->entries.size() > kMaxPlans) cache_->entries.pop_back();

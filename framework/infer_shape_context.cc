@@ -65,6 +65,7 @@ std::vector<ShapeHandle> InferShapeContext::inputs(
     std::string_view name) const {
   const Range range = FindInput(name);
   std::vector<ShapeHandle> handles;
+  handles.reserve(range.count);
   for (int i = 0; i < range.count; ++i) {
     handles.push_back(input(range.begin + i));
   }

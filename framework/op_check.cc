@@ -35,8 +35,10 @@ void CompleteArguments(const OpSchema& schema,
   }
   if (!arguments->empty()) {
     std::vector<std::string> names;
-    for (const ArgDef& def : defs)
+    names.reserve(defs.size());
+    for (const ArgDef& def : defs) {
       names.push_back(def.name);
+    }
     const std::string& unknown = arguments->front().first;
     platform::Fail(ErrorCode::kNotFound, "op.unknown_argument",
                    "{}: there is no {} {}{}", schema.name(), what, unknown,
@@ -60,15 +62,19 @@ void CheckLimits(const OpSchema& schema,
         def.maximum ? platform::Format("at most {}", *def.maximum) : "",
         ToString(value));
   };
-  if (const auto* number = std::get_if<int64_t>(&value)) check(*number);
+  if (const auto* number = std::get_if<int64_t>(&value)) {
+    check(static_cast<double>(*number));
+  }
   if (const auto* number = std::get_if<double>(&value)) check(*number);
   if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
-    for (const int64_t number : *list)
-      check(number);
+    for (const int64_t number : *list) {
+      check(static_cast<double>(number));
+    }
   }
   if (const auto* list = std::get_if<std::vector<double>>(&value)) {
-    for (const double number : *list)
+    for (const double number : *list) {
       check(number);
+    }
   }
   const auto* text = std::get_if<std::string>(&value);
   if (text != nullptr && !def.choices.empty()) {
@@ -84,8 +90,9 @@ void CompleteAttributes(const OpSchema& schema, AttributeMap* attributes) {
   for (const auto& [name, value] : *attributes) {
     if (schema.FindAttr(name) != nullptr) continue;
     std::vector<std::string> names;
-    for (const AttrDef& def : schema.attributes())
+    for (const AttrDef& def : schema.attributes()) {
       names.push_back(def.name);
+    }
     platform::Fail(ErrorCode::kNotFound, "op.unknown_attribute",
                    "{}: there is no attribute {}{}", schema.name(), name,
                    SuggestNames(name, names));

@@ -178,8 +178,9 @@ std::vector<OpDesc> MakeGradOp(const OpDesc& forward,
   grad.location = forward.location;
   const auto grads = [](const ArgVars& vars) {
     ArgVars names;
-    for (const std::string& var : vars)
+    for (const std::string& var : vars) {
       names.push_back(GradName(var));
+    }
     return names;
   };
   for (const auto& [argument, vars] : forward.outputs) {

@@ -97,8 +97,9 @@ std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
 std::vector<std::string> Registry::OpNames() const {
   const std::shared_lock lock(state_->mutex);
   std::vector<std::string> names;
-  for (const auto& [name, schema] : state_->schemas)
+  for (const auto& [name, schema] : state_->schemas) {
     names.push_back(name);
+  }
   return names;
 }
 

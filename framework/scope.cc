@@ -32,8 +32,9 @@ bool Scope::EraseVar(std::string_view name) {
 std::vector<std::string> Scope::LocalVarNames() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
-  for (const auto& [name, variable] : vars_)
+  for (const auto& [name, variable] : vars_) {
     names.push_back(name);
+  }
   return names;
 }
 

@@ -8,7 +8,6 @@
 namespace sluice::framework {
 
 using platform::CPUPlace;
-using platform::ErrorCode;
 
 Placeholder::Placeholder(PlaceKey place, size_t bytes)
     : place_(place),

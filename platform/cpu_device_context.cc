@@ -35,8 +35,8 @@ void CPUDeviceContext::CopyOnDevice(void* to, const void* from, size_t bytes) {
 }
 
 const Eigen::DefaultDevice& CPUDeviceContext::eigen_device() const {
-  static const Eigen::DefaultDevice device;
-  return device;
+  static const Eigen::DefaultDevice kDevice;
+  return kDevice;
 }
 
 }  // namespace sluice::platform

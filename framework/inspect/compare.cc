@@ -51,7 +51,7 @@ SingleOp MakeSingleOp(const OpDesc& op,
   for (auto& [argument, vars] : copy.outputs) {
     for (std::string& var : vars) {
       // An in-place update would write what is fed.
-      var = "out." + var;
+      var.insert(0, "out.");
       single.fetches.emplace_back(var);
     }
   }

@@ -7,8 +7,6 @@
 
 namespace sluice::framework {
 
-using platform::ErrorCode;
-
 namespace {
 
 // The first element that is neither finite nor expected; -1 for none.

@@ -158,8 +158,9 @@ std::string ExplainText(const Plan& plan, const RunProfile* profile) try {
   const std::string refusals = Refusals(plan);
   if (!refusals.empty()) text += "\nother kernels\n" + refusals;
   if (!plan.notes().empty()) text += "\nremarks\n";
-  for (const std::string& note : plan.notes())
+  for (const std::string& note : plan.notes()) {
     text += "  " + note + "\n";
+  }
   return text;
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();
@@ -211,8 +212,9 @@ std::string ExplainDot(const Plan& plan) try {
       }
     }
     for (const auto& [argument, vars] : op.outputs) {
-      for (const std::string& var : vars)
+      for (const std::string& var : vars) {
         made_by[var] = node;
+      }
     }
   }
   return text + "}\n";

@@ -43,8 +43,9 @@ class JsonWriter {
   }
   void Value(const std::vector<std::string>& values) {
     BeginArray();
-    for (const std::string& value : values)
+    for (const std::string& value : values) {
       Value(value);
+    }
     EndArray();
   }
   template <typename T>

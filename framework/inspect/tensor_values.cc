@@ -24,8 +24,9 @@ std::vector<double> ToDoubles(const Tensor& tensor) {
     const std::vector<T> values = tensor.ToVector<T>();
     std::vector<double> doubles;
     doubles.reserve(values.size());
-    for (const T value : values)
+    for (const T value : values) {
       doubles.push_back(Widen(value));
+    }
     return doubles;
   });
 }

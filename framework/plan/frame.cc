@@ -62,11 +62,13 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
   auto& host = platform::DeviceContextPool::Instance().Get(CPUPlace());
   for (const PlannedOp& op : plan.ops_) {
     Tensor* const* inputs = arguments_.data() + arguments_.size();
-    for (const int slot : op.inputs)
+    for (const int slot : op.inputs) {
       arguments_.push_back(&tensors_[slot]);
+    }
     Tensor* const* outputs = arguments_.data() + arguments_.size();
-    for (const int slot : op.outputs)
+    for (const int slot : op.outputs) {
       arguments_.push_back(&tensors_[slot]);
+    }
     contexts_.emplace_back(
         op.arguments, op.place, op.device < 0 ? host : *devices_[op.device],
         inputs, outputs,
@@ -260,13 +262,15 @@ void Frame::Reset() noexcept {
       // The error that matters is on its way already.
     }
   }
-  for (OpKernelContext& context : contexts_)
+  for (OpKernelContext& context : contexts_) {
     context.ReleaseTemporaries();
+  }
   for (const auto* slots :
        {&plan_.feed_slots_, &plan_.feed_aliases_, &plan_.fetch_slots_,
         &plan_.shadow_slots_, &plan_.persistable_slots_}) {
-    for (const int slot : *slots)
+    for (const int slot : *slots) {
       tensors_[slot].Reset();
+    }
   }
   shadow_targets_.clear();
 }

@@ -13,8 +13,6 @@
 
 namespace sluice::framework {
 
-using platform::ErrorCode;
-
 namespace {
 
 thread_local const KernelHintGuard* t_innermost = nullptr;
@@ -103,9 +101,9 @@ std::vector<KernelHint> HintsFromFile(const char* path) {
 
 uint64_t StateOf(const std::string& text) {
   static std::mutex mutex;
-  static auto* const states = new std::map<std::string, uint64_t>();
+  static auto* const kStates = new std::map<std::string, uint64_t>();
   const std::lock_guard lock(mutex);
-  return states->emplace(text, states->size() + 1).first->second;
+  return kStates->emplace(text, kStates->size() + 1).first->second;
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 
 namespace sluice::framework {
 
-using platform::ErrorCode;
-
 Plan::Plan() = default;
 Plan::~Plan() = default;
 

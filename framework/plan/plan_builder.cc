@@ -241,10 +241,12 @@ void PlanBuilder::AddOp(int op_index) {
   instruction.context = static_cast<int>(plan_->ops_.size());
   instruction.device = planned.device;
   instruction.kernel = planned.kernel.get();
-  for (const int slot : planned.inputs)
+  for (const int slot : planned.inputs) {
     Touch(slot);
-  for (const int slot : planned.outputs)
+  }
+  for (const int slot : planned.outputs) {
     Touch(slot);
+  }
   if (planned.scratch >= 0) Touch(planned.scratch);
   plan_->ops_.push_back(std::move(planned));
   Emit(instruction);

@@ -10,7 +10,6 @@
 namespace sluice::framework {
 
 using platform::CPUPlace;
-using platform::ErrorCode;
 using platform::PlaceKind;
 
 namespace {

@@ -92,6 +92,7 @@ Program& Program::operator=(const Program& other) {
   return *this = Program(other);
 }
 
+// NOLINTNEXTLINE(performance-noexcept-move-constructor)
 Program::Program(Program&& other) : Program() {
   *this = std::move(other);
 }
@@ -144,8 +145,9 @@ const VarDesc& Program::FindVar(std::string_view name) const {
   const VarDesc* var = block().FindVar(name);
   if (var == nullptr) {
     std::vector<std::string> names;
-    for (const VarDesc& known : block().vars())
+    for (const VarDesc& known : block().vars()) {
       names.push_back(known.name);
+    }
     platform::Raise(ErrorCode::kNotFound, "program.unknown_var",
                     "the program has no variable {}{}", name,
                     SuggestNames(name, names));
@@ -302,8 +304,9 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
           op.type, def.name, var.dims, var.name, known->dims);
     }
   }
-  for (VarDesc& var : added)
+  for (VarDesc& var : added) {
     AddVar(std::move(var));
+  }
   ++version_;
   return blocks_[0].ops.emplace_back(std::move(op));
 }

@@ -71,7 +71,8 @@ class SLUICE_API Program {
   Program(const Program& other);
   Program& operator=(const Program& other);
   // What was moved from is an empty program, or the one that was here.
-  Program(Program&& other);
+  // Makes that empty one, so it may run out of memory.
+  Program(Program&& other);  // NOLINT(performance-noexcept-move-constructor)
   Program& operator=(Program&& other) noexcept;
 
   // A variable to be fed; -1 for sizes that differ from feed to feed. Raises

@@ -13,7 +13,6 @@
 
 namespace sluice::framework {
 
-using platform::ErrorCode;
 using platform::Format;
 
 namespace {

@@ -35,10 +35,12 @@ std::string ToString(const OpDesc& op) try {
   const auto add = [&](const std::string& name, const std::string& value) {
     arguments += (arguments.empty() ? "" : ", ") + name + "=" + value;
   };
-  for (const auto& [name, vars] : op.inputs)
+  for (const auto& [name, vars] : op.inputs) {
     add(name, Join(vars));
-  for (const auto& [name, value] : op.attributes)
+  }
+  for (const auto& [name, value] : op.attributes) {
     add(name, ToString(value));
+  }
   return platform::Format("{} = {}({})", left, op.type, arguments);
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();
