@@ -52,7 +52,7 @@ TEST(FamiliarForms, PlaceIsAVariantOfTheDevices) {
   static_assert(
       std::is_same_v<Place, boost::variant<CPUPlace, CUDAPlace, FPGAPlace,
                                            platform::CustomPlace>>);
-  const Place place = FPGAPlace(1);
+  const Place place = FPGAPlace{1};
   EXPECT_EQ(boost::get<FPGAPlace>(place).device, 1);
   EXPECT_NE(boost::get<CPUPlace>(&static_cast<const Place&>(Place())), nullptr);
 }

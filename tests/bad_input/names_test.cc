@@ -151,7 +151,7 @@ TEST_F(BadNames, AKernelRequiredWhereNoneIsRegistered) {
 
 TEST_F(BadNames, APlaceThatIsNotThere) {
   ExpectRefusedInput(ErrorCode::kUnimplemented, "device.no_cuda", {"CUDA"},
-                     [] { Executor executor(platform::CUDAPlace(0)); });
+                     [] { Executor executor(platform::CUDAPlace{0}); });
   ExpectRefusedInput(
       ErrorCode::kInvalidArgument, "hint.form", {"variant plain"}, [] {
         RunOp("top_k", {{"X", Floats({2, 3})}}, {}, {.hint = "variant plain"});

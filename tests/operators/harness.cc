@@ -22,7 +22,7 @@ namespace {
 // A plug-in's kernels are there once a place of it was asked for.
 void LoadStub() {
   static const bool found = !platform::FindPlugin("fpga").empty();
-  if (found) platform::DeviceManager::Instance().Get(platform::FPGAPlace(0));
+  if (found) platform::DeviceManager::Instance().Get(platform::FPGAPlace{0});
 }
 
 // So that a tensor of 10,000 wrong elements is one failure.
