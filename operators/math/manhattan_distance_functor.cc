@@ -37,9 +37,9 @@ void ManhattanDistanceGrad<CPUDeviceContext, T>::operator()(
                                x.dims()[0], y.dims()[0], x.dims()[1]);
 }
 
-template class ManhattanDistance<CPUDeviceContext, float>;
-template class ManhattanDistance<CPUDeviceContext, double>;
-template class ManhattanDistanceGrad<CPUDeviceContext, float>;
-template class ManhattanDistanceGrad<CPUDeviceContext, double>;
+template class SLUICE_API ManhattanDistance<CPUDeviceContext, float>;
+template class SLUICE_API ManhattanDistance<CPUDeviceContext, double>;
+template class SLUICE_API ManhattanDistanceGrad<CPUDeviceContext, float>;
+template class SLUICE_API ManhattanDistanceGrad<CPUDeviceContext, double>;
 
 }  // namespace sluice::operators::math

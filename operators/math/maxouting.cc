@@ -123,13 +123,15 @@ void MaxOutGradFunctor<CPUDeviceContext, T>::operator()(
       });
 }
 
-template class MaxOutFunctor<CPUDeviceContext, float>;
-template class MaxOutFunctor<CPUDeviceContext, double>;
-template class MaxOutFunctor<CPUDeviceContext, platform::float16>;
-template class MaxOutFunctor<CPUDeviceContext, platform::bfloat16>;
-template class MaxOutGradFunctor<CPUDeviceContext, float>;
-template class MaxOutGradFunctor<CPUDeviceContext, double>;
-template class MaxOutGradFunctor<CPUDeviceContext, platform::float16>;
-template class MaxOutGradFunctor<CPUDeviceContext, platform::bfloat16>;
+template class SLUICE_API MaxOutFunctor<CPUDeviceContext, float>;
+template class SLUICE_API MaxOutFunctor<CPUDeviceContext, double>;
+template class SLUICE_API MaxOutFunctor<CPUDeviceContext, platform::float16>;
+template class SLUICE_API MaxOutFunctor<CPUDeviceContext, platform::bfloat16>;
+template class SLUICE_API MaxOutGradFunctor<CPUDeviceContext, float>;
+template class SLUICE_API MaxOutGradFunctor<CPUDeviceContext, double>;
+template class SLUICE_API
+    MaxOutGradFunctor<CPUDeviceContext, platform::float16>;
+template class SLUICE_API
+    MaxOutGradFunctor<CPUDeviceContext, platform::bfloat16>;
 
 }  // namespace sluice::operators::math
