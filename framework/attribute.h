@@ -25,8 +25,8 @@ using AttributeVariant = std::variant<bool,
 
 // The value of an op's attribute. The order of the alternatives is stored in
 // program files: add at the end only. It is the variant, but for its copy:
-// libstdc++'s own has undefined behaviour when memory runs out in it (GCC bug
-// 112591; the variant that is not there yet is destroyed).
+// that of libstdc++ 12 has undefined behaviour when memory runs out in it (it
+// destroys the variant that is not there yet).
 class SLUICE_API Attribute : public internal::AttributeVariant {
  public:
   using Variant = internal::AttributeVariant;
