@@ -31,14 +31,17 @@ struct SourceLocation {
 struct VarDesc {
   std::string name;
   DType dtype = DType::kFloat32;
-  DDim dims;                 // -1 where a size is known only when it is fed
-  bool persistable = false;  // lives in the scope and outlives a run
-  bool is_data = false;      // must be fed
-  bool stop_gradient = false;
+  DDim dims;                   // -1 where a size is known only when it is fed
+  bool persistable = false;    // lives in the scope and outlives a run
+  bool is_data = false;        // must be fed
+  bool stop_gradient = false;  // no gradient flows into or past it
 };
 
 // The variables bound to one argument of an op.
 using ArgVars = std::vector<std::string>;
+
+// What an op is there for. A program cloned for testing has forward ops only.
+enum class OpPurpose : uint8_t { kForward, kBackward, kOptimize };
 
 // One op of a block. Arguments keep the schema's order; an optional input that
 // was left out has no entry.
@@ -49,6 +52,7 @@ struct SLUICE_API OpDesc {
   AttributeMap attributes;
   std::string hint;  // see framework/plan/kernel_hints.h
   SourceLocation location;
+  OpPurpose purpose = OpPurpose::kForward;
 
   // The variables of an argument; empty when it was left out.
   const ArgVars& Input(std::string_view argument) const;

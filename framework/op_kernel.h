@@ -38,6 +38,10 @@ struct KernelQuery {
   std::span<const DDim> outputs;
   std::span<const DType> output_dtypes;
   PlaceKey place;
+  // For each input: true when it is a persistable variable that this plan does
+  // not write, so that what is derived from it may be kept for as long as its
+  // storage and version stay the same (Tensor::storage_version).
+  std::span<const uint8_t> input_constant = {};
 
   template <typename T>
   const T& Attr(std::string_view name) const {
@@ -48,11 +52,16 @@ struct KernelQuery {
 // What a kernel's constructor sees. Lives for one call.
 class SLUICE_API OpKernelConstruction {
  public:
-  OpKernelConstruction(const OpDesc& op, const OpKernelType& key)
-      : op_(op), key_(key) {}
+  OpKernelConstruction(const OpDesc& op,
+                       const OpKernelType& key,
+                       int op_index = 0)
+      : op_(op), key_(key), op_index_(op_index) {}
 
   const std::string& op() const { return op_.type; }
   const OpKernelType& key() const { return key_; }
+  // The op's position in the program that the user wrote. With the attribute
+  // `seed` and OpKernelContext::step() it names a stream of random numbers.
+  int op_index() const { return op_index_; }
 
   // Raises Internal when the schema has no such attribute of that type.
   template <typename T>
@@ -68,6 +77,7 @@ class SLUICE_API OpKernelConstruction {
 
   const OpDesc& op_;
   const OpKernelType& key_;
+  int op_index_;
 };
 
 // What Prepare may ask for.
@@ -80,7 +90,8 @@ struct KernelPreparation {
 // Computes one op. Made once for each op of a plan; `Compute` is called by
 // many threads at once, so it is const and what a call needs lies in the
 // context. It only computes: attributes are read in the constructor, shapes
-// in Prepare.
+// in Prepare. A constructor or Prepare that raises Unimplemented refuses the
+// op: the plan takes the next kernel, and Explain has the message.
 class SLUICE_API OpKernel {
  public:
   explicit OpKernel(const OpKernelConstruction& /*construction*/) {}

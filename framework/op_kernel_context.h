@@ -51,12 +51,14 @@ class SLUICE_API OpKernelContext {
                   platform::DeviceContext& device,
                   Tensor* const* inputs,
                   Tensor* const* outputs,
-                  void* scratch)
+                  void* scratch,
+                  const uint64_t* step)
       : table_(&table),
         inputs_(inputs),
         outputs_(outputs),
         device_(&device),
         scratch_(scratch),
+        step_(step),
         place_(place) {}
 
   // Raises NotFound for an unknown name and for an optional input that was
@@ -99,6 +101,10 @@ class SLUICE_API OpKernelContext {
   // The bytes that Prepare asked for; 64-byte aligned.
   void* scratch() const { return scratch_; }
 
+  // How many runs with random ops the scope has seen before this one: every
+  // run draws other numbers, and the same ones again from the same step.
+  uint64_t step() const { return *step_; }
+
   // For the frame, once the queue has been waited for.
   void ReleaseTemporaries() { temporaries_.clear(); }
 
@@ -126,6 +132,7 @@ class SLUICE_API OpKernelContext {
   Tensor* const* outputs_;
   platform::DeviceContext* device_;
   void* scratch_;
+  const uint64_t* step_;
   PlaceKey place_;
   std::vector<Tensor> temporaries_;  // that a device's queue may still use
 };

@@ -42,6 +42,7 @@ void AddKernel(Registry& registry,
   kernel.key = {place, KernelElement<Kernel>::kValue, traits.layout, library};
   kernel.variant = variant;
   kernel.priority = traits.priority;
+  kernel.priority_of = traits.priority_of;
   kernel.predicate = traits.predicate;
   kernel.make = [](const OpKernelConstruction& construction) {
     return std::unique_ptr<OpKernel>(std::make_unique<Kernel>(construction));
@@ -83,6 +84,15 @@ void AddKernels(Registry& registry,
         registry, #op, ::sluice::platform::place_type(), #library, #variant, \
         traits);                                                             \
   }                                                                          \
+  static_assert(true)
+
+// A pass over the graph that is about to be prepared; `order` says when.
+//   REGISTER_PASS(fuse_matmul, 20, FuseMatmul);
+#define REGISTER_PASS(name, order, function)            \
+  extern "C" SLUICE_API void SluiceRegisterPass_##name( \
+      ::sluice::framework::Registry& registry) {        \
+    registry.AddPass({#name, order, function});         \
+  }                                                     \
   static_assert(true)
 
 // The one plain kernel that most ops have.

@@ -7,6 +7,18 @@
 
 namespace sluice::framework {
 
+std::string_view ToString(OpRole role) {
+  switch (role) {
+    case OpRole::kNone:
+      return "none";
+    case OpRole::kFill:
+      return "fill";
+    case OpRole::kSum:
+      return "sum";
+  }
+  return "unknown";
+}
+
 AttrDef& AttrDef::Default(Attribute value) {
   SLUICE_ENFORCE(ConvertAttribute(type, &value), ErrorCode::kInternal,
                  "schema.default_type",
@@ -164,35 +176,87 @@ void OpSchema::Validate() const {
   }
 }
 
+OpSchema& OpSchema::Extends(const OpSchema& base) {
+  OpSchema extended = base;
+  extended.name_ = std::move(name_);
+  extended.gradient_fn_ = nullptr;
+  extended.role_ = OpRole::kNone;
+  *this = std::move(extended);
+  return *this;
+}
+
+OpSchema& OpSchema::Serves(OpRole role) {
+  role_ = role;
+  return *this;
+}
+
+OpSchema& OpSchema::Random() {
+  random_ = true;
+  return *this;
+}
+
+OpSchema& OpSchema::Internal() {
+  internal_ = true;
+  return *this;
+}
+
 std::string GradName(std::string_view variable) {
   return std::string(variable) + "@GRAD";
 }
 
-std::vector<OpDesc> MakeGradOp(const OpDesc& forward,
-                               const std::vector<std::string>& wanted) {
+namespace {
+ArgVars GradNames(const ArgVars& vars) {
+  ArgVars names;
+  names.reserve(vars.size());
+  for (const std::string& var : vars) {
+    names.push_back(GradName(var));
+  }
+  return names;
+}
+
+std::vector<std::string> Names(
+    const std::vector<std::pair<std::string, ArgVars>>& arguments) {
+  std::vector<std::string> names;
+  names.reserve(arguments.size());
+  for (const auto& [argument, vars] : arguments) {
+    names.push_back(argument);
+  }
+  return names;
+}
+}  // namespace
+
+OpDesc MakeGradOp(const OpDesc& forward,
+                  std::string type,
+                  const GradOpArgs& arguments) {
   OpDesc grad;
-  grad.type = forward.type + "_grad";
-  grad.inputs = forward.inputs;
+  grad.type = std::move(type);
   grad.attributes = forward.attributes;
   grad.hint = forward.hint;
   grad.location = forward.location;
-  const auto grads = [](const ArgVars& vars) {
-    ArgVars names;
-    for (const std::string& var : vars) {
-      names.push_back(GradName(var));
-    }
-    return names;
+  // Optional arguments that were left out have no variables.
+  const auto add = [](auto* to, std::string name, ArgVars vars) {
+    if (!vars.empty()) to->emplace_back(std::move(name), std::move(vars));
   };
-  for (const auto& [argument, vars] : forward.outputs) {
-    grad.inputs.emplace_back(GradName(argument), grads(vars));
+  for (const std::string& name : arguments.inputs) {
+    add(&grad.inputs, name, forward.Input(name));
   }
-  for (const std::string& argument : wanted) {
-    const ArgVars& vars = forward.Input(argument);
-    if (!vars.empty()) {
-      grad.outputs.emplace_back(GradName(argument), grads(vars));
-    }
+  for (const std::string& name : arguments.outputs) {
+    add(&grad.inputs, name, forward.Output(name));
   }
-  return {grad};
+  for (const std::string& name : arguments.output_grads) {
+    add(&grad.inputs, GradName(name), GradNames(forward.Output(name)));
+  }
+  for (const std::string& name : arguments.wanted) {
+    add(&grad.outputs, GradName(name), GradNames(forward.Input(name)));
+  }
+  return grad;
+}
+
+std::vector<OpDesc> MakeGradOp(const OpDesc& forward,
+                               const std::vector<std::string>& wanted) {
+  return {
+      MakeGradOp(forward, forward.type + "_grad",
+                 {Names(forward.inputs), {}, Names(forward.outputs), wanted})};
 }
 
 }  // namespace sluice::framework

@@ -60,6 +60,15 @@ struct TypeVarDef {
   std::string from_attribute;
 };
 
+// What the framework itself asks of some op, so that it names none: autodiff
+// starts from a filled tensor and adds up gradients.
+enum class OpRole : uint8_t {
+  kNone,
+  kFill,  // no input; attributes shape, dtype, value; output Out
+  kSum,   // variadic X of one shape; output Out: their sum
+};
+SLUICE_API std::string_view ToString(OpRole role);
+
 // Says everything about an op but how to compute it: arguments, attributes,
 // allowed dtypes, the shape function and the gradient. The C++ builders, the
 // Python functions, their docs and the checks all come from it. Filled by the
@@ -107,6 +116,15 @@ class SLUICE_API OpSchema {
   OpSchema& Alias(std::string_view output, std::string_view input);
   // Output `output` replaces persistable input `input`.
   OpSchema& Update(std::string_view output, std::string_view input);
+  // Everything that `base` says, but its name, gradient and role: for an op
+  // that does more than another one.
+  OpSchema& Extends(const OpSchema& base);
+  // The op that the framework takes for `role`; one op a role.
+  OpSchema& Serves(OpRole role);
+  // Draws random numbers: runs with such an op count the scope's steps.
+  OpSchema& Random();
+  // Only passes make this op: it is in no program, file, builder or layer.
+  OpSchema& Internal();
 
   const std::string& name() const { return name_; }
   const std::string& doc() const { return doc_; }
@@ -116,6 +134,9 @@ class SLUICE_API OpSchema {
   const std::vector<AttrDef>& attributes() const { return attributes_; }
   ShapeFn shape_fn() const { return shape_fn_; }
   GradientFn gradient_fn() const { return gradient_fn_; }
+  OpRole role() const { return role_; }
+  bool random() const { return random_; }
+  bool internal() const { return internal_; }
 
   // nullptr when there is none of that name.
   const AttrDef* FindAttr(std::string_view name) const;
@@ -138,6 +159,9 @@ class SLUICE_API OpSchema {
   std::vector<AttrDef> attributes_;
   ShapeFn shape_fn_ = nullptr;
   GradientFn gradient_fn_ = nullptr;
+  OpRole role_ = OpRole::kNone;
+  bool random_ = false;
+  bool internal_ = false;
 };
 
 // "x@GRAD": the variable that holds the gradient of `variable`.
@@ -148,5 +172,23 @@ SLUICE_API std::string GradName(std::string_view variable);
 // the gradients of `wanted` inputs as outputs `<X>@GRAD`.
 SLUICE_API std::vector<OpDesc> MakeGradOp(
     const OpDesc& forward, const std::vector<std::string>& wanted);
+
+// What a gradient op reads and gives, by argument of the forward op; order is
+// kept. Inputs of the gradient op: `inputs` and `outputs` under their own
+// names, then `<Out>@GRAD` for each of `output_grads`; outputs: `<X>@GRAD` for
+// each of `wanted`.
+struct GradOpArgs {
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> output_grads;
+  std::vector<std::string> wanted;
+};
+
+// A gradient op of type `type` that reads what it needs and no more, so that
+// nothing else is kept until the backward pass. It has the forward op's
+// attributes.
+SLUICE_API OpDesc MakeGradOp(const OpDesc& forward,
+                             std::string type,
+                             const GradOpArgs& arguments);
 
 }  // namespace sluice::framework

@@ -22,7 +22,10 @@ std::string ToString(const KernelDef& kernel) {
 struct Registry::State {
   mutable std::shared_mutex mutex;
   std::map<std::string, OpSchema, std::less<>> schemas;
+  std::map<OpRole, const OpSchema*> by_role;
   std::deque<KernelDef> kernels;
+  std::deque<KernelModule> modules;
+  std::vector<PassDef> passes;
   std::map<std::string, std::vector<const KernelDef*>, std::less<>> by_op;
 };
 
@@ -46,10 +49,17 @@ void Registry::AddOperator(std::string_view name, void (*fill)(OpSchema&)) {
   fill(schema);
   schema.Validate();
   const std::unique_lock lock(state_->mutex);
-  const bool added =
-      state_->schemas.emplace(std::string(name), std::move(schema)).second;
+  const OpRole role = schema.role();
+  const auto serving = state_->by_role.find(role);
+  SLUICE_ENFORCE(serving == state_->by_role.end(), ErrorCode::kInvalidArgument,
+                 "registry.role_twice",
+                 "operator {} serves the role {}, which {} has already", name,
+                 role, serving->second->name());
+  const auto [position, added] =
+      state_->schemas.emplace(std::string(name), std::move(schema));
   SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "registry.operator_twice",
                  "operator {} is registered already", name);
+  if (role != OpRole::kNone) state_->by_role[role] = &position->second;
 }
 
 void Registry::AddKernel(KernelDef kernel) {
@@ -87,11 +97,66 @@ const OpSchema& Registry::Schema(std::string_view op) const {
   return *schema;
 }
 
+const OpSchema& Registry::OpFor(OpRole role) const {
+  const std::shared_lock lock(state_->mutex);
+  const auto found = state_->by_role.find(role);
+  if (found == state_->by_role.end()) {
+    platform::Raise(ErrorCode::kNotFound, "registry.no_op_for_role",
+                    "no operator serves the role {}", role);
+  }
+  return *found->second;
+}
+
 std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
   const std::shared_lock lock(state_->mutex);
   const auto found = state_->by_op.find(op);
   if (found == state_->by_op.end()) return {};
   return found->second;
+}
+
+void Registry::AddModule(KernelModule module) {
+  const std::unique_lock lock(state_->mutex);
+  state_->modules.push_back(std::move(module));
+}
+
+void Registry::AddPass(PassDef pass) {
+  const std::unique_lock lock(state_->mutex);
+  auto& passes = state_->passes;
+  for (const PassDef& other : passes) {
+    SLUICE_ENFORCE(other.name != pass.name, ErrorCode::kInvalidArgument,
+                   "registry.pass_twice", "pass {} is registered already",
+                   pass.name);
+  }
+  const auto later = std::find_if(
+      passes.begin(), passes.end(),
+      [&](const PassDef& other) { return other.order > pass.order; });
+  passes.insert(later, std::move(pass));
+}
+
+std::vector<PassDef> Registry::Passes() const {
+  const std::shared_lock lock(state_->mutex);
+  return state_->passes;
+}
+
+std::vector<const KernelModule*> Registry::Modules(std::string_view op) const {
+  const std::shared_lock lock(state_->mutex);
+  std::vector<const KernelModule*> modules;
+  for (const KernelModule& module : state_->modules) {
+    const auto& ops = module.ops;
+    if (std::find(ops.begin(), ops.end(), op) != ops.end()) {
+      modules.push_back(&module);
+    }
+  }
+  return modules;
+}
+
+std::vector<std::string> Registry::ModuleLibraries() const {
+  const std::shared_lock lock(state_->mutex);
+  std::vector<std::string> libraries;
+  for (const KernelModule& module : state_->modules) {
+    libraries.push_back(module.library);
+  }
+  return libraries;
 }
 
 std::vector<std::string> Registry::OpNames() const {

@@ -17,12 +17,22 @@ namespace sluice::framework {
 // it stands in Explain ("needs p >= 8, got 3").
 using KernelPredicate = std::function<std::string(const KernelQuery& query)>;
 
+// The priority of a kernel for this op, where it depends on the sizes.
+using KernelPriority = std::function<int(const KernelQuery& query)>;
+
 // What a registration may add: KernelTraits().Priority(10).When(&Fits).
 class KernelTraits {
  public:
   // Larger is tried first; `plain` kernels have 0.
   KernelTraits& Priority(int value) {
     priority = value;
+    return *this;
+  }
+  // For a kernel that is the best for some sizes and not for others. It is
+  // asked only where the kernel takes the op; `value` is what lists show.
+  KernelTraits& Priority(int value, KernelPriority by_query) {
+    priority = value;
+    priority_of = std::move(by_query);
     return *this;
   }
   KernelTraits& When(KernelPredicate value) {
@@ -35,6 +45,7 @@ class KernelTraits {
   }
 
   int priority = 0;
+  KernelPriority priority_of;
   KernelPredicate predicate;
   Layout layout = Layout::kAny;
 };
@@ -45,11 +56,31 @@ struct KernelDef {
   OpKernelType key;
   std::string variant = "plain";
   int priority = 0;
+  KernelPriority priority_of = nullptr;  // instead of it, where there is one
   KernelPredicate predicate;
   std::function<std::unique_ptr<OpKernel>(const OpKernelConstruction&)> make;
 };
 // "manhattan_distance/blocked (cpu float32 any PLAIN)".
 SLUICE_API std::string ToString(const KernelDef& kernel);
+
+// A shared library beside libsluice.so with kernels of one library (see
+// platform/plugin/kernel_module.h), which the resolver loads when it first
+// looks for a kernel of one of `ops`.
+struct KernelModule {
+  std::string library;  // "ONEDNN"
+  std::string name;     // "onednn"
+  std::vector<std::string> ops;
+};
+
+class Graph;
+
+// A rewrite of what is about to be prepared (framework/plan/graph.h): fusing,
+// layouts. Returns how many places it changed.
+struct PassDef {
+  std::string name;
+  int order = 0;  // smaller ones run first
+  int (*run)(Graph& graph) = nullptr;
+};
 
 // All operators and kernels of the process. Filled on first use with those
 // that libsluice was built with, later only by op libraries and plug-ins;
@@ -62,19 +93,30 @@ class SLUICE_API Registry {
   Registry();
   ~Registry();
 
-  // Raise InvalidArgument for a name, or a kernel of the same key and
+  // Raise InvalidArgument for a name, a role, or a kernel of the same key and
   // variant, that is there already; Internal for a schema that contradicts
   // itself. A kernel's op may be registered after it.
   void AddOperator(std::string_view name, void (*fill)(OpSchema& op));
   void AddKernel(KernelDef kernel);
+  void AddModule(KernelModule module);
+  // Raises InvalidArgument for a name that is there already.
+  void AddPass(PassDef pass);
 
   // Raises NotFound and lists near names.
   const OpSchema& Schema(std::string_view op) const;
   // nullptr when it is unknown.
   const OpSchema* FindSchema(std::string_view op) const;
+  // The op that serves `role`. Raises NotFound when none does.
+  const OpSchema& OpFor(OpRole role) const;
   // In order of priority, then of registration.
   std::vector<const KernelDef*> Kernels(std::string_view op) const;
   std::vector<std::string> OpNames() const;
+  // In their order.
+  std::vector<PassDef> Passes() const;
+  // The modules that have kernels for an op, loaded or not.
+  std::vector<const KernelModule*> Modules(std::string_view op) const;
+  // The libraries that come in modules: "ONEDNN".
+  std::vector<std::string> ModuleLibraries() const;
 
  private:
   struct State;

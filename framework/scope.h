@@ -1,6 +1,8 @@
 #pragma once
 
 #include <any>
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,8 +59,16 @@ class SLUICE_API Scope {
   bool EraseVar(std::string_view name);
   std::vector<std::string> LocalVarNames() const;
 
+  const Scope* parent() const { return parent_; }
+
   // A child that this scope owns.
   Scope& NewScope();
+
+  // Runs with random ops so far, of this scope alone: see
+  // OpKernelContext::step. TakeStep returns the number and counts one more.
+  uint64_t step() const { return step_; }
+  void set_step(uint64_t step) { step_ = step; }
+  uint64_t TakeStep() { return step_++; }
 
   std::shared_mutex& lock() const { return value_lock_; }
 
@@ -68,6 +78,7 @@ class SLUICE_API Scope {
   mutable std::shared_mutex value_lock_;
   std::map<std::string, std::unique_ptr<Variable>, std::less<>> vars_;
   std::vector<std::unique_ptr<Scope>> children_;
+  std::atomic<uint64_t> step_{0};
 };
 
 }  // namespace sluice::framework

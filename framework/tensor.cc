@@ -9,10 +9,18 @@ namespace sluice::framework {
 
 using platform::CPUPlace;
 
+namespace {
+uint64_t NextStorageId() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+}  // namespace
+
 Placeholder::Placeholder(PlaceKey place, size_t bytes)
     : place_(place),
       pointer_(memory::Alloc(place, std::max<size_t>(bytes, 1))),
-      bytes_(bytes) {}
+      bytes_(bytes),
+      id_(NextStorageId()) {}
 
 Placeholder::Placeholder(PlaceKey place,
                          void* pointer,
@@ -23,7 +31,8 @@ Placeholder::Placeholder(PlaceKey place,
       pointer_(pointer),
       bytes_(bytes),
       release_(release),
-      owner_(owner) {}
+      owner_(owner),
+      id_(NextStorageId()) {}
 
 Placeholder::~Placeholder() {
   if (release_ != nullptr) {
@@ -90,6 +99,7 @@ void* Tensor::mutable_data(DType dtype, PlaceKey place) {
         static_cast<char*>(pointer_) - static_cast<char*>(holder_->pointer()));
     if (bytes <= holder_->bytes() - offset) {
       dtype_ = dtype;
+      holder_->Touch();
       return pointer_;
     }
   }

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sluice/framework/ddim.h"
@@ -37,12 +39,20 @@ class SLUICE_API Placeholder {
   void* pointer() const { return pointer_; }
   size_t bytes() const { return bytes_; }
 
+  // No two of a process are alike, also not one after the other.
+  uint64_t id() const { return id_; }
+  // Rises with each access for writing.
+  uint64_t version() const { return version_.load(std::memory_order_relaxed); }
+  void Touch() { version_.store(version() + 1, std::memory_order_relaxed); }
+
  private:
   PlaceKey place_;
   void* pointer_;
   size_t bytes_;
   void (*release_)(void* owner) = nullptr;
   void* owner_ = nullptr;
+  const uint64_t id_;
+  std::atomic<uint64_t> version_{0};
 };
 
 // A dense row-major array of one dtype at one place. `Resize` sets the shape
@@ -99,11 +109,23 @@ class SLUICE_API Tensor {
   template <typename T>
   T* data() {
     CheckAccess(platform::kDTypeOf<T>);
+    holder_->Touch();
     return static_cast<T*>(pointer_);
   }
   // Without a check; nullptr before allocation.
   const void* raw_data() const { return pointer_; }
-  void* raw_data() { return pointer_; }
+  void* raw_data() {
+    if (holder_ != nullptr) holder_->Touch();
+    return pointer_;
+  }
+
+  // Identifies the contents: the storage, and how often somebody asked for it
+  // in order to write. Whoever keeps a pointer and writes through it later
+  // must ask again. {0, 0} before allocation.
+  std::pair<uint64_t, uint64_t> storage_version() const {
+    if (holder_ == nullptr) return {0, 0};
+    return {holder_->id(), holder_->version()};
+  }
 
   // Looks into `other`'s memory, with its shape and dtype.
   Tensor& ShareDataWith(const Tensor& other);

@@ -21,13 +21,16 @@ constexpr size_t Tolerated(size_t rounded) {
 }
 
 void FillDevice(platform::PlaceKey place, void* pointer, size_t bytes) {
-  std::array<uint64_t, 1024> poison;
-  poison.fill(kPoison);
+  static const auto kPattern = [] {
+    std::array<uint64_t, 32768> block{};
+    block.fill(kPoison);
+    return block;
+  }();
   const auto context = platform::DeviceContextPool::Instance().Acquire(place);
   auto* to = static_cast<char*>(pointer);
-  for (size_t done = 0; done < bytes; done += sizeof(poison)) {
-    context->CopyFromHost(to + done, poison.data(),
-                          std::min(sizeof(poison), bytes - done));
+  for (size_t done = 0; done < bytes; done += sizeof(kPattern)) {
+    context->CopyFromHost(to + done, kPattern.data(),
+                          std::min(sizeof(kPattern), bytes - done));
   }
   context->Wait();
 }
@@ -67,7 +70,11 @@ void* CachingAllocator::Alloc(size_t bytes) {
     stats_.in_use += bytes;
     stats_.peak = std::max(stats_.peak, stats_.in_use);
     pointer = block->pointer;
-    if (host_accessible_) UnpoisonForSanitizer(pointer, bytes);
+    if (host_accessible_) {
+      UnpoisonForSanitizer(pointer, bytes);
+    } else {
+      device_.SetUsable(pointer, bytes);
+    }
   }
   if (internal::FillFreshMemory()) Fill(pointer, bytes);
   return pointer;
@@ -162,6 +169,8 @@ void CachingAllocator::Free(void* pointer) {
       internal::FillWithPoison(pointer, block->requested);
     }
     PoisonForSanitizer(pointer, block->bytes);
+  } else {
+    device_.SetUsable(pointer, 0);
   }
   stats_.in_use -= block->requested;
   block->requested = 0;

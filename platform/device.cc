@@ -8,6 +8,7 @@
 #include "sluice/platform/cpu_device.h"
 #include "sluice/platform/device_context.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 
 namespace sluice::platform {
@@ -91,9 +92,10 @@ Device& DeviceManager::Get(PlaceKey place) {
   const Kind* kind = state_->FindOrLoad(place.kind);
   if (kind == nullptr && place.kind == PlaceKind::kCUDA) {
     Raise(ErrorCode::kUnimplemented, "device.no_cuda",
-          "device {}: this build has no CUDA; build Sluice with SLUICE_CUDA=ON "
-          "and a CUDA toolkit, or use one of: {}",
-          place, Join(Places()));
+          "device {}: this build has no CUDA ({}); build Sluice with "
+          "SLUICE_CUDA=ON and a CUDA toolkit, or with SLUICE_CUDA=EMULATE, or "
+          "use one of: {}",
+          place, LoadModule("cuda"), Join(Places()));
   }
   if (kind == nullptr) {
     Raise(ErrorCode::kNotFound, "device.unknown_kind",
@@ -101,6 +103,7 @@ Device& DeviceManager::Get(PlaceKey place) {
           "or use one of: {}",
           place, place.kind, Join(Places()));
   }
+  if (kind->count == 0) kind->factory(0);
   if (place.index >= kind->count) {
     Raise(ErrorCode::kNotFound, "device.index",
           "device {}: expected an index below {}, the number of {} devices; "

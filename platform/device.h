@@ -30,7 +30,15 @@ class SLUICE_API Device {
   // True when the host may read and write the memory directly.
   virtual bool host_accessible() const = 0;
 
+  // Of the memory at `pointer`, which Allocate returned, the first `bytes` are
+  // in use from now on; 0 while it waits in a cache. A device may watch that
+  // nobody touches the rest.
+  virtual void SetUsable(void* /*pointer*/, size_t /*bytes*/) {}
+
   virtual std::unique_ptr<DeviceContext> CreateContext() = 0;
+  // True when copies to and from the host run beside kernels, so that a plan
+  // gives each direction a context of its own.
+  virtual bool copies_beside_kernels() const { return false; }
 
  protected:
   Device() = default;
@@ -42,6 +50,7 @@ class SLUICE_API Device {
 class SLUICE_API DeviceManager {
  public:
   // Finds or refuses (with the reason, as an Error) device `index` of a kind.
+  // Where there is none, index 0 is asked for all the same, for the reason.
   using Factory = std::function<std::unique_ptr<Device>(int index)>;
 
   // Adds a kind, if it can, by calling AddKind; raises what went wrong.

@@ -27,6 +27,11 @@ class SLUICE_API DeviceContext {
   // of the queued work (DeviceLost or what the kernel said).
   virtual void Wait() = 0;
 
+  // What is enqueued here from now on begins after everything that `other` has
+  // been given so far. Here the host waits for it; a device does better with
+  // events among its own contexts.
+  virtual void WaitFor(DeviceContext& other) { other.Wait(); }
+
   // Wraps the call of one kernel; a device may prepare itself around it.
   virtual void Compute(FunctionRef<void()> kernel) { kernel(); }
 

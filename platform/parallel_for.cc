@@ -10,6 +10,7 @@
 
 #include "sluice/platform/cpu_info.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/library_call.h"
 #include "sluice/platform/parallel_region.h"
 
 namespace sluice::platform {
@@ -159,6 +160,37 @@ bool InCallersParallelRegion() {
 
 bool ForkedAfterParallelRun() {
   return forked_after_run.load(std::memory_order_relaxed);
+}
+
+int LibraryThreads(int wanted) {
+  return internal::TeamLimit(wanted);
+}
+
+LibraryCall::LibraryCall(int threads) : threads_(threads) {
+  if (threads > 1) {
+    SLUICE_ENFORCE(!in_shard && !internal::InOpenMPRegion(),
+                   ErrorCode::kFailedPrecondition, "library_call.nested",
+                   "a library call with {} threads inside of a parallel region",
+                   threads);
+    SLUICE_ENFORCE(!ForkedAfterParallelRun(), ErrorCode::kFailedPrecondition,
+                   "library_call.forked",
+                   "a library call with {} threads in a process forked off one "
+                   "that had run in parallel",
+                   threads);
+    NoteParallelRun();
+    TheGate().Enter(threads);
+  }
+  previous_threads_ = internal::BeginLibraryCall(threads);
+  if (previous_threads_ > 0) return;
+  if (threads > 1) TheGate().Leave(threads);
+  Raise(ErrorCode::kResourceExhausted, "library_call.threads",
+        "a library call wants {} threads, and the system does not start them",
+        threads);
+}
+
+LibraryCall::~LibraryCall() {
+  internal::EndLibraryCall(threads_, previous_threads_);
+  if (threads_ > 1) TheGate().Leave(threads_);
 }
 
 namespace internal {

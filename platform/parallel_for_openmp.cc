@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -82,6 +83,14 @@ class FixedTeamSize {
   int dynamic_;
 };
 
+// After a region with `threads` threads.
+void CountOwnPool(int threads) {
+  if (own_pool.Set(threads - 1) <= MaxIdleThreads()) return;
+  if (omp_pause_resource(omp_pause_soft, omp_get_initial_device()) == 0) {
+    own_pool.Set(0);
+  }
+}
+
 }  // namespace
 
 void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
@@ -100,11 +109,24 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
       work(i);
     }
   }
-  if (own_pool.Set(threads - 1) > MaxIdleThreads()) {
-    if (omp_pause_resource(omp_pause_soft, omp_get_initial_device()) == 0) {
-      own_pool.Set(0);
-    }
-  }
+  CountOwnPool(threads);
+}
+
+int TeamLimit(int wanted) {
+  return std::min(wanted, omp_get_thread_limit());
+}
+
+int BeginLibraryCall(int threads) {
+  if (threads - 1 > own_pool.size() && !CanStartThreads(threads - 1)) return 0;
+  const int previous = omp_get_max_threads();
+  if (threads > 1 && omp_get_dynamic() != 0) omp_set_dynamic(0);
+  omp_set_num_threads(threads);
+  return previous;
+}
+
+void EndLibraryCall(int threads, int previous) {
+  omp_set_num_threads(previous);
+  if (threads > 1) CountOwnPool(threads);
 }
 
 bool InOpenMPRegion() {

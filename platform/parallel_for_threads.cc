@@ -32,6 +32,17 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
   }
 }
 
+// Libraries that need OpenMP run on the caller alone.
+int TeamLimit(int /*wanted*/) {
+  return 1;
+}
+
+int BeginLibraryCall(int /*threads*/) {
+  return 1;
+}
+
+void EndLibraryCall(int /*threads*/, int /*previous*/) {}
+
 bool InOpenMPRegion() {
   return omp_in_parallel != nullptr && omp_in_parallel() != 0;
 }

@@ -16,6 +16,15 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work);
 // whoever opened it.
 bool InOpenMPRegion();
 
+// How many of `wanted` threads a region can have.
+int TeamLimit(int wanted);
+
+// Between these two, regions that a library opens on this thread have
+// `threads` threads. Begin returns what End needs, or 0, having done nothing,
+// when the system does not give so many.
+int BeginLibraryCall(int threads);
+void EndLibraryCall(int threads, int previous);
+
 // Threads that libraries keep idle for all callers together stay at or below
 // this (a caller above it ends its own after each loop).
 int MaxIdleThreads();

@@ -68,7 +68,8 @@ struct TimedRun {
 
 TimedRun RunSingle(const SingleOp& single, PlaceKey place) {
   constexpr int kRuns = 3;
-  Executor executor(place);
+  // Passes off: both runs have the same ops.
+  Executor executor(place, {.passes = false});
   const auto plan =
       executor.Prepare(single.program, single.feeds, single.fetches);
   TimedRun timed;
@@ -123,7 +124,8 @@ std::shared_ptr<const Plan> PrepareWith(const Program& program,
     }
   }
   const KernelHintGuard guard(hints);
-  Executor executor(place);
+  // Passes off: both runs have the same ops.
+  Executor executor(place, {.passes = false});
   return executor.Prepare(program, feeds, fetches);
 }
 

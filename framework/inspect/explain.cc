@@ -68,6 +68,9 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
   for (const std::string& hint : decision.hints) {
     text += Format("  {}: hint {}\n", name, hint);
   }
+  for (const std::string& note : decision.notes) {
+    text += Format("  {}: {}\n", name, note);
+  }
   for (const Candidate& candidate : decision.candidates) {
     const KernelDef& kernel = *candidate.kernel;
     if (&kernel == decision.kernel) continue;

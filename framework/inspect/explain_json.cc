@@ -36,6 +36,7 @@ void WriteOp(const Decision& decision, JsonWriter* json) {
   json->Field("expected", ToString(decision.expected));
   json->Field("reason", decision.reason);
   json->Field("hints", decision.hints);
+  json->Field("notes", decision.notes);
   WriteCandidates(decision, json);
 }
 

@@ -85,6 +85,7 @@ std::string InstructionName(const Plan& plan, const Instruction& instruction) {
     case InstructionKind::kDeviceCompute:
       return plan.op_descs()[instruction.op_index].type;
     case InstructionKind::kWait:
+    case InstructionKind::kQueueWait:
       return "wait";
     default:
       return "copy " + plan.slots()[instruction.to].var;
@@ -94,17 +95,15 @@ std::string InstructionName(const Plan& plan, const Instruction& instruction) {
 
 std::string ChromeTrace(const Plan& plan, const RunProfile& profile) try {
   platform::TraceWriter trace;
-  std::map<PlaceKey, int> tracks;
+  std::map<std::string, int> tracks;  // one a queue
   for (size_t i = 0; i < plan.instructions().size(); ++i) {
     const Instruction& instruction = plan.instructions()[i];
-    const PlaceKey place = instruction.device < 0
-                               ? PlaceKey(platform::CPUPlace())
-                               : plan.devices()[instruction.device];
-    if (tracks.count(place) == 0) {
-      tracks[place] = trace.AddTrack(ToString(place));
-    }
+    const std::string queue = instruction.device < 0
+                                  ? ToString(PlaceKey(platform::CPUPlace()))
+                                  : ToString(plan.queues()[instruction.device]);
+    if (tracks.count(queue) == 0) tracks[queue] = trace.AddTrack(queue);
     platform::TraceEvent event;
-    event.track = tracks[place];
+    event.track = tracks[queue];
     event.name = InstructionName(plan, instruction);
     event.category = instruction.kernel != nullptr ? "kernel" : "transfer";
     event.start_ns = static_cast<int64_t>(profile.begin[i] * 1e9);

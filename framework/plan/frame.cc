@@ -33,24 +33,36 @@ void SetCancelRequested(bool requested) {
 RunObserver::~RunObserver() = default;
 
 Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
+  const bool isolate = plan.options_.isolate;
   std::map<PlaceKey, std::shared_ptr<Placeholder>> arenas;
-  for (const auto& [place, bytes] : plan.arenas_) {
-    arenas[place] = std::make_shared<Placeholder>(place, bytes);
+  // An allocation for each value, so that whatever guards allocations also
+  // guards values.
+  std::map<const Slot*, std::shared_ptr<Placeholder>> values;
+  if (!isolate) {
+    for (const auto& [place, bytes] : plan.arenas_) {
+      arenas[place] = std::make_shared<Placeholder>(place, bytes);
+    }
   }
   for (size_t i = 0; i < plan.slots_.size(); ++i) {
     const Slot& slot = plan.slots_[i];
     const Slot& root = slot.alias_of < 0 ? slot : plan.slots_[slot.alias_of];
     const bool planned =
         root.kind == SlotKind::kArena || root.kind == SlotKind::kScratch;
-    if (planned && root.first >= 0) {
+    if (planned && root.first >= 0 && isolate) {
+      auto& value = values[&root];
+      if (value == nullptr) {
+        value = std::make_shared<Placeholder>(root.place, root.bytes);
+      }
+      tensors_[i].Bind(value, 0, slot.dtype, slot.dims);
+    } else if (planned && root.first >= 0) {
       tensors_[i].Bind(arenas[root.place], root.offset, slot.dtype, slot.dims);
     } else {
       tensors_[i].Resize(slot.dims);
     }
   }
-  for (const PlaceKey place : plan.devices_) {
+  for (const QueueSpec& queue : plan.queues_) {
     devices_.push_back(
-        platform::DeviceManager::Instance().Get(place).CreateContext());
+        platform::DeviceManager::Instance().Get(queue.place).CreateContext());
   }
   size_t count = 0;
   for (const PlannedOp& op : plan.ops_) {
@@ -72,7 +84,7 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
     contexts_.emplace_back(
         op.arguments, op.place, op.device < 0 ? host : *devices_[op.device],
         inputs, outputs,
-        op.scratch < 0 ? nullptr : tensors_[op.scratch].raw_data());
+        op.scratch < 0 ? nullptr : tensors_[op.scratch].raw_data(), &step_);
   }
 }
 
@@ -92,6 +104,7 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
     tensors_[slot] = tensors_[alias.alias_of];
     tensors_[slot].Resize(alias.dims);
   }
+  step_ = plan_.random_ && scope != nullptr ? scope->TakeStep() : 0;
   AllocateOwn(plan_.fetch_slots_);
   AllocateOwn(plan_.shadow_slots_);
   if (plan_.persistable_slots_.empty() && plan_.shadow_slots_.empty()) return;
@@ -173,6 +186,9 @@ inline void Frame::Step(const Instruction& instruction) {
       break;
     case InstructionKind::kWait:
       devices_[instruction.device]->Wait();
+      break;
+    case InstructionKind::kQueueWait:
+      devices_[instruction.device]->WaitFor(*devices_[instruction.from]);
       break;
     default:
       Copy(instruction);

@@ -43,6 +43,7 @@ class Frame {
   std::vector<Tensor*> arguments_;
   std::vector<OpKernelContext> contexts_;
   std::vector<Variable*> shadow_targets_;
+  uint64_t step_ = 0;
 };
 
 }  // namespace sluice::framework

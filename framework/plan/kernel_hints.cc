@@ -15,6 +15,9 @@ namespace sluice::framework {
 
 namespace {
 
+// By HintMode.
+constexpr std::string_view kModes[] = {"prefer", "require", "exclude", "allow"};
+
 thread_local const KernelHintGuard* t_innermost = nullptr;
 
 std::string_view Trim(std::string_view text) {
@@ -53,8 +56,8 @@ std::string_view WithoutComment(std::string_view line) {
 
 KernelHint ParseRule(std::string_view rule, std::string_view source) {
   constexpr std::string_view kForm =
-      "[OP:] prefer|require KEY=VALUE[, KEY=VALUE], with the keys place, "
-      "library, variant and layout";
+      "[OP:] prefer|require|exclude|allow KEY=VALUE[, KEY=VALUE], with the "
+      "keys place, library, variant and layout";
   KernelHint hint;
   hint.source = source;
   std::string_view rest = rule;
@@ -65,11 +68,13 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
   }
   rest = Trim(rest);
   const std::string_view verb = TakeUntil(" \t", &rest);
-  SLUICE_ENFORCE((verb == "prefer" || verb == "require") &&
-                     !hint.selector.empty() && !Trim(rest).empty(),
-                 ErrorCode::kInvalidArgument, "hint.form",
-                 "kernel hint \"{}\" ({}) must read {}", rule, source, kForm);
-  hint.require = verb == "require";
+  const auto* const mode =
+      std::find(std::begin(kModes), std::end(kModes), verb);
+  SLUICE_ENFORCE(
+      mode != std::end(kModes) && !hint.selector.empty() && !Trim(rest).empty(),
+      ErrorCode::kInvalidArgument, "hint.form",
+      "kernel hint \"{}\" ({}) must read {}", rule, source, kForm);
+  hint.mode = static_cast<HintMode>(mode - std::begin(kModes));
   while (!rest.empty()) {
     std::string_view pair = TakeUntil(",", &rest);
     const bool has_value = pair.find('=') != std::string_view::npos;
@@ -97,6 +102,23 @@ std::vector<KernelHint> HintsFromFile(const char* path) {
   std::ostringstream text;
   text << file.rdbuf();
   return ParseKernelHints(text.str(), platform::Format("file {}", path));
+}
+
+void AppendLibrarySwitch(const std::string& library,
+                         std::vector<KernelHint>* hints) {
+  const std::string variable = "SLUICE_ENABLE_" + library;
+  const char* value = std::getenv(variable.c_str());
+  if (value == nullptr) return;
+  const std::string_view text = value;
+  SLUICE_ENFORCE(text == "0" || text == "1", ErrorCode::kInvalidArgument,
+                 "hint.library_switch", "{} must be 0 or 1, got \"{}\"",
+                 variable, text);
+  if (text == "1") return;
+  KernelHint off;
+  off.mode = HintMode::kExclude;
+  off.library = library;
+  off.source = variable + "=0";
+  hints->push_back(std::move(off));
 }
 
 uint64_t StateOf(const std::string& text) {
@@ -133,7 +155,7 @@ std::string ToString(const KernelHint& hint) {
   add("library", hint.library);
   add("variant", hint.variant);
   add("layout", hint.layout);
-  return platform::Format("{} {} ({})", hint.require ? "require" : "prefer",
+  return platform::Format("{} {} ({})", kModes[static_cast<int>(hint.mode)],
                           constraints, hint.source);
 }
 
@@ -170,7 +192,9 @@ uint64_t KernelHintState() {
   return t_innermost == nullptr ? 0 : t_innermost->state_;
 }
 
-std::vector<KernelHint> ActiveKernelHints() try {
+std::vector<KernelHint> ActiveKernelHints(
+    std::string_view program_hints,
+    const std::vector<std::string>& libraries) try {
   std::vector<KernelHint> hints;
   const auto append = [&](const std::vector<KernelHint>& more) {
     hints.insert(hints.end(), more.begin(), more.end());
@@ -179,11 +203,15 @@ std::vector<KernelHint> ActiveKernelHints() try {
        guard = guard->outer_) {
     append(guard->hints_);
   }
+  append(ParseKernelHints(program_hints, "program"));
   if (const char* path = std::getenv("SLUICE_KERNEL_HINTS_FILE")) {
     append(HintsFromFile(path));
   }
   if (const char* text = std::getenv("SLUICE_KERNEL_HINTS")) {
     append(ParseKernelHints(text, "environment"));
+  }
+  for (const std::string& library : libraries) {
+    AppendLibrarySwitch(library, &hints);
   }
   return hints;
 } catch (const std::bad_alloc&) {

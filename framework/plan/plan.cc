@@ -1,13 +1,18 @@
 #include "sluice/framework/plan/plan.h"
 
-#include <shared_mutex>
-
 #include "sluice/framework/plan/frame.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {
+
+std::string ToString(const QueueSpec& queue) {
+  constexpr const char* kRoles[] = {"", " kernels", " copies from the host",
+                                    " copies to the host"};
+  return platform::Format("{}{}", queue.place,
+                          kRoles[static_cast<int>(queue.role)]);
+}
 
 Plan::Plan() = default;
 Plan::~Plan() = default;
@@ -41,21 +46,28 @@ void CheckFeedsMatch(const std::vector<FeedSpec>& specs, const Feeds& feeds) {
   }
 }
 
-// Readers of persistables share the scope, a writer has it alone.
+// Readers of persistables share the scope and its parents, where variables are
+// found too; a writer has them alone. Locks go from child to parent, so that no
+// two runs wait for each other.
 class ScopeLock {
  public:
-  ScopeLock(const Scope* scope, bool reads, bool writes) {
-    if (scope == nullptr) return;
-    if (writes) {
-      exclusive_ = std::unique_lock(scope->lock());
-    } else if (reads) {
-      shared_ = std::shared_lock(scope->lock());
+  ScopeLock(const Scope* scope, bool reads, bool writes)
+      : first_(reads || writes ? scope : nullptr), alone_(writes) {
+    for (const Scope* each = first_; each != nullptr; each = each->parent()) {
+      alone_ ? each->lock().lock() : each->lock().lock_shared();
     }
   }
+  ~ScopeLock() {
+    for (const Scope* each = first_; each != nullptr; each = each->parent()) {
+      alone_ ? each->lock().unlock() : each->lock().unlock_shared();
+    }
+  }
+  ScopeLock(const ScopeLock&) = delete;
+  ScopeLock& operator=(const ScopeLock&) = delete;
 
  private:
-  std::unique_lock<std::shared_mutex> exclusive_;
-  std::shared_lock<std::shared_mutex> shared_;
+  const Scope* first_;
+  bool alone_;
 };
 
 }  // namespace

@@ -41,16 +41,27 @@ enum class InstructionKind : uint8_t {
   kCopyToHost,
   kCopyOnDevice,
   kCopyOnHost,
-  kWait,  // until a device's queue is empty
+  kWait,       // the host, until a queue is empty
+  kQueueWait,  // a queue, for what another one has been given so far
 };
 
-// One step of a plan. Slots, contexts and devices are indices into the frame.
+// One queue of a device, which is a DeviceContext of the frame. Where copies
+// run beside kernels, they have queues of their own.
+enum class QueueRole : uint8_t { kAll, kKernels, kCopyFromHost, kCopyToHost };
+struct QueueSpec {
+  PlaceKey place;
+  QueueRole role = QueueRole::kAll;
+};
+// "cuda:0 kernels".
+SLUICE_API std::string ToString(const QueueSpec& queue);
+
+// One step of a plan. Slots, contexts and queues are indices into the frame.
 struct Instruction {
   InstructionKind kind = InstructionKind::kCompute;
   int32_t op_index = -1;  // in block 0; -1 for a step that no op asked for
   int32_t context = -1;   // compute: its OpKernelContext
-  int32_t device = -1;    // whose queue; -1 is the CPU
-  int32_t from = -1;      // copies: slots
+  int32_t device = -1;    // its queue; -1 is the CPU
+  int32_t from = -1;      // copies: slots; kQueueWait: the other queue
   int32_t to = -1;
   const OpKernel* kernel = nullptr;
 };
@@ -92,6 +103,8 @@ struct Transfer {
 struct PlanOptions {
   // Every value gets memory of its own: finds reads and writes out of bounds.
   bool isolate = false;
+  // False: every op runs as it was written, nothing is fused or rearranged.
+  bool passes = true;
   // For tests: the n-th wait is left out. -1: none.
   int drop_wait_for_testing = -1;
 };
@@ -104,6 +117,7 @@ struct PlannedOp {
   std::vector<int> outputs;  // slots
   PlaceKey place;
   int device = -1;
+  size_t scratch_bytes = 0;
   int scratch = -1;  // slot
   int op_index = -1;
 };
@@ -137,7 +151,8 @@ class SLUICE_API Plan {
   const std::vector<PlannedOp>& ops() const { return ops_; }
   const std::vector<Decision>& decisions() const { return decisions_; }
   const std::vector<Transfer>& transfers() const { return transfers_; }
-  // The ops of the program, also those that no fetch needs.
+  // The ops by index: those of the program, also those that no fetch needs, as
+  // passes left them, and then those that passes put in.
   const std::vector<OpDesc>& op_descs() const { return op_descs_; }
   // Remarks: ops left out, hints that matched nothing.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -146,7 +161,7 @@ class SLUICE_API Plan {
     return arenas_;
   }
   // By Instruction::device.
-  const std::vector<PlaceKey>& devices() const { return devices_; }
+  const std::vector<QueueSpec>& queues() const { return queues_; }
   PlaceKey place() const { return place_; }
   int num_threads() const { return num_threads_; }
   const PlanOptions& options() const { return options_; }
@@ -166,6 +181,7 @@ class SLUICE_API Plan {
 
   PlaceKey place_;
   int num_threads_ = 1;
+  bool random_ = false;  // some op draws random numbers
   PlanOptions options_;
   std::vector<FeedSpec> feeds_;
   std::vector<std::string> fetch_names_;
@@ -175,7 +191,7 @@ class SLUICE_API Plan {
   std::vector<int> persistable_slots_;
   std::vector<int> shadow_slots_;
   std::vector<Slot> slots_;
-  std::vector<PlaceKey> devices_;  // by Instruction::device
+  std::vector<QueueSpec> queues_;  // by Instruction::device
   std::vector<PlannedOp> ops_;
   std::vector<Instruction> instructions_;
   std::vector<std::pair<PlaceKey, size_t>> arenas_;

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/near_names.h"
+#include "sluice/framework/op_check.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
@@ -21,43 +20,27 @@ PlanBuilder::PlanBuilder(const Program& program,
                          PlaceKey place,
                          PlanOptions options)
     : program_(program),
-      block_(program.block()),
       registry_(Registry::Global()),
       plan_(new Plan()),
-      hints_(ActiveKernelHints()),
-      needed_(block_.ops.size(), false) {
+      hints_(ActiveKernelHints(program.hints(), registry_.ModuleLibraries())) {
   plan_->place_ = place;
   plan_->num_threads_ = platform::NumThreads();
   plan_->options_ = options;
   plan_->feeds_ = std::move(feeds);
   plan_->fetch_names_ = std::move(fetches);
-  plan_->op_descs_ = block_.ops;
+  plan_->op_descs_ = program.block().ops;
 }
 
 std::shared_ptr<const Plan> PlanBuilder::Build() {
-  LoadDevices(&hints_);
-  for (const OpDesc& op : block_.ops) {
-    op_hints_.push_back(ParseKernelHints(op.hint, "op attribute"));
-    LoadDevices(&op_hints_.back());
-  }
-  CheckFeeds();
-  CheckFetches();
-  FindNeededOps();
+  MakeGraph();
   AddFeeds();
-  for (size_t i = 0; i < block_.ops.size(); ++i) {
-    const int op_index = static_cast<int>(i);
-    if (!needed_[i]) {
-      plan_->notes_.push_back(
-          Format("op {} ({}) does not run: nothing that is "
-                 "fetched or persistable needs it",
-                 op_index, block_.ops[i].type));
-      continue;
-    }
+  for (const int id : graph_->order()) {
+    const OpDesc& op = graph_->op(id).desc;
     try {
-      AddOp(op_index);
+      AddOp(id);
     } catch (platform::Error& error) {
-      error.AddContext(Format("in op {} ({})", op_index, block_.ops[i].type));
-      error.AddContext(DescribeLocation(block_.ops[i].location));
+      error.AddContext(Format("in op {} ({})", id, op.type));
+      error.AddContext(DescribeLocation(op.location));
       throw;
     }
   }
@@ -69,75 +52,74 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   return std::move(plan_);
 }
 
+void PlanBuilder::MakeGraph() {
+  LoadDevices(&hints_);
+  std::vector<std::vector<KernelHint>> op_hints;
+  for (const OpDesc& op : program_.block().ops) {
+    op_hints.push_back(ParseKernelHints(op.hint, "op attribute"));
+    LoadDevices(&op_hints.back());
+  }
+  graph_ = std::make_unique<Graph>(program_, plan_->feeds_, plan_->fetch_names_,
+                                   plan_->place_, hints_, op_hints);
+  for (const int id : graph_->not_needed()) {
+    plan_->notes_.push_back(
+        Format("op {} ({}) does not run: nothing that is "
+               "fetched or persistable needs it",
+               id, program_.block().ops[id].type));
+  }
+  if (plan_->options_.passes) {
+    for (std::string& remark : RunPasses(graph_.get())) {
+      plan_->notes_.push_back(std::move(remark));
+    }
+  }
+  for (const int id : graph_->order()) {
+    const GraphOp& op = graph_->op(id);
+    if (static_cast<size_t>(id) >= plan_->op_descs_.size()) {
+      plan_->op_descs_.resize(id + 1);
+    }
+    plan_->op_descs_[id] = op.desc;
+    NoteCovered(id);
+    for (const std::string& var : FlatOutputs(*op.schema, op.desc)) {
+      last_definition_[var] = id;
+    }
+  }
+}
+
+void PlanBuilder::NoteCovered(int id) {
+  const GraphOp& op = graph_->op(id);
+  std::string others;
+  for (const int covered : op.covers) {
+    if (covered == id) continue;
+    others += Format("{}{} ({})", others.empty() ? "" : ", ", covered,
+                     program_.block().ops[covered].type);
+  }
+  if (others.empty()) return;
+  plan_->notes_.push_back(
+      Format("op {} ({}) also does the work of {}", id, op.desc.type, others));
+}
+
 // A hint may name a device whose plug-in is not loaded yet. One that is not
 // there cannot be required; what is only preferred goes without it.
 void PlanBuilder::LoadDevices(std::vector<KernelHint>* hints) {
   std::vector<KernelHint> usable;
   for (KernelHint& hint : *hints) {
     try {
-      if (!hint.place.empty()) {
+      if (!hint.place.empty() && hint.Wants()) {
         platform::DeviceManager::Instance().Get(
             platform::ParsePlaceKey(hint.place));
       }
       usable.push_back(std::move(hint));
     } catch (platform::Error& error) {
       error.AddContext(Format("asked for by hint {}", hint));
-      if (hint.require || error.code() == ErrorCode::kInvalidArgument) throw;
+      if (hint.mode == HintMode::kRequire ||
+          error.code() == ErrorCode::kInvalidArgument) {
+        throw;
+      }
       plan_->notes_.push_back(Format("hint {} is left out: {}", hint,
                                      platform::ToString(error.code())));
     }
   }
   *hints = std::move(usable);
-}
-
-void PlanBuilder::CheckFeeds() {
-  std::set<std::string> names;
-  for (const FeedSpec& feed : plan_->feeds_) {
-    const VarDesc& var = program_.FindVar(feed.name);
-    SLUICE_ENFORCE(var.is_data, ErrorCode::kInvalidArgument, "feed.not_data",
-                   "feed {}: only variables made with Program::Data can be "
-                   "fed",
-                   feed.name);
-    SLUICE_ENFORCE(names.insert(feed.name).second, ErrorCode::kInvalidArgument,
-                   "feed.twice", "feed {} is given twice", feed.name);
-    SLUICE_ENFORCE(feed.dtype == var.dtype, ErrorCode::kInvalidArgument,
-                   "feed.dtype", "feed {} must be {}, got {}", feed.name,
-                   var.dtype, feed.dtype);
-    bool fits = !var.dims.rank_known() || var.dims.rank() == feed.dims.rank();
-    for (int axis = 0; fits && axis < var.dims.rank(); ++axis) {
-      fits = var.dims[axis] < 0 || var.dims[axis] == feed.dims[axis];
-    }
-    SLUICE_ENFORCE(fits, ErrorCode::kInvalidArgument, "feed.shape",
-                   "feed {} must have shape {}, got {}", feed.name, var.dims,
-                   feed.dims);
-  }
-}
-
-void PlanBuilder::CheckFetches() {
-  for (const std::string& name : plan_->fetch_names_) {
-    fetched_.insert(program_.FindVar(name).name);
-  }
-}
-
-// Backwards from what is fetched and what persists.
-void PlanBuilder::FindNeededOps() {
-  std::set<std::string> needed = fetched_;
-  for (size_t i = block_.ops.size(); i-- > 0;) {
-    const OpDesc& op = block_.ops[i];
-    for (const auto& [argument, vars] : op.outputs) {
-      for (const std::string& var : vars) {
-        last_definition_.try_emplace(var, static_cast<int>(i));
-        const VarDesc* desc = block_.FindVar(var);
-        if (needed.erase(var) > 0 || (desc != nullptr && desc->persistable)) {
-          needed_[i] = true;
-        }
-      }
-    }
-    if (!needed_[i]) continue;
-    for (const auto& [argument, vars] : op.inputs) {
-      needed.insert(vars.begin(), vars.end());
-    }
-  }
 }
 
 void PlanBuilder::AddFeeds() {
@@ -169,70 +151,40 @@ void PlanBuilder::AddPersistable(const VarDesc& var) {
 PlanBuilder::Value& PlanBuilder::UseValue(const std::string& var) {
   const auto known = values_.find(var);
   if (known != values_.end()) return known->second;
-  const VarDesc& desc = program_.FindVar(var);
-  // Programs grow op by op, so what no op has written yet is fed or persists.
-  SLUICE_ENFORCE(desc.persistable, ErrorCode::kNotFound, "feed.missing",
-                 "{} ({} {}) must be fed", var, desc.dtype, desc.dims);
-  AddPersistable(desc);
+  // The graph has seen to it that what is not fed or made persists.
+  AddPersistable(program_.FindVar(var));
   return values_[var];
 }
 
-Decision PlanBuilder::Decide(const OpDesc& op,
-                             const OpSchema& schema,
-                             const BoundTypes& types,
-                             int op_index,
-                             ResolveRequest* request) {
-  const auto shapes =
-      InferShapes(schema, op, request->inputs, request->input_dtypes);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const ArgDef& def = schema.outputs()[i];
-    for (const DDim& dims : shapes[i]) {
-      SLUICE_ENFORCE(dims.known(), ErrorCode::kUnimplemented,
-                     "plan.unknown_shape",
-                     "{}: the shape of output {} is still {} with all feeds "
-                     "known; shapes that depend on data are not supported yet",
-                     op.type, def.name, dims);
-      // An overflow is found here, before anything is allocated.
-      dims.numel();
-      request->outputs.push_back(dims);
-      request->output_dtypes.push_back(types.Of(def));
-    }
-  }
-  request->hints = op_hints_[op_index];
-  request->hints.insert(request->hints.end(), hints_.begin(), hints_.end());
-  request->op_index = op_index;
-  request->expected_place = plan_->place_;
-  request->dtype = types.KernelDType();
-  return Resolve(*request, registry_);
-}
-
 void PlanBuilder::AddOp(int op_index) {
-  const OpDesc& op = block_.ops[op_index];
-  const OpSchema& schema = registry_.Schema(op.type);
-  ResolveRequest request{.schema = schema, .op = op};
+  const GraphOp& op = graph_->op(op_index);
+  const OpSchema& schema = *op.schema;
+  ResolveRequest request = graph_->RequestFor(op, op_index);
   for (const ArgDef& def : schema.inputs()) {
-    for (const std::string& var : op.Input(def.name)) {
-      const Value& value = UseValue(var);
-      request.inputs.push_back(value.dims);
-      request.input_dtypes.push_back(value.dtype);
-      request.input_moves.push_back(!def.traits.host && !def.traits.shape_only);
+    for (const std::string& var : op.desc.Input(def.name)) {
+      const bool moves = !def.traits.host && !def.traits.shape_only;
+      request.input_moves.push_back(moves);
       auto& places = request.input_places.emplace_back();
-      for (const int slot : value.slots) {
+      // The value behind a shape may be gone.
+      if (def.traits.shape_only) continue;
+      for (const int slot : UseValue(var).slots) {
         places.push_back(plan_->slots_[slot].place);
       }
     }
   }
-  const BoundTypes types(schema, op, request.input_dtypes);
-  Decision decision = Decide(op, schema, types, op_index, &request);
-
   PlannedOp planned;
   planned.op_index = op_index;
+  ChosenKernel chosen = ChooseKernel(request, registry_, plan_->num_threads_);
+  Decision& decision = chosen.decision;
+  planned.kernel = std::move(chosen.kernel);
+  planned.scratch_bytes = chosen.scratch_bytes;
+  plan_->random_ |= schema.random();
   planned.place = decision.place;
-  planned.device = DeviceIndex(decision.place);
+  planned.device = Queue(decision.place, QueueRole::kKernels);
   BindInputs(schema, &planned);
   BindOutputs(schema, request, &planned);
   FillArguments(schema, request, &planned);
-  AddKernel(decision, request, &planned);
+  AddScratch(&planned);
 
   Instruction instruction;
   instruction.kind = planned.device < 0 ? InstructionKind::kCompute
@@ -254,25 +206,31 @@ void PlanBuilder::AddOp(int op_index) {
 }
 
 void PlanBuilder::BindInputs(const OpSchema& schema, PlannedOp* planned) {
-  const OpDesc& op = block_.ops[planned->op_index];
+  const GraphOp& op = graph_->op(planned->op_index);
+  size_t flat = 0;
   for (const ArgDef& def : schema.inputs()) {
-    for (const std::string& var : op.Input(def.name)) {
+    for (const std::string& var : op.desc.Input(def.name)) {
+      const size_t index = flat++;
       if (def.traits.shape_only) {
         Slot slot;
         slot.kind = SlotKind::kShape;
         slot.var = var;
-        slot.dtype = values_[var].dtype;
-        slot.dims = values_[var].dims;
+        slot.dtype = op.input_dtypes[index];
+        slot.dims = op.inputs[index];
         planned->inputs.push_back(AddSlot(std::move(slot)));
         continue;
       }
       const PlaceKey place =
           def.traits.host ? PlaceKey(CPUPlace()) : planned->place;
-      const int slot = SlotAt(var, place, planned->op_index);
-      // Host inputs are read when the kernel is called, so they must be there.
-      if (planned->device < 0 || def.traits.host) WaitFor(slot);
-      planned->inputs.push_back(slot);
+      planned->inputs.push_back(SlotAt(var, place, planned->op_index));
     }
+  }
+  // Behind all copies, so that one wait is for all of them. Host inputs are
+  // read when the kernel is called, so they must be there.
+  for (const int slot : planned->inputs) {
+    if (plan_->slots_[slot].kind == SlotKind::kShape) continue;
+    const bool on_host = plan_->slots_[slot].place == PlaceKey(CPUPlace());
+    OrderBehind(on_host ? -1 : planned->device, slot);
   }
 }
 
@@ -281,7 +239,7 @@ int PlanBuilder::AliasedSlot(const ArgDef& def,
                              DType dtype,
                              const PlannedOp& planned) const {
   if (def.aliases.empty()) return -1;
-  const OpDesc& op = block_.ops[planned.op_index];
+  const OpDesc& op = graph_->op(planned.op_index).desc;
   const ArgVars& vars = op.Input(def.aliases);
   if (vars.size() != 1) return -1;
   for (const int slot : planned.inputs) {
@@ -307,10 +265,9 @@ int PlanBuilder::OutputSlot(const ArgDef& def,
   slot.place = planned.place;
   slot.dims = dims;
   slot.dtype = dtype;
-  const VarDesc* desc = block_.FindVar(var);
-  const bool persistable = desc != nullptr && desc->persistable;
+  const bool persistable = graph_->IsPersistable(var);
   const bool last = last_definition_[var] == planned.op_index;
-  const bool fetched = last && fetched_.count(var) > 0;
+  const bool fetched = last && graph_->IsFetched(var);
   if (persistable && last && planned.place == plan_->place_) {
     slot.kind = SlotKind::kShadow;
   } else if (fetched && !persistable && planned.device < 0) {
@@ -324,7 +281,7 @@ int PlanBuilder::OutputSlot(const ArgDef& def,
 void PlanBuilder::BindOutputs(const OpSchema& schema,
                               const ResolveRequest& request,
                               PlannedOp* planned) {
-  const OpDesc& op = block_.ops[planned->op_index];
+  const OpDesc& op = graph_->op(planned->op_index).desc;
   size_t flat = 0;
   for (const ArgDef& def : schema.outputs()) {
     for (const std::string& var : op.Output(def.name)) {
@@ -332,7 +289,7 @@ void PlanBuilder::BindOutputs(const OpSchema& schema,
       const DType dtype = request.output_dtypes[flat];
       ++flat;
       const int slot = OutputSlot(def, var, dims, dtype, *planned);
-      written_by_[slot] = planned->device;
+      Fill(slot, planned->device);
       planned->outputs.push_back(slot);
       values_[var] = {dims, dtype, {slot}};
     }
@@ -342,7 +299,7 @@ void PlanBuilder::BindOutputs(const OpSchema& schema,
 void PlanBuilder::FillArguments(const OpSchema& schema,
                                 const ResolveRequest& request,
                                 PlannedOp* planned) {
-  const OpDesc& op = block_.ops[planned->op_index];
+  const OpDesc& op = graph_->op(planned->op_index).desc;
   const auto fill = [](const std::vector<ArgDef>& defs, auto get,
                        std::vector<ArgTable::Entry>* entries) {
     int begin = 0;
@@ -364,32 +321,20 @@ void PlanBuilder::FillArguments(const OpSchema& schema,
   table.output_dtypes = request.output_dtypes;
 }
 
-void PlanBuilder::AddKernel(const Decision& decision,
-                            const ResolveRequest& request,
-                            PlannedOp* planned) {
-  const OpDesc& op = request.op;
-  planned->kernel = decision.kernel->make({op, decision.kernel->key});
-  const KernelQuery query{request.schema,  op,
-                          request.inputs,  request.input_dtypes,
-                          request.outputs, request.output_dtypes,
-                          decision.place};
-  KernelPreparation preparation{query};
-  preparation.num_threads = plan_->num_threads_;
-  planned->kernel->Prepare(preparation);
-  if (preparation.scratch_bytes == 0) return;
+void PlanBuilder::AddScratch(PlannedOp* planned) {
+  if (planned->scratch_bytes == 0) return;
   Slot slot;
   slot.kind = SlotKind::kScratch;
-  slot.place = decision.place;
+  slot.place = planned->place;
   slot.dtype = DType::kUInt8;
-  slot.dims = DDim({static_cast<int64_t>(preparation.scratch_bytes)});
+  slot.dims = DDim({static_cast<int64_t>(planned->scratch_bytes)});
   planned->scratch = AddSlot(std::move(slot));
 }
 
 // A persistable that was last written elsewhere comes home.
 void PlanBuilder::AddShadows() {
   for (const auto& [var, op_index] : last_definition_) {
-    const VarDesc* desc = block_.FindVar(var);
-    if (desc == nullptr || !desc->persistable) continue;
+    if (!graph_->IsPersistable(var)) continue;
     int home = values_[var].slots.front();
     if (plan_->slots_[home].kind == SlotKind::kShadow) {
       plan_->shadow_slots_.push_back(home);
@@ -432,7 +377,9 @@ void PlanBuilder::NoteUnusedHints() {
   for (const KernelHint& hint : hints_) {
     bool used = false;
     for (const Decision& decision : plan_->decisions_) {
-      used |= hint.Matches(block_.ops[decision.op_index], decision.op_index);
+      for (const int op : graph_->op(decision.op_index).covers) {
+        used |= hint.Matches(program_.block().ops[op], op);
+      }
     }
     if (!used) {
       plan_->notes_.push_back(Format("hint \"{}: {}\" names no op of this plan",

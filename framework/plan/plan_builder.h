@@ -2,20 +2,19 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "sluice/framework/op_check.h"
+#include "sluice/framework/plan/graph.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/registry.h"
 
 namespace sluice::framework {
 
-// Prepares one plan: walks the ops once, in order, and for each infers shapes,
-// resolves the kernel, brings its inputs to the kernel's place and emits the
-// instruction; then lays out the memory. Lives for one call of Build; used by
-// one thread.
+// Prepares one plan: makes the graph, lets passes rewrite it, walks its ops
+// once, in order, and for each resolves the kernel, brings its inputs to the
+// kernel's place and emits the instruction; then lays out the memory. Lives for
+// one call of Build; used by one thread.
 class PlanBuilder {
  public:
   PlanBuilder(const Program& program,
@@ -39,18 +38,12 @@ class PlanBuilder {
 
   // plan_builder.cc
   void LoadDevices(std::vector<KernelHint>* hints);
-  void CheckFeeds();
-  void CheckFetches();
-  void FindNeededOps();
+  void MakeGraph();
+  void NoteCovered(int id);
   void AddFeeds();
   void AddOp(int op_index);
   Value& UseValue(const std::string& var);
   void AddPersistable(const VarDesc& var);
-  Decision Decide(const OpDesc& op,
-                  const OpSchema& schema,
-                  const BoundTypes& types,
-                  int op_index,
-                  ResolveRequest* request);
   void BindInputs(const OpSchema& schema, PlannedOp* planned);
   void BindOutputs(const OpSchema& schema,
                    const ResolveRequest& request,
@@ -64,9 +57,7 @@ class PlanBuilder {
                   const DDim& dims,
                   DType dtype,
                   const PlannedOp& planned) const;
-  void AddKernel(const Decision& decision,
-                 const ResolveRequest& request,
-                 PlannedOp* planned);
+  void AddScratch(PlannedOp* planned);
   void FillArguments(const OpSchema& schema,
                      const ResolveRequest& request,
                      PlannedOp* planned);
@@ -76,32 +67,44 @@ class PlanBuilder {
 
   // plan_transfers.cc
   int AddSlot(Slot slot);
-  int DeviceIndex(PlaceKey place);
+  int Queue(PlaceKey place, QueueRole role);
+  int AddQueue(const QueueSpec& queue);
   int SlotAt(const std::string& var, PlaceKey place, int op_index);
   int NewCopy(const std::string& var, int from, Slot target, int op_index);
   void EmitCopy(int from, int to, int op_index);
   void Emit(Instruction instruction);
-  void EmitWait(int device);
+  void EmitWait(int queue);
+  void EmitQueueWait(int queue, int other);
+  bool KeepWait();
+  void Finish(int queue);
   void Touch(int slot);
+  void Pin(int slot);
+  void Fill(int slot, int queue);
   void WaitFor(int slot);
+  void OrderBehind(int queue, int slot);
   void FinishQueues();
   void LayOutMemory();
 
   int Now() const { return static_cast<int>(plan_->instructions_.size()); }
 
   const Program& program_;
-  const BlockDesc& block_;
   const Registry& registry_;
   std::unique_ptr<Plan> plan_;
   std::vector<KernelHint> hints_;
-  std::vector<std::vector<KernelHint>> op_hints_;  // by op: its own
-  std::set<std::string> fetched_;
-  std::vector<bool> needed_;                    // by op
+  std::unique_ptr<Graph> graph_;
   std::map<std::string, int> last_definition_;  // by variable: op
   std::map<std::string, Value> values_;
-  std::vector<int> written_by_;  // by slot: device whose queue fills it
-  std::vector<std::vector<int>> pending_;  // by device: host slots in use
-  std::vector<bool> busy_;  // by device: enqueued and not waited for
+  // What is known of a queue while instructions are emitted.
+  struct QueueState {
+    bool busy = false;         // enqueued and not waited for
+    int last = -1;             // instruction that was enqueued last
+    std::vector<int> pending;  // host slots that it uses until it is waited for
+    std::vector<int> behind;   // by queue: it waited for what came before then
+  };
+  std::vector<QueueState> queues_;
+  std::vector<int> written_by_;  // by slot: the queue that fills it, or -1
+  std::vector<int> written_at_;  // by slot: the instruction
+  std::vector<int> pinned_;      // slots that keep their memory to the end
   int waits_ = 0;
 };
 

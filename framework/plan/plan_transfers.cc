@@ -5,6 +5,7 @@
 
 #include "sluice/framework/plan/memory_planner.h"
 #include "sluice/framework/plan/plan_builder.h"
+#include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -26,20 +27,31 @@ int PlanBuilder::AddSlot(Slot slot) {
                  slot.dtype, slot.dims);
   plan_->slots_.push_back(std::move(slot));
   written_by_.push_back(-1);
+  written_at_.push_back(-1);
   return static_cast<int>(plan_->slots_.size()) - 1;
 }
 
-int PlanBuilder::DeviceIndex(PlaceKey place) {
+// The queue for a kind of work at a place; -1 on the host.
+int PlanBuilder::Queue(PlaceKey place, QueueRole role) {
   if (OnHost(place)) return -1;
-  auto& devices = plan_->devices_;
-  const auto found = std::find(devices.begin(), devices.end(), place);
-  if (found != devices.end()) {
-    return static_cast<int>(found - devices.begin());
+  const auto& device = platform::DeviceManager::Instance().Get(place);
+  if (!device.copies_beside_kernels()) role = QueueRole::kAll;
+  const auto& queues = plan_->queues_;
+  for (size_t i = 0; i < queues.size(); ++i) {
+    if (queues[i].place == place && queues[i].role == role) {
+      return static_cast<int>(i);
+    }
   }
-  devices.push_back(place);
-  pending_.emplace_back();
-  busy_.push_back(false);
-  return static_cast<int>(devices.size()) - 1;
+  return AddQueue({place, role});
+}
+
+int PlanBuilder::AddQueue(const QueueSpec& queue) {
+  plan_->queues_.push_back(queue);
+  queues_.emplace_back();
+  for (QueueState& state : queues_) {
+    state.behind.resize(queues_.size(), -1);
+  }
+  return static_cast<int>(queues_.size()) - 1;
 }
 
 // The slot of `var` at `place`; copies it there unless that was done before.
@@ -89,36 +101,40 @@ void PlanBuilder::EmitCopy(int from, int to, int op_index) {
   copy.to = to;
   if (OnHost(from_place) && OnHost(to_place)) {
     copy.kind = InstructionKind::kCopyOnHost;
-    WaitFor(from);
   } else if (OnHost(to_place)) {
     copy.kind = InstructionKind::kCopyToHost;
-    copy.device = DeviceIndex(from_place);
-    written_by_[to] = copy.device;
+    copy.device = Queue(from_place, QueueRole::kCopyToHost);
   } else if (OnHost(from_place)) {
     copy.kind = InstructionKind::kCopyFromHost;
-    copy.device = DeviceIndex(to_place);
-    // Filled by another device's queue: that one must have finished.
-    if (written_by_[from] != copy.device) WaitFor(from);
-    written_by_[to] = copy.device;
+    copy.device = Queue(to_place, QueueRole::kCopyFromHost);
   } else {
     copy.kind = InstructionKind::kCopyOnDevice;
-    copy.device = DeviceIndex(to_place);
-    written_by_[to] = copy.device;
+    copy.device = Queue(to_place, QueueRole::kKernels);
   }
+  OrderBehind(copy.device, from);
   Touch(from);
   Touch(to);
-  // The queue uses the host's memory until somebody waits for it.
+  Fill(to, copy.device);
   for (const int slot : {from, to}) {
-    if (copy.device >= 0 && OnHost(plan_->slots_[slot].place)) {
-      pending_[copy.device].push_back(slot);
+    if (copy.device < 0) continue;
+    // The queue uses the host's memory until somebody waits for it. On the
+    // device, a queue of copies knows nothing of what kernels do with the
+    // memory before and after.
+    if (OnHost(plan_->slots_[slot].place)) {
+      queues_[copy.device].pending.push_back(slot);
+    } else if (plan_->queues_[copy.device].role != QueueRole::kAll) {
+      Pin(slot);
     }
   }
   Emit(copy);
 }
 
 void PlanBuilder::Emit(Instruction instruction) {
-  if (instruction.device >= 0 && instruction.kind != InstructionKind::kWait) {
-    busy_[instruction.device] = true;
+  const bool waits = instruction.kind == InstructionKind::kWait ||
+                     instruction.kind == InstructionKind::kQueueWait;
+  if (instruction.device >= 0 && !waits) {
+    queues_[instruction.device].busy = true;
+    queues_[instruction.device].last = Now();
   }
   plan_->instructions_.push_back(instruction);
 }
@@ -133,30 +149,103 @@ void PlanBuilder::Touch(int slot) {
   }
 }
 
-void PlanBuilder::EmitWait(int device) {
-  for (const int slot : pending_[device]) {
-    Touch(slot);
-    if (written_by_[slot] == device) written_by_[slot] = -1;
-  }
-  pending_[device].clear();
-  busy_[device] = false;
-  if (waits_++ == plan_->options_.drop_wait_for_testing) return;
+void PlanBuilder::Pin(int slot) {
+  const int root = plan_->slots_[slot].alias_of;
+  pinned_.push_back(root < 0 ? slot : root);
+}
+
+// The next instruction fills a slot.
+void PlanBuilder::Fill(int slot, int queue) {
+  written_by_[slot] = queue;
+  written_at_[slot] = Now();
+}
+
+// For tests, one of the waits is left out.
+bool PlanBuilder::KeepWait() {
+  return waits_++ != plan_->options_.drop_wait_for_testing;
+}
+
+void PlanBuilder::EmitWait(int queue) {
+  Finish(queue);
+  if (!KeepWait()) return;
   Instruction wait;
   wait.kind = InstructionKind::kWait;
-  wait.device = device;
+  wait.device = queue;
+  Emit(wait);
+}
+
+// All that a queue was given is done, and so is what it waited for.
+void PlanBuilder::Finish(int queue) {
+  QueueState& state = queues_[queue];
+  for (const int slot : state.pending) {
+    Touch(slot);
+  }
+  for (int& writer : written_by_) {
+    if (writer == queue) writer = -1;
+  }
+  state.pending.clear();
+  state.busy = false;
+  for (size_t other = 0; other < queues_.size(); ++other) {
+    if (queues_[other].busy && state.behind[other] > queues_[other].last) {
+      Finish(static_cast<int>(other));
+    }
+  }
+}
+
+void PlanBuilder::EmitQueueWait(int queue, int other) {
+  QueueState& state = queues_[queue];
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    state.behind[i] = std::max(state.behind[i], queues_[other].behind[i]);
+  }
+  state.behind[other] = Now();
+  if (!KeepWait()) return;
+  Instruction wait;
+  wait.kind = InstructionKind::kQueueWait;
+  wait.device = queue;
+  wait.from = other;
   Emit(wait);
 }
 
 // Before the host reads a slot: the queue that fills it must be empty.
 void PlanBuilder::WaitFor(int slot) {
   const int root = plan_->slots_[slot].alias_of;
-  const int device = written_by_[root < 0 ? slot : root];
-  if (device >= 0 && OnHost(plan_->slots_[slot].place)) EmitWait(device);
+  const int queue = written_by_[root < 0 ? slot : root];
+  if (queue >= 0 && OnHost(plan_->slots_[slot].place)) EmitWait(queue);
 }
 
+// Before `queue`, or the host, reads a slot.
+void PlanBuilder::OrderBehind(int queue, int slot) {
+  if (queue < 0) return WaitFor(slot);
+  const int alias_of = plan_->slots_[slot].alias_of;
+  const int root = alias_of < 0 ? slot : alias_of;
+  const int writer = written_by_[root];
+  if (writer < 0 || writer == queue) return;
+  if (queues_[queue].behind[writer] > written_at_[root]) return;
+  // Between two devices, and for memory of its own, the host waits.
+  if (OnHost(plan_->slots_[root].place) ||
+      plan_->queues_[queue].place != plan_->queues_[writer].place) {
+    EmitWait(writer);
+  } else {
+    EmitQueueWait(queue, writer);
+  }
+}
+
+// Waiting for the queue that was used last often settles those it waited for.
 void PlanBuilder::FinishQueues() {
-  for (size_t device = 0; device < plan_->devices_.size(); ++device) {
-    if (busy_[device]) EmitWait(static_cast<int>(device));
+  while (true) {
+    int last = -1;
+    for (size_t i = 0; i < queues_.size(); ++i) {
+      if (!queues_[i].busy) continue;
+      if (last < 0 || queues_[i].last > queues_[last].last) {
+        last = static_cast<int>(i);
+      }
+    }
+    if (last < 0) break;
+    EmitWait(last);
+  }
+  for (const int slot : pinned_) {
+    plan_->slots_[slot].first = 0;
+    plan_->slots_[slot].last = Now();
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/plugin/kernel_module.h"
 
 namespace sluice::framework {
 
@@ -30,11 +31,22 @@ bool PlaceFits(const std::string& wanted, PlaceKey place) {
 }
 
 bool Fits(const KernelHint& hint, const Candidate& candidate) {
-  const KernelDef& kernel = *candidate.kernel;
-  return PlaceFits(hint.place, candidate.place) &&
-         (hint.library.empty() || hint.library == kernel.key.library) &&
-         (hint.variant.empty() || hint.variant == kernel.variant) &&
-         (hint.layout.empty() || hint.layout == ToString(kernel.key.layout));
+  return HintFits(hint, *candidate.kernel, candidate.place);
+}
+
+// The hint that excludes every kernel of a library, so that there is no need to
+// load it.
+const KernelHint* LibraryOff(const std::string& library,
+                             const std::vector<const KernelHint*>& hints) {
+  for (const KernelHint* hint : hints) {
+    if (!hint->library.empty() && hint->library != library) continue;
+    if (hint->mode == HintMode::kAllow) return nullptr;
+    if (hint->mode == HintMode::kExclude && hint->library == library &&
+        hint->place.empty() && hint->variant.empty() && hint->layout.empty()) {
+      return hint;
+    }
+  }
+  return nullptr;
 }
 
 // Collects the Decision for one op; lives for one call of Resolve.
@@ -55,11 +67,16 @@ class Resolver {
   }
 
   Decision Run() {
+    LoadLibraries(request_.op.type, hints_, registry_, &decision_.notes);
     for (const KernelDef* kernel : registry_.Kernels(request_.op.type)) {
       Candidate candidate;
       candidate.kernel = kernel;
       candidate.place = PlaceOf(*kernel);
       candidate.refusal = Refusal(candidate);
+      candidate.priority =
+          candidate.refusal.empty() && kernel->priority_of != nullptr
+              ? kernel->priority_of(QueryAt(candidate.place))
+              : kernel->priority;
       candidate.transfer_bytes = TransferBytes(candidate.place);
       decision_.candidates.push_back(std::move(candidate));
     }
@@ -84,7 +101,7 @@ class Resolver {
   PlaceKey PlaceOf(const KernelDef& kernel) const {
     const PlaceKind kind = kernel.key.place;
     for (const KernelHint* hint : hints_) {
-      if (hint->place.empty()) continue;
+      if (hint->place.empty() || !hint->Wants()) continue;
       const PlaceKey named = platform::ParsePlaceKey(hint->place);
       if (named.kind != kind) continue;
       const bool any_device = hint->place == ToString(kind);
@@ -118,15 +135,31 @@ class Resolver {
     if (candidate.place.index >= devices.Count(candidate.place.kind)) {
       return Format("there is no device {}", candidate.place);
     }
+    for (const auto& [refused, words] : request_.refused) {
+      if (refused == &kernel) return words;
+    }
     if (kernel.predicate == nullptr) return "";
-    return kernel.predicate({request_.schema, request_.op, request_.inputs,
-                             request_.input_dtypes, request_.outputs,
-                             request_.output_dtypes, candidate.place});
+    return kernel.predicate(QueryAt(candidate.place));
+  }
+
+  KernelQuery QueryAt(PlaceKey place) const {
+    return {request_.schema,
+            request_.op,
+            request_.inputs,
+            request_.input_dtypes,
+            request_.outputs,
+            request_.output_dtypes,
+            place,
+            request_.input_constant};
   }
 
   const KernelHint* ExcludedBy(const Candidate& candidate) const {
+    bool allowed = false;  // by a hint stronger than the one looked at
     for (const KernelHint* hint : hints_) {
-      if (hint->require && !Fits(*hint, candidate)) return hint;
+      const bool fits = Fits(*hint, candidate);
+      if (hint->mode == HintMode::kRequire && !fits) return hint;
+      if (hint->mode == HintMode::kAllow && fits) allowed = true;
+      if (hint->mode == HintMode::kExclude && fits && !allowed) return hint;
     }
     return nullptr;
   }
@@ -137,7 +170,8 @@ class Resolver {
       return true;
     }
     return std::any_of(hints_.begin(), hints_.end(), [&](auto* hint) {
-      return !hint->place.empty() && PlaceFits(hint->place, place);
+      return hint->Wants() && !hint->place.empty() &&
+             PlaceFits(hint->place, place);
     });
   }
 
@@ -157,7 +191,7 @@ class Resolver {
 
   const KernelHint* PreferredBy(const Candidate& a, const Candidate& b) const {
     for (const KernelHint* hint : hints_) {
-      if (Fits(*hint, a) != Fits(*hint, b)) return hint;
+      if (hint->Wants() && Fits(*hint, a) != Fits(*hint, b)) return hint;
     }
     return nullptr;
   }
@@ -167,7 +201,7 @@ class Resolver {
     const bool a_expected = a.place == request_.expected_place;
     const bool b_expected = b.place == request_.expected_place;
     if (a_expected != b_expected) return a_expected;
-    return a.kernel->priority > b.kernel->priority;
+    return a.priority > b.priority;
   }
 
   std::string Reason(const Candidate& chosen, const Candidate* second) const {
@@ -178,7 +212,7 @@ class Resolver {
                         request_.expected_place, chosen.transfer_bytes);
     }
     for (const KernelHint* hint : hints_) {
-      if (hint->require) return Format("hint: {}", *hint);
+      if (hint->mode == HintMode::kRequire) return Format("hint: {}", *hint);
     }
     if (second == nullptr) {
       return fallback.empty() ? "the only kernel that fits" : fallback;
@@ -190,9 +224,9 @@ class Resolver {
     if (second->place != chosen.place) {
       return Format("at the expected place {}", chosen.place);
     }
-    if (second->kernel->priority != chosen.kernel->priority) {
-      return Format("priority {} before {} with {}", chosen.kernel->priority,
-                    second->kernel->variant, second->kernel->priority);
+    if (second->priority != chosen.priority) {
+      return Format("priority {} before {} with {}", chosen.priority,
+                    second->kernel->variant, second->priority);
     }
     return "registered first";
   }
@@ -201,6 +235,9 @@ class Resolver {
     std::string refusals;
     for (const Candidate& candidate : decision_.candidates) {
       refusals += Format("\n  {}: {}", *candidate.kernel, candidate.refusal);
+    }
+    for (const std::string& note : decision_.notes) {
+      refusals += "\n  " + note;
     }
     if (refusals.empty()) refusals = " no kernel is registered for it";
     platform::Raise(ErrorCode::kNotFound, "resolver.no_kernel",
@@ -216,8 +253,58 @@ class Resolver {
 
 }  // namespace
 
+bool HintFits(const KernelHint& hint, const KernelDef& kernel, PlaceKey place) {
+  return PlaceFits(hint.place, place) &&
+         (hint.library.empty() || hint.library == kernel.key.library) &&
+         (hint.variant.empty() || hint.variant == kernel.variant) &&
+         (hint.layout.empty() || hint.layout == ToString(kernel.key.layout));
+}
+
+void LoadLibraries(std::string_view op,
+                   const std::vector<const KernelHint*>& hints,
+                   const Registry& registry,
+                   std::vector<std::string>* notes) {
+  for (const KernelModule* module : registry.Modules(op)) {
+    if (const KernelHint* off = LibraryOff(module->library, hints)) {
+      notes->push_back(Format("library {} is off: {}", module->library, *off));
+      continue;
+    }
+    const std::string& missing = platform::LoadModule(module->name);
+    if (!missing.empty()) {
+      notes->push_back(
+          Format("library {} is not there: {}", module->library, missing));
+    }
+  }
+}
+
 Decision Resolve(const ResolveRequest& request, const Registry& registry) {
   return Resolver(request, registry).Run();
+}
+
+ChosenKernel ChooseKernel(ResolveRequest request,
+                          const Registry& registry,
+                          int num_threads) {
+  while (true) {
+    ChosenKernel chosen;
+    chosen.decision = Resolve(request, registry);
+    const Decision& decision = chosen.decision;
+    try {
+      chosen.kernel = decision.kernel->make(
+          {request.op, decision.kernel->key, decision.op_index});
+      const KernelQuery query{request.schema,  request.op,
+                              request.inputs,  request.input_dtypes,
+                              request.outputs, request.output_dtypes,
+                              decision.place,  request.input_constant};
+      KernelPreparation preparation{query};
+      preparation.num_threads = num_threads;
+      chosen.kernel->Prepare(preparation);
+      chosen.scratch_bytes = preparation.scratch_bytes;
+      return chosen;
+    } catch (const platform::Error& error) {
+      if (error.code() != ErrorCode::kUnimplemented) throw;
+      request.refused.emplace_back(decision.kernel, error.what());
+    }
+  }
 }
 
 }  // namespace sluice::framework

@@ -21,7 +21,8 @@ uint64_t NextUid() {
   return next++;
 }
 
-// Without memory the error goes without it.
+}  // namespace
+
 void AddLocation(const SourceLocation& location,
                  platform::Error* error) noexcept {
   try {
@@ -30,8 +31,6 @@ void AddLocation(const SourceLocation& location,
     return;
   }
 }
-
-}  // namespace
 
 Program& Var::program() const {
   SLUICE_ENFORCE(program_ != nullptr, ErrorCode::kFailedPrecondition,
@@ -67,6 +66,11 @@ VarDesc& BlockDesc::AddVar(VarDesc var) {
   }
 }
 
+VarDesc* BlockDesc::MutableVar(std::string_view name) {
+  const auto found = positions_.find(name);
+  return found == positions_.end() ? nullptr : &vars_[found->second];
+}
+
 void BlockDesc::ShrinkVars(size_t count) noexcept {
   while (vars_.size() > count) {
     positions_.erase(positions_.find(vars_.back().name));
@@ -83,7 +87,9 @@ Program::Program(const Program& other) try
     : blocks_(other.blocks_),
       op_counts_(other.op_counts_),
       uid_(NextUid()),
-      version_(other.version_) {
+      version_(other.version_),
+      purpose_(other.purpose_),
+      hints_(other.hints_) {
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();
 }
@@ -102,6 +108,8 @@ Program& Program::operator=(Program&& other) noexcept {
   op_counts_.swap(other.op_counts_);
   std::swap(uid_, other.uid_);
   std::swap(version_, other.version_);
+  std::swap(purpose_, other.purpose_);
+  hints_.swap(other.hints_);
   return *this;
 }
 
@@ -116,6 +124,7 @@ Var Program::Data(std::string_view name, DType dtype, const DDim& dims) try {
   var.dtype = dtype;
   var.dims = dims;
   var.is_data = true;
+  var.stop_gradient = true;
   Var result(this, var.name);
   AddVar(std::move(var));
   return result;
@@ -202,6 +211,11 @@ void Program::AddOutputs(const OpSchema& schema, OpDesc* op) {
   std::vector<std::pair<std::string, ArgVars>> outputs;
   for (const ArgDef& def : schema.outputs()) {
     ArgVars vars = op->Output(def.name);
+    if (vars.empty() && !def.updates.empty()) {
+      for (const std::string& input : op->Input(def.updates)) {
+        if (FindVar(input).persistable) vars.push_back(input);
+      }
+    }
     if (vars.empty() && !def.traits.optional) {
       vars.push_back(NewName(op->type, def.name));
     }
@@ -254,6 +268,12 @@ const OpDesc& Program::AppendOp(OpDesc op) {
 const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   OpDesc& op = *added_op;
   const OpSchema& schema = Registry::Global().Schema(op.type);
+  SLUICE_ENFORCE(!schema.internal(), ErrorCode::kInvalidArgument,
+                 "program.internal_op",
+                 "{} is made by passes when a program is prepared; it cannot "
+                 "be added to one",
+                 op.type);
+  if (op.purpose == OpPurpose::kForward) op.purpose = purpose_;
   ParseKernelHints(op.hint, "op attribute");
   CompleteOp(schema, &op);
   std::vector<DDim> dims;
@@ -311,6 +331,26 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   return blocks_[0].ops.emplace_back(std::move(op));
 }
 
+void Program::SetStopGradient(std::string_view name, bool stop) {
+  FindVar(name);
+  blocks_[0].MutableVar(name)->stop_gradient = stop;
+  ++version_;
+}
+
+Program Program::CloneForTest() const {
+  Program clone(*this);
+  for (BlockDesc& block : clone.blocks_) {
+    std::erase_if(block.ops, [](const OpDesc& op) {
+      return op.purpose != OpPurpose::kForward;
+    });
+    for (OpDesc& op : block.ops) {
+      const auto attribute = op.attributes.find("is_test");
+      if (attribute != op.attributes.end()) attribute->second = true;
+    }
+  }
+  return clone;
+}
+
 OpDesc& Program::LastOp() {
   if (block().ops.empty()) {
     platform::Raise(ErrorCode::kFailedPrecondition, "program.no_op",
@@ -332,6 +372,12 @@ void Program::Hint(std::string_view hint) {
   OpDesc& op = LastOp();
   ParseKernelHints(hint, "op attribute");
   op.hint = hint;
+  ++version_;
+}
+
+void Program::SetHints(std::string_view hints) {
+  ParseKernelHints(hints, "program");
+  hints_ = hints;
   ++version_;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/framework/op_desc.h"
+#include "sluice/platform/error.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {
@@ -44,6 +45,7 @@ class SLUICE_API BlockDesc {
 
   // nullptr when there is none of that name.
   const VarDesc* FindVar(std::string_view name) const;
+  VarDesc* MutableVar(std::string_view name);
   // Raises InvalidArgument for an empty name or one that is taken.
   VarDesc& AddVar(VarDesc var);
   // In order of creation.
@@ -84,7 +86,8 @@ class SLUICE_API Program {
   using ArgList = std::vector<std::pair<std::string, ArgVars>>;
 
   // Adds an op to block 0. Attributes that were left out get their defaults;
-  // required outputs that were left out get new variables, named after the op.
+  // outputs that were left out replace the persistable variable that the schema
+  // says they update, or, if required, get new variables, named after the op.
   // Raises NotFound or InvalidArgument, with `location`, for an unknown op,
   // argument, attribute or variable, a dtype that the op does not take, and
   // everything that its shape function refuses; the program is unchanged then.
@@ -102,6 +105,19 @@ class SLUICE_API Program {
   // Sets the kernel hint of the op added last (framework/plan/kernel_hints.h).
   // Raises InvalidArgument for one that cannot be parsed.
   void Hint(std::string_view hint);
+  // Kernel hints for all ops of the program; stored with it. Raises as Hint.
+  void SetHints(std::string_view hints);
+  const std::string& hints() const { return hints_; }
+
+  // What ops that are appended from now on are there for.
+  void SetPurpose(OpPurpose purpose) { purpose_ = purpose; }
+  OpPurpose purpose() const { return purpose_; }
+  // Whether gradients stop at the variable: yes for data, no for the others
+  // unless this says so. Raises NotFound.
+  void SetStopGradient(std::string_view name, bool stop);
+  // A copy of the forward ops, with the attribute is_test (of dropout,
+  // batch_norm and their like) set.
+  Program CloneForTest() const;
 
   // The program that all of `vars` belong to; raises InvalidArgument when they
   // belong to several, FailedPrecondition when there is none. Behind the first,
@@ -133,6 +149,8 @@ class SLUICE_API Program {
   std::map<std::string, int, std::less<>> op_counts_;
   uint64_t uid_;
   uint64_t version_ = 0;
+  OpPurpose purpose_ = OpPurpose::kForward;
+  std::string hints_;
 };
 
 // One line an op:
@@ -142,5 +160,8 @@ SLUICE_API std::string ToString(const OpDesc& op);
 
 // "created at FILE:LINE", or "" where it is not known.
 SLUICE_API std::string DescribeLocation(const SourceLocation& location);
+// Adds that to the error; without memory the error goes without it.
+SLUICE_API void AddLocation(const SourceLocation& location,
+                            platform::Error* error) noexcept;
 
 }  // namespace sluice::framework

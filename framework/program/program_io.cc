@@ -75,14 +75,17 @@ void Store(const Program::ArgList& arguments,
 void Store(const BlockDesc& block, proto::Block* stored) {
   stored->set_parent(block.parent);
   for (const VarDesc& var : block.vars()) {
-    if (!var.is_data && !var.persistable) continue;
+    const bool made = !var.is_data && !var.persistable;
+    if (made && !var.stop_gradient) continue;
     proto::Variable* variable = stored->add_variables();
     variable->set_name(var.name);
     variable->set_dtype(std::string(ToString(var.dtype)));
     variable->set_rank_unknown(!var.dims.rank_known());
     variable->mutable_dims()->Add(var.dims.begin(), var.dims.end());
-    variable->set_kind(var.is_data ? proto::Variable::DATA
-                                   : proto::Variable::PERSISTABLE);
+    variable->set_kind(made          ? proto::Variable::MADE
+                       : var.is_data ? proto::Variable::DATA
+                                     : proto::Variable::PERSISTABLE);
+    variable->set_stop_gradient(var.stop_gradient);
   }
   for (const OpDesc& op : block.ops) {
     proto::Op* added = stored->add_ops();
@@ -97,6 +100,7 @@ void Store(const BlockDesc& block, proto::Block* stored) {
     added->set_hint(op.hint);
     added->set_file(op.location.file);
     added->set_line(op.location.line);
+    added->set_purpose(static_cast<int>(op.purpose));
   }
 }
 
@@ -186,6 +190,11 @@ OpDesc Load(const proto::Op& stored) {
   }
   op.hint = stored.hint();
   op.location = {stored.file(), stored.line()};
+  SLUICE_ENFORCE(stored.purpose() >= 0 && stored.purpose() <= 2,
+                 ErrorCode::kDataLoss, "program_io.purpose",
+                 "{}: the op's purpose {} is none that this build knows",
+                 op.type, stored.purpose());
+  op.purpose = static_cast<OpPurpose>(stored.purpose());
   return op;
 }
 
@@ -196,15 +205,18 @@ void Declare(const proto::Variable& stored, Program* program) {
   switch (stored.kind()) {
     case proto::Variable::DATA:
       program->Data(stored.name(), dtype, dims);
-      return;
+      break;
     case proto::Variable::PERSISTABLE:
       program->Persistable(stored.name(), dtype, dims);
+      break;
+    case proto::Variable::MADE:
       return;
     default:
       platform::Raise(ErrorCode::kDataLoss, "program_io.variable_kind",
                       "variable {} is neither data nor persistable",
                       stored.name());
   }
+  program->SetStopGradient(stored.name(), stored.stop_gradient());
 }
 
 // `load(item)` for each; errors say which of them it was.
@@ -236,11 +248,17 @@ Program Load(const proto::ProgramData& data) {
                    i);
     program.AddBlock(block.parent());
   }
+  program.SetHints(data.hints());
   ForEach(
       "variable", data.blocks(0).variables(),
       [&](const proto::Variable& variable) { Declare(variable, &program); });
   ForEach("op", data.blocks(0).ops(),
           [&](const proto::Op& op) { program.AppendOp(Load(op)); });
+  for (const proto::Variable& variable : data.blocks(0).variables()) {
+    if (variable.kind() == proto::Variable::MADE) {
+      program.SetStopGradient(variable.name(), variable.stop_gradient());
+    }
+  }
   return program;
 }
 
@@ -248,6 +266,7 @@ Program Load(const proto::ProgramData& data) {
 
 std::string SerializeProgram(const Program& program) try {
   proto::ProgramData data;
+  data.set_hints(program.hints());
   for (const BlockDesc& block : program.blocks()) {
     Store(block, data.add_blocks());
   }

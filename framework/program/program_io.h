@@ -22,7 +22,7 @@ SLUICE_API Program ParseProgram(std::string_view bytes,
                                 std::string_view origin = "a string");
 
 // Writes a file of SerializeProgram's bytes. `path` holds the old file or the
-// whole new one, whatever happens meanwhile (program_file.cc). Raises NotFound
+// whole new one, whatever happens meanwhile (see ReplaceFile). Raises NotFound
 // when it cannot be created, ResourceExhausted when it cannot be written.
 SLUICE_API void SaveProgram(const Program& program, const std::string& path);
 

@@ -1,12 +1,14 @@
 #pragma once
 
 // Everything that a program needs to build graphs and run them.
+#include "sluice/framework/checkpoint/parameters_io.h"
 #include "sluice/framework/executor.h"
 #include "sluice/framework/inspect/compare.h"
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/run_op.h"
 #include "sluice/framework/scope.h"
@@ -30,7 +32,9 @@ using platform::FPGAPlace;
 using platform::PlaceKey;
 using platform::SetNumThreads;
 
+using framework::AppendBackward;
 using framework::AttributeMap;
+using framework::BackwardOptions;
 using framework::Compare;
 using framework::DDim;
 using framework::Executor;
@@ -40,10 +44,13 @@ using framework::ExplainText;
 using framework::Feeds;
 using framework::Fetches;
 using framework::KernelHintGuard;
+using framework::LoadParameters;
+using framework::ParamGrad;
 using framework::Plan;
 using framework::Program;
 using framework::RunOp;
 using framework::RunProfiled;
+using framework::SaveParameters;
 using framework::Scope;
 using framework::Tensor;
 using framework::Var;

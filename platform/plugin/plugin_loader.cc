@@ -12,6 +12,7 @@
 
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/plugin_device.h"
 #include "sluice/platform/plugin/plugin_file.h"
 #include "sluice/platform/plugin/plugin_host.h"
@@ -172,13 +173,9 @@ std::vector<std::string> PluginFolders() {
     if (colon > 0) folders.emplace_back(rest.substr(0, colon));
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&FindPlugin), &info) != 0) {
-    std::error_code error;
-    const fs::path library = fs::canonical(info.dli_fname, error);
-    if (!error) {
-      folders.push_back((library.parent_path() / "sluice_plugins").string());
-    }
+  const std::string library = LibraryFolder();
+  if (!library.empty()) {
+    folders.push_back((fs::path(library) / "sluice_plugins").string());
   }
   return folders;
 }
@@ -194,6 +191,10 @@ std::string FindPlugin(std::string_view device_type) {
 }
 
 void LoadPluginOfKind(PlaceKind kind) {
+  if (kind == PlaceKind::kCUDA) {
+    LoadModule("cuda");
+    return;
+  }
   const std::string path = FindPlugin(ToString(kind));
   if (!path.empty()) LoadPlugin(path);
 }

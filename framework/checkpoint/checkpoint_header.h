@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/ddim.h"
+#include "sluice/platform/dtype.h"
+
+namespace sluice::framework {
+
+// One tensor of a checkpoint.
+struct CheckpointTensor {
+  std::string name;
+  platform::DType dtype = platform::DType::kFloat32;
+  DDim dims;
+  uint64_t checksum = 0;
+
+  uint64_t bytes() const;
+};
+
+// What stands before the data of a checkpoint, a safetensors file:
+//
+//   8 bytes, little-endian: the size of the JSON text that follows, which is
+//   filled up with spaces so that the data begins at a multiple of 64;
+//   {"__metadata__":{"format":"sluice","format_version":"1",
+//   "checksum":"<of the header, with 16 zeros here>",
+//   "program":"<of names, dtypes and shapes>","step":"<of the scope>",
+//   "checksums":"<of each tensor, in order>"},
+//   "w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
+//
+// Checksums (checksum.h) are 16 hexadecimal digits. Tensors follow each other
+// without gaps, those with large elements first, so that all are aligned. The
+// same checkpoint always gives the same header, and a reader accepts no other.
+struct CheckpointHeader {
+  uint64_t step = 0;
+  std::vector<CheckpointTensor> tensors;
+
+  // The first bytes of the file. Raises InvalidArgument for a name that JSON
+  // cannot hold: one that is not UTF-8, or the reserved one.
+  std::string Write() const;
+  // The inverse; `text` is what stands between the 8 bytes and the data. Raises
+  // Unimplemented for a newer format, DataLoss for everything else that Write
+  // would not have written.
+  static CheckpointHeader Read(std::string_view text);
+
+  // Of all tensors together.
+  uint64_t data_bytes() const;
+  // Puts the tensors into the order of the file.
+  void Sort();
+};
+
+}  // namespace sluice::framework

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::framework {
+
+// Replaces the file at `path` by one that holds `parts`, one behind the other:
+// writes `path`.saving, syncs it and renames it, so that whatever happens
+// meanwhile `path` holds the old content or the whole new one, also after a
+// crash or a power cut. Two writers of one path take turns. Raises NotFound
+// when the file beside it cannot be created, ResourceExhausted when it cannot
+// be written (a full disk) or put in place; the old content stays then.
+void ReplaceFile(const std::string& path,
+                 const std::vector<std::string_view>& parts);
+
+// A regular file that is open for reading; used by one thread. Errors name the
+// path.
+class InputFile {
+ public:
+  // Raises NotFound when there is no such file.
+  explicit InputFile(std::string path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  // When it was opened.
+  uint64_t size() const { return size_; }
+  // The next `count` bytes. Raises NotFound when they cannot be read, DataLoss
+  // when the file ends before.
+  void Read(void* to, size_t count);
+  // What is left of the file.
+  std::string ReadAll();
+
+ private:
+  // At most `count` bytes, and 0 at the end.
+  size_t ReadSome(void* to, size_t count) const;
+
+  std::string path_;
+  int descriptor_;
+  uint64_t size_ = 0;
+};
+
+}  // namespace sluice::framework

@@ -1,0 +1,242 @@
+#include "sluice/framework/checkpoint/parameters_io.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <new>
+#include <shared_mutex>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/checkpoint/checkpoint_header.h"
+#include "sluice/framework/checkpoint/checksum.h"
+#include "sluice/framework/checkpoint/file.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+// The variables of `program` that are saved, as the file lists them.
+CheckpointHeader PersistablesOf(const Program& program) {
+  CheckpointHeader header;
+  for (const VarDesc& var : program.block().vars()) {
+    if (var.persistable) {
+      header.tensors.push_back({var.name, var.dtype, var.dims, 0});
+    }
+  }
+  header.Sort();
+  return header;
+}
+
+std::string Join(const std::vector<std::string>& items) {
+  constexpr size_t kItems = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(items.size(), kItems); ++i) {
+    text += (i == 0 ? "" : ", ") + items[i];
+  }
+  return items.size() > kItems
+             ? Format("{} and {} more", text, items.size() - kItems)
+             : text;
+}
+
+// Values that no run changes any more: a run that writes a variable gives it
+// new memory.
+std::vector<Tensor> ValuesOf(const CheckpointHeader& header,
+                             const Scope& scope) {
+  std::vector<Tensor> values;
+  std::vector<std::string> missing;
+  for (const CheckpointTensor& tensor : header.tensors) {
+    const Variable* variable = scope.FindVar(tensor.name);
+    const Tensor* value =
+        variable == nullptr ? nullptr : variable->Get<Tensor>();
+    if (value == nullptr || !value->allocated()) {
+      missing.push_back(tensor.name);
+      continue;
+    }
+    SLUICE_ENFORCE(
+        value->dtype() == tensor.dtype && value->dims() == tensor.dims,
+        ErrorCode::kInvalidArgument, "checkpoint.value",
+        "variable {} is {} {} in the program, but {} {} in the scope",
+        tensor.name, tensor.dtype, tensor.dims, value->dtype(), value->dims());
+    values.push_back(*value);
+  }
+  if (!missing.empty()) {
+    platform::Raise(ErrorCode::kFailedPrecondition, "checkpoint.no_value",
+                    "the scope has no value to save for {}: run the start-up "
+                    "program first",
+                    Join(missing));
+  }
+  return values;
+}
+
+CheckpointHeader ReadHeader(InputFile* file) {
+  uint64_t size = 0;
+  file->Read(&size, sizeof(size));
+  const uint64_t rest = file->size() - sizeof(size);
+  SLUICE_ENFORCE(size <= rest, ErrorCode::kDataLoss, "checkpoint.header_size",
+                 "this is no checkpoint, or it was cut off: a header of {} "
+                 "bytes, {} bytes behind it",
+                 size, rest);
+  std::string text(std::min(size, rest), '\0');
+  file->Read(text.data(), text.size());
+  CheckpointHeader header = CheckpointHeader::Read(text);
+  SLUICE_ENFORCE(header.data_bytes() == rest - size, ErrorCode::kDataLoss,
+                 "checkpoint.size",
+                 "the checkpoint is damaged: it should have {} bytes of data, "
+                 "and has {}",
+                 header.data_bytes(), rest - size);
+  return header;
+}
+
+void CheckProgram(const CheckpointHeader& file, const CheckpointHeader& own) {
+  std::map<std::string, const CheckpointTensor*> saved;
+  for (const CheckpointTensor& tensor : file.tensors) {
+    saved[tensor.name] = &tensor;
+  }
+  std::vector<std::string> missing, other, superfluous;
+  for (const CheckpointTensor& wanted : own.tensors) {
+    const auto found = saved.find(wanted.name);
+    if (found == saved.end()) {
+      missing.push_back(wanted.name);
+      continue;
+    }
+    const CheckpointTensor& tensor = *found->second;
+    if (tensor.dtype != wanted.dtype || tensor.dims != wanted.dims) {
+      other.push_back(Format("{} is {} {} in the program, {} {} in the file",
+                             wanted.name, wanted.dtype, wanted.dims,
+                             tensor.dtype, tensor.dims));
+    }
+    saved.erase(found);
+  }
+  for (const auto& [name, tensor] : saved) {
+    superfluous.push_back(name);
+  }
+  std::string problems;
+  const auto add = [&](const char* what, const auto& items) {
+    if (items.empty()) return;
+    problems += (problems.empty() ? "" : "; ") + (what + Join(items));
+  };
+  add("it lacks ", missing);
+  add("the program has no ", superfluous);
+  add("", other);
+  SLUICE_ENFORCE(problems.empty(), ErrorCode::kInvalidArgument,
+                 "checkpoint.other_program",
+                 "the checkpoint is of another program: {}", problems);
+}
+
+std::vector<Tensor> ReadValues(const CheckpointHeader& header,
+                               InputFile* file) {
+  std::vector<Tensor> values;
+  for (const CheckpointTensor& tensor : header.tensors) {
+    Tensor value;
+    value.Resize(tensor.dims);
+    void* data = value.mutable_data(tensor.dtype, platform::CPUPlace());
+    file->Read(data, value.bytes());
+    SLUICE_ENFORCE(Checksum(data, value.bytes()) == tensor.checksum,
+                   ErrorCode::kDataLoss, "checkpoint.tensor_checksum",
+                   "the checkpoint is damaged: variable {} does not have the "
+                   "checksum that the header names",
+                   tensor.name);
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+// The variables, made where they are not there yet, unless something goes
+// wrong.
+class Targets {
+ public:
+  Targets(const CheckpointHeader& header, Scope* scope) : scope_(scope) {
+    try {
+      for (const CheckpointTensor& tensor : header.tensors) {
+        Variable* variable = scope->FindVar(tensor.name);
+        if (variable == nullptr) {
+          made_.push_back(tensor.name);
+          variable = &scope->Var(tensor.name);
+        }
+        tensors_.push_back(variable->GetMutable<Tensor>());
+      }
+    } catch (...) {
+      for (const std::string& name : made_) {
+        scope_->EraseVar(name);
+      }
+      throw;
+    }
+  }
+
+  void Take(std::vector<Tensor>* values) noexcept {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      std::swap(*tensors_[i], (*values)[i]);
+    }
+  }
+
+ private:
+  Scope* scope_;
+  std::vector<std::string> made_;
+  std::vector<Tensor*> tensors_;
+};
+
+}  // namespace
+
+void SaveParameters(const std::string& path,
+                    const Program& program,
+                    const Scope& scope) try {
+  CheckpointHeader header = PersistablesOf(program);
+  std::vector<Tensor> values;
+  {
+    const std::shared_lock lock(scope.lock());
+    values = ValuesOf(header, scope);
+    header.step = scope.step();
+  }
+  std::vector<std::string_view> parts(1);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Tensor& value = values[i];
+    if (value.place() != PlaceKey(platform::CPUPlace())) {
+      value = value.CopyTo(platform::CPUPlace());
+    }
+    header.tensors[i].checksum = Checksum(value.raw_data(), value.bytes());
+    parts.emplace_back(static_cast<const char*>(value.raw_data()),
+                       value.bytes());
+  }
+  const std::string text = header.Write();
+  parts[0] = text;
+  ReplaceFile(path, parts);
+} catch (platform::Error& error) {
+  error.AddContext("while saving parameters");
+  throw;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+namespace {
+void Load(const std::string& path, const Program& program, Scope& scope) {
+  const CheckpointHeader own = PersistablesOf(program);
+  InputFile file(path);
+  const CheckpointHeader header = ReadHeader(&file);
+  CheckProgram(header, own);
+  std::vector<Tensor> values = ReadValues(header, &file);
+  const std::unique_lock lock(scope.lock());
+  Targets(header, &scope).Take(&values);
+  scope.set_step(header.step);
+}
+}  // namespace
+
+void LoadParameters(const std::string& path,
+                    const Program& program,
+                    Scope& scope) try {
+  const std::string context = Format("while loading parameters from {}", path);
+  try {
+    Load(path, program, scope);
+  } catch (platform::Error& error) {
+    error.AddContext(context);
+    throw;
+  }
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::framework

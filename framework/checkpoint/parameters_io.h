@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/scope.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+// Writes the values that `scope` has for the persistable variables of
+// `program`, and the scope's step, to a safetensors file
+// (checkpoint_header.h), which Python's safetensors reads, too. Values at other
+// places are copied to the host. Programs may run meanwhile; what is written
+// is the state between two runs. `path` holds the old file or the whole new
+// one, whatever happens meanwhile (see ReplaceFile). Raises
+//  - FailedPrecondition for variables without a value;
+//  - InvalidArgument for a value of another dtype or shape than its variable,
+//    and for a name that JSON cannot hold;
+//  - NotFound when the file cannot be created, ResourceExhausted when it cannot
+//    be written.
+SLUICE_API void SaveParameters(const std::string& path,
+                               const Program& program,
+                               const Scope& scope);
+
+// The inverse: the variables get new values, at the host, where they are (in
+// `scope` or a parent) or else in `scope`. All or nothing: everything is read
+// and checked before the scope changes. Raises
+//  - NotFound for a file that cannot be opened or read;
+//  - DataLoss for one that is cut off, changed, or no checkpoint;
+//  - Unimplemented for one of a newer format;
+//  - InvalidArgument for one of another program: variables that are missing,
+//    superfluous, or of another dtype or shape are named.
+SLUICE_API void LoadParameters(const std::string& path,
+                               const Program& program,
+                               Scope& scope);
+
+}  // namespace sluice::framework

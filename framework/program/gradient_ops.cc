@@ -1,0 +1,307 @@
+#include "sluice/framework/program/gradient_ops.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/framework/registry.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+constexpr int kLossOrigin = -1;
+
+bool Contains(const ArgVars& vars, const std::string& var) {
+  return std::find(vars.begin(), vars.end(), var) != vars.end();
+}
+
+// In place of an output that nobody needs but that others stand behind.
+const char* const kUnused = "";
+
+}  // namespace
+
+std::vector<OpDesc> GradientOps::Make(const SourceLocation& location) {
+  const int loss = flow_.loss();
+  const VarDesc& var = *values_.value(loss).var;
+  const std::string one =
+      Fill(kLossOrigin, GradName(var.name) + "@RENAME@0", var, 1, location);
+  contributions_[loss].push_back({0, one});
+  Finish(loss, kLossOrigin, location);
+  for (int i = static_cast<int>(block_.ops.size()) - 1; i >= 0; --i) {
+    AddGradientsOf(i);
+    for (const int input : values_.op(i).inputs) {
+      if (flow_.FirstReader(input) == i) {
+        Finish(input, i, block_.ops[i].location);
+      }
+    }
+  }
+  return std::move(ops_);
+}
+
+std::string GradientOps::GradOf(int value) const {
+  const auto found = grads_.find(value);
+  return found == grads_.end() ? "" : found->second;
+}
+
+GradientOps::Context GradientOps::ContextOf(int index) const {
+  Context context{index, block_.ops[index], {}, {}};
+  for (const int value : values_.op(index).inputs) {
+    context.inputs[GradName(values_.value(value).var->name)] = value;
+  }
+  for (const int value : values_.op(index).outputs) {
+    context.outputs[GradName(values_.value(value).var->name)] = value;
+  }
+  return context;
+}
+
+void GradientOps::AddGradientsOf(int index) {
+  const std::vector<int>& outputs = values_.op(index).outputs;
+  const bool any = std::any_of(outputs.begin(), outputs.end(), [&](int value) {
+    return grads_.count(value) > 0;
+  });
+  if (!any) return;
+  const Context context = ContextOf(index);
+  Names made;
+  for (OpDesc& op : NeededOps(context)) {
+    Translate(context, std::move(op), &made);
+  }
+}
+
+// The gradient ops that have something to read and something to give, with
+// the outputs that somebody needs. Several may pass variables to each other.
+std::vector<OpDesc> GradientOps::NeededOps(const Context& context) const {
+  const auto gradient =
+      Registry::Global().Schema(context.forward.type).gradient_fn();
+  if (gradient == nullptr) return {};
+  std::vector<OpDesc> ops;
+  std::set<std::string> made;
+  for (OpDesc& op : gradient(context.forward)) {
+    if (!HasInput(context, op, made)) continue;
+    for (const auto& [argument, vars] : op.outputs) {
+      made.insert(vars.begin(), vars.end());
+    }
+    ops.push_back(std::move(op));
+  }
+  std::set<std::string> read;
+  std::vector<OpDesc> needed;
+  for (size_t i = ops.size(); i-- > 0;) {
+    OpDesc& op = ops[i];
+    std::erase_if(op.outputs, [&](auto& output) {
+      bool any = false;
+      for (std::string& var : output.second) {
+        const auto input = context.inputs.find(var);
+        if ((input != context.inputs.end() && flow_.Needs(input->second)) ||
+            read.count(var) > 0) {
+          any = true;
+        } else {
+          var = kUnused;
+        }
+      }
+      return !any;
+    });
+    if (op.outputs.empty()) continue;
+    for (const auto& [argument, vars] : op.inputs) {
+      read.insert(vars.begin(), vars.end());
+    }
+    needed.push_back(std::move(op));
+  }
+  std::reverse(needed.begin(), needed.end());
+  return needed;
+}
+
+// False when all gradients that it reads are zero.
+bool GradientOps::HasInput(const Context& context,
+                           const OpDesc& op,
+                           const std::set<std::string>& made) const {
+  bool reads_gradients = false;
+  for (const auto& [argument, vars] : op.inputs) {
+    for (const std::string& var : vars) {
+      const auto output = context.outputs.find(var);
+      if (output == context.outputs.end()) {
+        if (made.count(var) > 0) return true;
+        continue;
+      }
+      if (grads_.count(output->second) > 0) return true;
+      reads_gradients = true;
+    }
+  }
+  return !reads_gradients;
+}
+
+void GradientOps::Translate(const Context& context, OpDesc op, Names* made) {
+  for (auto& [argument, vars] : op.inputs) {
+    vars = TranslateInput(context, op, argument, vars, *made);
+  }
+  std::erase_if(op.inputs, [](auto& input) { return input.second.empty(); });
+  for (auto& [argument, vars] : op.outputs) {
+    for (std::string& var : vars) {
+      const std::string name = TranslateOutput(context, var);
+      if (var != kUnused) (*made)[var] = name;
+      var = name;
+    }
+  }
+  if (op.location.file.empty()) op.location = context.forward.location;
+  Add(context.index, std::move(op));
+}
+
+ArgVars GradientOps::TranslateInput(const Context& context,
+                                    const OpDesc& op,
+                                    const std::string& argument,
+                                    const ArgVars& vars,
+                                    const Names& made) {
+  const ArgDef* def = Registry::Global().Schema(op.type).FindInput(argument);
+  const ArgTraits traits = def == nullptr ? ArgTraits() : def->traits;
+  ArgVars names;
+  std::vector<const VarDesc*> missing(vars.size());
+  for (size_t i = 0; i < vars.size(); ++i) {
+    const auto output = context.outputs.find(vars[i]);
+    const auto passed = made.find(vars[i]);
+    if (output != context.outputs.end()) {
+      names.push_back(GradOf(output->second));
+      if (names[i].empty()) missing[i] = values_.value(output->second).var;
+    } else if (passed != made.end()) {
+      names.push_back(passed->second);
+    } else {
+      const VarDesc* var = block_.FindVar(vars[i]);
+      if (var != nullptr && !(traits.shape_only && var->persistable)) {
+        CheckNotOverwritten(context, argument, vars[i]);
+      }
+      names.push_back(vars[i]);
+    }
+  }
+  const auto zeros = std::count(missing.begin(), missing.end(), nullptr);
+  if (zeros == 0 && traits.optional) return {};
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (missing[i] == nullptr) continue;
+    names[i] = Fill(context.index, GradName(missing[i]->name) + "@ZERO",
+                    *missing[i], 0, context.forward.location);
+  }
+  return names;
+}
+
+std::string GradientOps::TranslateOutput(const Context& context,
+                                         const std::string& var) {
+  if (var == kUnused) {
+    return NewName(context.forward.type + "@UNUSED");
+  }
+  const auto input = context.inputs.find(var);
+  if (input == context.inputs.end() || !flow_.Needs(input->second)) {
+    return NewName(var);
+  }
+  std::vector<Use>& uses = contributions_[input->second];
+  std::string name = NewName(Format("{}@RENAME@{}", var, uses.size()));
+  uses.push_back({ops_.size(), name});
+  return name;
+}
+
+void GradientOps::CheckNotOverwritten(const Context& context,
+                                      const std::string& argument,
+                                      const std::string& var) const {
+  const OpDesc& forward = context.forward;
+  const auto is_output = [&](const auto& output) {
+    return Contains(output.second, var);
+  };
+  bool output = Contains(forward.Output(argument), var);
+  if (!output && !Contains(forward.Input(argument), var)) {
+    output =
+        std::any_of(forward.outputs.begin(), forward.outputs.end(), is_output);
+  }
+  const int wanted = output ? values_.Behind(context.index, var)
+                            : values_.Before(context.index, var);
+  const int latest = values_.Latest(var);
+  if (wanted == latest) return;
+  const int writer = values_.value(latest).writer;
+  platform::Fail(ErrorCode::kInvalidArgument, "backward.overwritten",
+                 "the gradient of op {} ({}) needs variable {} as the op saw "
+                 "it, but op {} ({}) overwrites it; let that write another "
+                 "variable",
+                 context.index, forward.type, var, writer,
+                 block_.ops[writer].type);
+}
+
+void GradientOps::Add(int origin, OpDesc op) {
+  op.purpose = OpPurpose::kBackward;
+  ops_.push_back(std::move(op));
+  origins_.push_back(origin);
+}
+
+std::string GradientOps::Fill(int origin,
+                              const std::string& name,
+                              const VarDesc& like,
+                              double value,
+                              const SourceLocation& location) {
+  SLUICE_ENFORCE(
+      like.dims.known(), ErrorCode::kInvalidArgument, "backward.unknown_zeros",
+      "output {} of {} has no gradient, and zeros cannot stand for "
+      "it: its shape is {}",
+      like.name, origin < 0 ? "" : block_.ops[origin].type, like.dims);
+  OpDesc fill;
+  fill.type = Registry::Global().OpFor(OpRole::kFill).name();
+  fill.attributes["shape"] =
+      std::vector<int64_t>(like.dims.begin(), like.dims.end());
+  fill.attributes["dtype"] = like.dtype;
+  fill.attributes["value"] = value;
+  fill.location = location;
+  std::string made = NewName(name);
+  fill.outputs.push_back({"Out", {made}});
+  Add(origin, std::move(fill));
+  return made;
+}
+
+// All contributions to the gradient of `value` are there.
+void GradientOps::Finish(int value,
+                         int reader,
+                         const SourceLocation& location) {
+  const auto found = contributions_.find(value);
+  if (found == contributions_.end()) return;
+  const std::string name = NewName(GradName(values_.value(value).var->name));
+  const std::vector<Use>& uses = found->second;
+  if (uses.size() == 1) {
+    Rename(uses[0], name);
+  } else {
+    OpDesc sum;
+    sum.type = Registry::Global().OpFor(OpRole::kSum).name();
+    sum.location = location;
+    ArgVars parts;
+    for (const Use& use : uses) {
+      parts.push_back(use.name);
+    }
+    sum.inputs.push_back({"X", std::move(parts)});
+    sum.outputs.push_back({"Out", {name}});
+    Add(reader, std::move(sum));
+  }
+  grads_[value] = name;
+  contributions_.erase(found);
+}
+
+// Gradient ops of the same forward op may read it as well.
+void GradientOps::Rename(const Use& use, const std::string& name) {
+  const auto rename = [&](auto* arguments) {
+    for (auto& [argument, vars] : *arguments) {
+      std::replace(vars.begin(), vars.end(), use.name, name);
+    }
+  };
+  for (size_t i = use.op; i < ops_.size(); ++i) {
+    if (origins_[i] != origins_[use.op]) break;
+    rename(&ops_[i].inputs);
+    rename(&ops_[i].outputs);
+  }
+  taken_.erase(use.name);
+}
+
+// `name`, or with a number behind it where that is taken.
+std::string GradientOps::NewName(const std::string& name) {
+  std::string free = name;
+  for (int i = 1; block_.FindVar(free) != nullptr || taken_.count(free) > 0;
+       ++i) {
+    free = Format("{}@{}", name, i);
+  }
+  taken_.insert(free);
+  return free;
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/program/gradient_flow.h"
+#include "sluice/framework/program/value_table.h"
+
+namespace sluice::framework {
+
+// Writes the gradient ops of a program, from the loss back to the parameters.
+// Each op that contributes to a value's gradient writes a variable of its own;
+// once the first reader of the value has been passed all contributions are
+// there: a single one gets the gradient's name, several are summed. Of this
+// room only; block, values and flow must outlive it.
+class GradientOps {
+ public:
+  GradientOps(const BlockDesc& block,
+              const ValueTable& values,
+              const GradientFlow& flow)
+      : block_(block), values_(values), flow_(flow) {}
+
+  // The ops, in order; `location` is that of the first, which fills the
+  // gradient of the loss. Raises as AppendBackward. Call it once.
+  std::vector<OpDesc> Make(const SourceLocation& location);
+  // The variable that holds the gradient of `value`; "" when it has none.
+  std::string GradOf(int value) const;
+
+ private:
+  using Names = std::map<std::string, std::string>;
+  // A contribution: an output of ops_[op].
+  struct Use {
+    size_t op;
+    std::string name;
+  };
+  // What the names of gradients in one op's gradient ops mean: the values of
+  // that op.
+  struct Context {
+    int index;
+    const OpDesc& forward;
+    std::map<std::string, int> inputs;
+    std::map<std::string, int> outputs;
+  };
+
+  Context ContextOf(int index) const;
+  void AddGradientsOf(int index);
+  std::vector<OpDesc> NeededOps(const Context& context) const;
+  bool HasInput(const Context& context,
+                const OpDesc& op,
+                const std::set<std::string>& made) const;
+  void Translate(const Context& context, OpDesc op, Names* made);
+  ArgVars TranslateInput(const Context& context,
+                         const OpDesc& op,
+                         const std::string& argument,
+                         const ArgVars& vars,
+                         const Names& made);
+  std::string TranslateOutput(const Context& context, const std::string& var);
+  void CheckNotOverwritten(const Context& context,
+                           const std::string& argument,
+                           const std::string& var) const;
+  void Add(int origin, OpDesc op);
+  std::string Fill(int origin,
+                   const std::string& name,
+                   const VarDesc& like,
+                   double value,
+                   const SourceLocation& location);
+  void Finish(int value, int reader, const SourceLocation& location);
+  void Rename(const Use& use, const std::string& name);
+  std::string NewName(const std::string& name);
+
+  const BlockDesc& block_;
+  const ValueTable& values_;
+  const GradientFlow& flow_;
+  std::vector<OpDesc> ops_;
+  std::vector<int> origins_;  // the index of the forward op of each
+  std::set<std::string> taken_;
+  std::map<int, std::vector<Use>> contributions_;  // by value
+  std::map<int, std::string> grads_;               // by value
+};
+
+}  // namespace sluice::framework

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/op_desc.h"
+#include "sluice/framework/program/program.h"
+
+namespace sluice::framework {
+
+// The values of a block. Ops may write a variable again, so a variable is
+// several values: the one it begins with (a feed, a parameter), and one for
+// each op that writes it. Values have numbers from 0 on. The block must
+// outlive the table, unchanged. Of this room only.
+class ValueTable {
+ public:
+  struct Value {
+    const VarDesc* var;
+    int writer;  // the index of the op that made it; -1: it was there before
+  };
+  struct OpValues {
+    std::vector<int> inputs;  // those whose data is read, not their shape only
+    std::vector<int> outputs;
+  };
+
+  explicit ValueTable(const BlockDesc& block);
+
+  const Value& value(int number) const { return values_[number]; }
+  int size() const { return static_cast<int>(values_.size()); }
+  const OpValues& op(int index) const { return ops_[index]; }
+
+  // The value of `variable` before (behind) op `index`.
+  int Before(int index, std::string_view variable) const;
+  int Behind(int index, std::string_view variable) const {
+    return Before(index + 1, variable);
+  }
+  // Behind the last op; -1 for an unknown variable.
+  int Latest(std::string_view variable) const;
+
+ private:
+  void Add(const VarDesc* var, int writer);
+
+  std::vector<Value> values_;
+  std::vector<OpValues> ops_;
+  // In order of their writers.
+  std::map<std::string, std::vector<int>, std::less<>> by_variable_;
+};
+
+}  // namespace sluice::framework

@@ -1,0 +1,66 @@
+#include "sluice/platform/plugin/kernel_module.h"
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include <dlfcn.h>
+
+#include "sluice/platform/error.h"
+#include "sluice/platform/plugin/plugin_file.h"
+
+namespace sluice::platform {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Raises what keeps the module from working.
+void Load(std::string_view name) {
+  const fs::path file =
+      fs::path(LibraryFolder()) / Format("libsluice_{}.so", name);
+  std::error_code ignored;
+  SLUICE_ENFORCE(fs::exists(file, ignored), ErrorCode::kNotFound,
+                 "module.missing", "{} is not beside libsluice.so",
+                 file.filename().string());
+  CheckSharedLibrary(file.string());
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* reason = dlerror();
+    Raise(ErrorCode::kNotFound, "module.open", "{}",
+          reason == nullptr ? "it cannot be opened" : reason);
+  }
+  auto* init = reinterpret_cast<void (*)()>(dlsym(handle, "SluiceInitModule"));
+  SLUICE_ENFORCE(init != nullptr, ErrorCode::kInvalidArgument, "module.entry",
+                 "{} has no function SluiceInitModule", file.string());
+  init();
+}
+
+}  // namespace
+
+std::string LibraryFolder() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&LibraryFolder), &info) == 0) {
+    return "";
+  }
+  std::error_code error;
+  const fs::path library = fs::canonical(info.dli_fname, error);
+  return error ? "" : library.parent_path().string();
+}
+
+const std::string& LoadModule(std::string_view name) {
+  // A module that is being initialised may look for others.
+  static std::recursive_mutex mutex;
+  static auto* const kOutcomes = new std::map<std::string, std::string>();
+  const std::lock_guard lock(mutex);
+  const auto [outcome, first] = kOutcomes->try_emplace(std::string(name));
+  if (!first) return outcome->second;
+  try {
+    Load(name);
+  } catch (const std::exception& error) {
+    outcome->second = error.what();
+  }
+  return outcome->second;
+}
+
+}  // namespace sluice::platform
