@@ -1,0 +1,155 @@
+#include "sluice/platform/cuda/cuda_context.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <kernel_launch.h>
+
+#include "sluice/platform/cuda/cuda_check.h"
+#include "sluice/platform/cuda/data_check.h"
+
+namespace sluice::platform {
+namespace {
+
+// NaN in every floating type.
+constexpr int kPoison = 0xFF;
+
+}  // namespace
+
+CUDAContext::CUDAContext(CUDAPlace place) : place_(place) {
+  Enter();
+  // It neither waits for the default stream nor makes that wait.
+  Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+        "making a stream");
+  Check(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming),
+        "making an event");
+  void* fault = nullptr;
+  Check(cudaHostAlloc(&fault, sizeof(DataFault), cudaHostAllocDefault),
+        "allocating pinned memory");
+  fault_.reset(new (fault) DataFault{}, [](DataFault* pinned) {
+    static_cast<void>(cudaFreeHost(pinned));
+  });
+}
+
+CUDAContext::~CUDAContext() {
+  // A lost device refuses all of this, and nothing is left to be done then.
+  static_cast<void>(cudaSetDevice(place_.device));
+  static_cast<void>(cudaStreamSynchronize(stream_));
+  if (cublas_ != nullptr) static_cast<void>(cublasDestroy(cublas_));
+  static_cast<void>(cudaEventDestroy(reached_));
+  static_cast<void>(cudaStreamDestroy(stream_));
+}
+
+void CUDAContext::Check(int error, const char* what) const {
+  if (error == cudaSuccess) [[likely]] {
+    return;
+  }
+  RaiseCUDAError(static_cast<cudaError_t>(error),
+                 Format("{}: {}", PlaceKey(place_), what));
+}
+
+void CUDAContext::Enter() {
+  Check(cudaSetDevice(place_.device), "choosing the device");
+}
+
+cublasContext* CUDAContext::cublas() {
+  if (cublas_ == nullptr) {
+    Enter();
+    CheckCublas(cublasCreate(&cublas_), "making a handle of cuBLAS");
+    CheckCublas(cublasSetStream(cublas_, stream_), "giving cuBLAS a stream");
+  }
+  return cublas_;
+}
+
+bool CUDAContext::IsAwaited(const void* host, size_t bytes) const {
+  const auto begin = reinterpret_cast<uintptr_t>(host);
+  return std::any_of(
+      arrivals_.begin(), arrivals_.end(), [&](const Arrival& arrival) {
+        const auto other = reinterpret_cast<uintptr_t>(arrival.host);
+        return begin < other + arrival.bytes && other < begin + bytes;
+      });
+}
+
+void CUDAContext::CopyFromHost(void* device, const void* host, size_t bytes) {
+  if (bytes == 0) return;
+  Enter();
+  if (IsAwaited(host, bytes)) Wait();
+  void* staged = staging_.Take(bytes);
+  if (staged != nullptr) {
+    std::memcpy(staged, host, bytes);
+    host = staged;
+  }
+  Check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_),
+        "copy to the device");
+}
+
+void CUDAContext::CopyToHost(void* host, const void* device, size_t bytes) {
+  if (bytes == 0) return;
+  Enter();
+  void* staged = staging_.Take(bytes);
+  if (staged == nullptr) {
+    // Into memory that is not pinned CUDA copies at once.
+    Check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_),
+          "copy to the host");
+    return;
+  }
+  arrivals_.push_back({host, staged, bytes});
+  Check(cudaMemcpyAsync(staged, device, bytes, cudaMemcpyDeviceToHost, stream_),
+        "copy to the host");
+  // Whoever reads it before he waits shall notice.
+  if constexpr (kCUDAIsEmulated) std::memset(host, kPoison, bytes);
+}
+
+void CUDAContext::CopyOnDevice(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  Enter();
+  Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_),
+        "copy on the device");
+}
+
+void CUDAContext::WaitFor(CUDAContextBackend& other) {
+  Enter();
+  auto& first = static_cast<CUDAContext&>(other);
+  Check(cudaEventRecord(first.reached_, first.stream_), "recording an event");
+  Check(cudaStreamWaitEvent(stream_, first.reached_, 0),
+        "waiting for an event");
+  const auto add = [this](const std::shared_ptr<DataFault>& fault) {
+    const auto end = faults_before_.end();
+    if (fault != fault_ &&
+        std::find(faults_before_.begin(), end, fault) == end) {
+      faults_before_.push_back(fault);
+    }
+  };
+  add(first.fault_);
+  std::for_each(first.faults_before_.begin(), first.faults_before_.end(), add);
+}
+
+void CUDAContext::RaiseDataFault(DataFault* fault) {
+  if (*const_cast<RaiseOutside volatile*>(&fault->raise) == nullptr) {
+    return;
+  }
+  const DataFault found = *fault;
+  *fault = {};
+  failed_op_ = found.op_index;
+  found.raise(found.position, found.value, found.bound);
+}
+
+void CUDAContext::Wait() {
+  const std::vector<Arrival> arrivals = std::move(arrivals_);
+  arrivals_.clear();
+  const cudaError_t error = cudaStreamSynchronize(stream_);
+  if (error == cudaSuccess) {
+    for (const Arrival& arrival : arrivals) {
+      std::memcpy(arrival.host, arrival.staged, arrival.bytes);
+    }
+  }
+  staging_.Reset();
+  failed_op_ = -1;
+  Check(error, "waiting for the stream");
+  RaiseDataFault(fault_.get());
+  for (const auto& fault : faults_before_) {
+    RaiseDataFault(fault.get());
+  }
+}
+
+}  // namespace sluice::platform

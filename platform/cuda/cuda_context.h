@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sluice/platform/cuda/pinned_staging.h"
+#include "sluice/platform/cuda_device_context.h"
+
+namespace sluice::platform {
+
+// One stream of a CUDA device with its staging memory and library handles.
+class CUDAContext final : public CUDAContextBackend {
+ public:
+  explicit CUDAContext(CUDAPlace place);
+  ~CUDAContext() override;
+
+  void CopyFromHost(void* device, const void* host, size_t bytes) override;
+  void CopyToHost(void* host, const void* device, size_t bytes) override;
+  void CopyOnDevice(void* to, const void* from, size_t bytes) override;
+  void Wait() override;
+  void WaitFor(CUDAContextBackend& other) override;
+  void Enter() override;
+
+  CUstream_st* stream() const override { return stream_; }
+  cublasContext* cublas() override;
+  DataFault* data_fault() const override { return fault_.get(); }
+  int FailedOp() const override { return failed_op_; }
+
+ private:
+  // A copy to the host that has come as far as pinned memory.
+  struct Arrival {
+    void* host;
+    const void* staged;
+    size_t bytes;
+  };
+
+  // Raises what a kernel found wrong with its data.
+  void RaiseDataFault(DataFault* fault);
+  bool IsAwaited(const void* host, size_t bytes) const;
+  void Check(int error, const char* what) const;
+
+  CUDAPlace place_;
+  CUstream_st* stream_ = nullptr;
+  CUevent_st* reached_ = nullptr;  // what another context waits for
+  cublasContext* cublas_ = nullptr;
+  PinnedStaging staging_;
+  std::vector<Arrival> arrivals_;
+  int failed_op_ = -1;
+  std::shared_ptr<DataFault> fault_;
+  // Of the contexts that this one has waited for, whose errors are its own.
+  std::vector<std::shared_ptr<DataFault>> faults_before_;
+};
+
+}  // namespace sluice::platform

@@ -1,0 +1,96 @@
+// The devices of libsluice_cuda.so, in a build with nvcc and in an emulated
+// one: what DeviceManager finds when somebody first asks for a CUDA place.
+
+#include <algorithm>
+#include <memory>
+
+#include <cuda_runtime.h>
+#include <kernel_launch.h>
+
+#include "sluice/platform/cuda/cuda_check.h"
+#include "sluice/platform/cuda/cuda_context.h"
+#include "sluice/platform/device.h"
+
+namespace sluice::platform {
+namespace {
+
+class CUDADevice final : public Device {
+ public:
+  explicit CUDADevice(CUDAPlace place) : place_(place) {
+    Check(cudaSetDevice(place.device), "opening the device");
+    size_t free = 0;
+    Check(cudaMemGetInfo(&free, &total_), "asking for its memory");
+    // CUDA and its libraries want some, too.
+    limit_ = kCUDAIsEmulated ? total_ : free - std::min(free / 16, kHeadroom);
+  }
+
+  PlaceKey place() const override { return place_; }
+
+  void* Allocate(size_t bytes) override {
+    Check(cudaSetDevice(place_.device), "allocating");
+    void* pointer = nullptr;
+    const cudaError_t error = cudaMalloc(&pointer, bytes);
+    if (error == cudaErrorMemoryAllocation) {
+      static_cast<void>(cudaGetLastError());
+      return nullptr;
+    }
+    Check(error, "allocating");
+    return pointer;
+  }
+
+  // A lost device refuses; its memory went with it.
+  void Free(void* pointer, size_t /*bytes*/) override {
+    static_cast<void>(cudaSetDevice(place_.device));
+    static_cast<void>(cudaFree(pointer));
+  }
+
+  void SetUsable(void* pointer, size_t bytes) override {
+    SetUsableBytes(pointer, bytes);
+  }
+
+  size_t MemoryLimit() const override { return limit_; }
+  bool host_accessible() const override { return false; }
+
+  bool copies_beside_kernels() const override { return true; }
+
+  std::unique_ptr<DeviceContext> CreateContext() override {
+    return std::make_unique<CUDADeviceContext>(
+        place_, std::make_unique<CUDAContext>(place_));
+  }
+
+ private:
+  static constexpr size_t kHeadroom = size_t{512} << 20;
+
+  void Check(cudaError_t error, const char* what) const {
+    if (error != cudaSuccess) [[unlikely]] {
+      RaiseCUDAError(error, Format("{}: {}", PlaceKey(place_), what));
+    }
+  }
+
+  CUDAPlace place_;
+  size_t total_ = 0;
+  size_t limit_ = 0;
+};
+
+}  // namespace
+}  // namespace sluice::platform
+
+extern "C" void SluiceStartModule();
+
+// Called when the module is loaded, before its kernels are registered.
+void SluiceStartModule() {
+  using namespace sluice::platform;  // NOLINT(google-build-using-namespace)
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    count = 0;
+  }
+  DeviceManager::Instance().AddKind(
+      PlaceKind::kCUDA, count, [error](int index) -> std::unique_ptr<Device> {
+        if (error != cudaSuccess) {
+          RaiseCUDAError(error, Format("cuda:{}: looking for devices", index));
+        }
+        return std::make_unique<CUDADevice>(CUDAPlace{index});
+      });
+}

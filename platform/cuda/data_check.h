@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+
+#include <kernel_launch.h>
+
+#include "sluice/platform/cuda_device_context.h"
+
+namespace sluice::platform {
+
+// Says what is wrong with element `position` of an input, which is `value` and
+// had to be in [0, bound): raises the op's own error.
+using RaiseOutside = void (*)(int64_t position, int64_t value, int64_t bound);
+
+// In memory that host and device share, one for each context: what a kernel
+// found wrong with its data. The context's next Wait raises it.
+struct DataFault {
+  unsigned taken;
+  int op_index;
+  RaiseOutside raise;
+  int64_t position;
+  int64_t value;
+  int64_t bound;
+};
+
+// For kernels whose input holds indices. They take one by value, ask Inside of
+// every index, and leave out what is not:
+//   const DataCheck check(device, size, &RaiseIndex);
+//   ForEach(device, n, [=] __device__(int64_t i) {
+//     if (check.Inside(i, index[i])) out[i] = x[index[i]];
+//   });
+struct DataCheck {
+  DataCheck(const CUDADeviceContext& context,
+            int64_t allowed,
+            RaiseOutside raise_outside)
+      : fault(context.data_fault()),
+        op_index(context.op_index()),
+        raise(raise_outside),
+        bound(allowed) {}
+
+  __device__ bool Inside(int64_t position, int64_t value) const {
+    if (value >= 0 && value < bound) return true;
+    if (atomicCAS(&fault->taken, 0U, 1U) == 0U) {
+      fault->op_index = op_index;
+      fault->position = position;
+      fault->value = value;
+      fault->bound = bound;
+      // Last: the host may look while another kernel of the context runs.
+      __threadfence_system();
+      *const_cast<RaiseOutside volatile*>(&fault->raise) = raise;
+    }
+    return false;
+  }
+
+  DataFault* fault;
+  int op_index;
+  RaiseOutside raise;
+  int64_t bound;
+};
+
+}  // namespace sluice::platform

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sluice::platform::internal {
+
+// "AddKernel<float>" of the __PRETTY_FUNCTION__ of a function template whose
+// argument `Kernel` is that kernel.
+std::string KernelNameIn(std::string_view pretty_function);
+
+}  // namespace sluice::platform::internal

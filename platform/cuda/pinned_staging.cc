@@ -1,0 +1,55 @@
+#include "sluice/platform/cuda/pinned_staging.h"
+
+#include <algorithm>
+
+#include <cuda_runtime.h>
+
+namespace sluice::platform {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{1} << 20;
+constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr size_t kAlignment = 64;
+
+}  // namespace
+
+PinnedStaging::~PinnedStaging() {
+  FreeBeyond(0);
+}
+
+void* PinnedStaging::Take(size_t bytes) {
+  if (bytes > kMostBytes) return nullptr;
+  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (chunks_.empty() || rounded > chunks_.back().bytes - used_) {
+    const size_t size = std::max(rounded, kChunkBytes);
+    chunks_.reserve(chunks_.size() + 1);
+    void* memory = nullptr;
+    if (cudaHostAlloc(&memory, size, cudaHostAllocDefault) != cudaSuccess) {
+      return nullptr;
+    }
+    chunks_.push_back({static_cast<char*>(memory), size});
+    used_ = 0;
+  }
+  void* memory = chunks_.back().memory + used_;
+  used_ += rounded;
+  return memory;
+}
+
+void PinnedStaging::Reset() {
+  used_ = 0;
+  // The largest may stay.
+  if (chunks_.size() > 1) {
+    std::sort(chunks_.begin(), chunks_.end(),
+              [](const Chunk& a, const Chunk& b) { return a.bytes > b.bytes; });
+    FreeBeyond(1);
+  }
+}
+
+void PinnedStaging::FreeBeyond(size_t count) {
+  while (chunks_.size() > count) {
+    cudaFreeHost(chunks_.back().memory);
+    chunks_.pop_back();
+  }
+}
+
+}  // namespace sluice::platform

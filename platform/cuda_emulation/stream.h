@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "sluice/platform/cuda_emulation/control.h"
+
+namespace sluice::cuda_emulation {
+
+struct Stream;
+
+// A point in a stream: reached once its first `sequence` pieces have run.
+struct Mark {
+  std::shared_ptr<Stream> stream;
+  uint64_t sequence = 0;
+};
+
+// Something enqueued.
+struct Work {
+  const char* name;
+  std::function<void()> run;
+  bool on_device;           // else a function of the host
+  std::vector<Mark> after;  // what has to be reached before
+};
+
+struct Stream {
+  bool blocking = true;  // waits for the default stream, and the reverse
+  uint64_t enqueued = 0;
+  uint64_t finished = 0;
+  std::deque<Work> work;
+  std::vector<Mark> waits;  // for what is enqueued next
+};
+
+// All streams of the device. Nothing runs before somebody waits, unless
+// Options::streams says so. The runtime's lock is held for all of it.
+class Streams {
+ public:
+  Streams();
+
+  const std::shared_ptr<Stream>& Default() const { return default_; }
+  std::shared_ptr<Stream> Create(bool blocking);
+  void Destroy(Stream* stream);
+
+  void Enqueue(const std::shared_ptr<Stream>& stream, Work work);
+  Mark Last(const std::shared_ptr<Stream>& stream) const;
+
+  // Runs what has to have run; raises FaultRaised.
+  void WaitFor(const Mark& mark);
+  void WaitForAll();
+  // Drops all that has not run.
+  void Clear();
+
+ private:
+  void RunUpTo(Stream& stream, uint64_t sequence);
+
+  std::shared_ptr<Stream> default_;
+  std::vector<std::shared_ptr<Stream>> streams_;
+};
+
+Streams& AllStreams();
+
+// Held by every call of the API while it looks at streams and memory, and
+// while work runs.
+std::recursive_mutex& RuntimeLock();
+
+}  // namespace sluice::cuda_emulation
+
+struct CUstream_st {
+  std::shared_ptr<sluice::cuda_emulation::Stream> stream;
+};
+
+struct CUevent_st {
+  sluice::cuda_emulation::Mark mark;  // without a stream: never recorded
+};
