@@ -1,5 +1,9 @@
+#include <string>
+#include <vector>
+
 #include "sluice/framework/infer_shape_context.h"
 #include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
 
 namespace sluice::operators {
 namespace {
@@ -7,9 +11,9 @@ namespace {
 using framework::DDim;
 using framework::DimHandle;
 using framework::InferShapeContext;
+using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
-using platform::DType;
 
 void BiasAddShape(InferShapeContext& context) {
   const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 2);
@@ -22,24 +26,53 @@ void BiasAddShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
-void BiasAddSchema(OpSchema& op) {
-  op.Doc("Adds one number to all elements of each channel.");
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64, DType::kFloat16,
-                   DType::kBFloat16});
-  op.Input("X", "T",
-           "[N, C, ...] for NCHW, [N, ..., C] for NHWC, of rank 2 or more.");
-  op.Input("Bias", "T", "[C]: the numbers.");
-  op.Output("Out", "T", "The sum, in X's shape.");
+void BiasAddGradShape(InferShapeContext& context) {
+  const ShapeHandle out_grad =
+      context.WithRankAtLeast(context.input("Out@GRAD"), 2);
+  const bool nchw = context.Attr<std::string>("data_format") == "NCHW";
+  context.SetOutput("X@GRAD", out_grad);
+  context.SetOutput("Bias@GRAD", {context.Dim(out_grad, nchw ? 1 : -1).size});
+}
+
+std::vector<OpDesc> BiasAddGradient(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, "bias_add_grad",
+                                {{}, {}, {"Out"}, {"X", "Bias"}})};
+}
+
+void DataFormat(OpSchema& op) {
   op.Attr<std::string>("data_format",
                        "Where the channels are: dim 1 for NCHW, the last one "
                        "for NHWC.")
       .Default(std::string("NCHW"))
       .OneOf({"NCHW", "NHWC"});
-  op.InferShape(BiasAddShape);
+}
+
+void BiasAddSchema(OpSchema& op) {
+  op.Doc("Adds one number to all elements of each channel.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T",
+           "[N, C, ...] for NCHW, [N, ..., C] for NHWC, of rank 2 or more.");
+  op.Input("Bias", "T", "[C]: the numbers.");
+  op.Output("Out", "T", "The sum, in X's shape.");
+  DataFormat(op);
+  op.InferShape(BiasAddShape).Gradient(BiasAddGradient);
+}
+
+void BiasAddGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradients of bias_add: that of Out for X, its sum over each channel "
+      "for Bias.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("Out@GRAD", "T", "The gradient of the sum, in X's shape.");
+  op.Output("X@GRAD", "T", "The gradient of X.", {.optional = true});
+  op.Output("Bias@GRAD", "T", "[C]: that of Bias.", {.optional = true});
+  DataFormat(op);
+  op.InferShape(BiasAddGradShape).Alias("X@GRAD", "Out@GRAD");
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(bias_add, BiasAddSchema);
+REGISTER_OPERATOR(bias_add_grad, BiasAddGradSchema);
 
 }  // namespace sluice::operators

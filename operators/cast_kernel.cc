@@ -27,6 +27,24 @@ class CastKernel final : public OpKernel {
   platform::DType dtype_;
 };
 
+// T is the dtype of X and its gradient; that of Out may be any float.
+template <typename T>
+class CastGradKernel final : public OpKernel {
+ public:
+  explicit CastGradKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& out_grad = context.Input(1);
+    Tensor& x_grad = context.AllocateOutput(0, out_grad.dims());
+    if (x_grad.numel() == 0) return;
+    platform::VisitDType(out_grad.dtype(), [&]<typename From>() {
+      math::Cast(out_grad.data<From>(), out_grad.numel(), platform::kDTypeOf<T>,
+                 x_grad.raw_data());
+    });
+  }
+};
+
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(cast,
@@ -39,5 +57,10 @@ REGISTER_OP_CPU_KERNEL(cast,
                        CastKernel<int32_t>,
                        CastKernel<int64_t>,
                        CastKernel<bool>);
+REGISTER_OP_CPU_KERNEL(cast_grad,
+                       CastGradKernel<float>,
+                       CastGradKernel<double>,
+                       CastGradKernel<platform::float16>,
+                       CastGradKernel<platform::bfloat16>);
 
 }  // namespace sluice::operators

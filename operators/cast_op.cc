@@ -7,10 +7,23 @@ namespace sluice::operators {
 namespace {
 
 using framework::InferShapeContext;
+using framework::OpDesc;
 using framework::OpSchema;
 
 void CastShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
+}
+
+void CastGradShape(InferShapeContext& context) {
+  context.SetOutput(
+      "X@GRAD", context.Merge(context.input("X"), context.input("Out@GRAD")));
+}
+
+std::vector<OpDesc> CastGradient(const OpDesc& forward) {
+  OpDesc grad =
+      framework::MakeGradOp(forward, "cast_grad", {{"X"}, {}, {"Out"}, {"X"}});
+  grad.attributes.clear();
+  return {grad};
 }
 
 void CastSchema(OpSchema& op) {
@@ -25,11 +38,23 @@ void CastSchema(OpSchema& op) {
   op.Input("X", "T", "The tensor, of any shape.");
   op.Output("Out", "U", "The elements of X as `dtype`, in the shape of X.");
   op.Attr<platform::DType>("dtype", "The dtype of Out.");
-  op.InferShape(CastShape);
+  op.InferShape(CastShape).Gradient(CastGradient);
+}
+
+void CastGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of cast between floats: that of Out in the dtype of X, "
+      "rounded to nearest.");
+  op.TypeVar("T", FloatDTypes()).TypeVar("U", FloatDTypes());
+  op.Input("X", "T", "What was cast.", {.shape_only = true});
+  op.Input("Out@GRAD", "U", "The gradient of Out, in the shape of X.");
+  op.Output("X@GRAD", "T", "The gradient of X.");
+  op.InferShape(CastGradShape);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(cast, CastSchema);
+REGISTER_OPERATOR(cast_grad, CastGradSchema);
 
 }  // namespace sluice::operators

@@ -1,48 +1,25 @@
 #include "sluice/framework/op_registry.h"
-#include "sluice/operators/math/broadcast_add.h"
+#include "sluice/operators/elementwise_grad_kernel.h"
+#include "sluice/operators/elementwise_kernel.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
 using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
+using math::BinaryOp;
 
 template <typename T>
-class ElementwiseAddKernel final : public OpKernel {
+class ElementwiseAddKernel final : public ElementwiseKernel<T> {
  public:
   explicit ElementwiseAddKernel(const OpKernelConstruction& construction)
-      : axis_(construction.Attr<int64_t>("axis")) {}
+      : ElementwiseKernel<T>(construction, BinaryOp::kAdd) {}
+};
 
-  void Prepare(KernelPreparation& preparation) override {
-    const DDim& x = preparation.query.inputs[0];
-    const DDim& y = preparation.query.inputs[1];
-    same_shape_ = x == y;
-    plan_ = math::PlanBroadcast(x, y, axis_);
-    math::BroadcastShape(x, y, axis_, &out_dims_);
-  }
-
-  void Compute(OpKernelContext& context) const override {
-    const Tensor& x = context.Input("X");
-    const Tensor& y = context.Input("Y");
-    Tensor& out = context.AllocateOutput("Out", out_dims_);
-    const int64_t count = out.numel();
-    if (count == 0) return;
-    if (same_shape_) {
-      math::AddSame(x.data<T>(), y.data<T>(), count, out.data<T>());
-    } else {
-      math::AddBroadcast(plan_, x.data<T>(), y.data<T>(), out.data<T>());
-    }
-  }
-
- private:
-  int64_t axis_;
-  bool same_shape_ = false;
-  math::BroadcastPlan plan_;
-  DDim out_dims_;
+template <typename T>
+class ElementwiseAddGradKernel final : public ElementwiseLinearGradKernel<T> {
+ public:
+  explicit ElementwiseAddGradKernel(const OpKernelConstruction& construction)
+      : ElementwiseLinearGradKernel<T>(construction, /*negative_y=*/false) {}
 };
 
 }  // namespace
@@ -56,5 +33,10 @@ REGISTER_OP_CPU_KERNEL(elementwise_add,
                        ElementwiseAddKernel<uint8_t>,
                        ElementwiseAddKernel<int32_t>,
                        ElementwiseAddKernel<int64_t>);
+REGISTER_OP_CPU_KERNEL(elementwise_add_grad,
+                       ElementwiseAddGradKernel<float>,
+                       ElementwiseAddGradKernel<double>,
+                       ElementwiseAddGradKernel<platform::float16>,
+                       ElementwiseAddGradKernel<platform::bfloat16>);
 
 }  // namespace sluice::operators

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "sluice/framework/infer_shape_context.h"
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/op_dtypes.h"
@@ -8,14 +10,16 @@ namespace {
 
 using framework::DDim;
 using framework::InferShapeContext;
+using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-void GatherShape(InferShapeContext& context) {
+// The shape of Out.
+DDim PickedDims(const InferShapeContext& context) {
   const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
   const ShapeHandle index = context.input("Index");
   if (!x.dims.rank_known() || !index.dims.rank_known()) {
-    return context.SetOutput("Out", DDim::UnknownRank());
+    return DDim::UnknownRank();
   }
   const auto axis = context.Attr<int64_t>("axis");
   context.Require(axis >= -x.rank() && axis < x.rank(), "gather.axis",
@@ -32,7 +36,26 @@ void GatherShape(InferShapeContext& context) {
   for (int i = 0; i < index.rank(); ++i) {
     out.InsertDim(at + i, index.dims[i]);
   }
-  context.SetOutput("Out", out);
+  return out;
+}
+
+void GatherShape(InferShapeContext& context) {
+  context.SetOutput("Out", PickedDims(context));
+}
+
+void GatherGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {PickedDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, "gather_grad",
+                                {{"X", "Index"}, {}, {"Out"}, {"X"}})};
+}
+
+void AxisAttribute(OpSchema& op) {
+  op.Attr<int64_t>("axis", "The dim of X; negative ones count from the end.")
+      .Default(int64_t{0});
 }
 
 void GatherSchema(OpSchema& op) {
@@ -46,13 +69,26 @@ void GatherSchema(OpSchema& op) {
            "that dim of X less one; checked when the op runs.");
   op.Output("Out", "T",
             "The shape of X with dim `axis` replaced by the shape of Index.");
-  op.Attr<int64_t>("axis", "The dim of X; negative ones count from the end.")
-      .Default(int64_t{0});
-  op.InferShape(GatherShape);
+  AxisAttribute(op);
+  op.InferShape(GatherShape).Gradient(GatherGradient);
+}
+
+void GatherGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of gather: each slice of X gets the sum of the gradients "
+      "of those picked from it, in the order of Index.");
+  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "What was picked from.", {.shape_only = true});
+  op.Input("Index", "S", "Which slices; checked when the op runs.");
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  AxisAttribute(op);
+  op.InferShape(GatherGradShape);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(gather, GatherSchema);
+REGISTER_OPERATOR(gather_grad, GatherGradSchema);
 
 }  // namespace sluice::operators

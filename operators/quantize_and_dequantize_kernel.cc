@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <type_traits>
 
 #include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/quantize_and_dequantize.h"
 #include "sluice/platform/cpu_device_context.h"
 #include "sluice/platform/parallel_for.h"
@@ -18,23 +18,6 @@ using framework::OpKernelContext;
 using framework::Tensor;
 
 constexpr int64_t kGrain = 16384;
-
-// T as Eigen knows it, of the same layout, and the type to compute with.
-template <typename T>
-struct EigenScalar {
-  using Type = T;
-  using Compute = T;
-};
-template <>
-struct EigenScalar<platform::float16> {
-  using Type = Eigen::half;
-  using Compute = float;
-};
-template <>
-struct EigenScalar<platform::bfloat16> {
-  using Type = Eigen::bfloat16;
-  using Compute = float;
-};
 
 // The least and the greatest element; both NaN when there is one.
 template <typename C, typename Scalar>
@@ -65,8 +48,8 @@ std::pair<C, C> DataRange(const Scalar* data, int64_t count) {
 template <typename T>
 class QuantizeAndDequantizeKernel final : public OpKernel {
  public:
-  using Scalar = typename EigenScalar<T>::Type;
-  using C = typename EigenScalar<T>::Compute;
+  using Scalar = math::EigenType<T>;
+  using C = math::Computed<T>;
 
   explicit QuantizeAndDequantizeKernel(const OpKernelConstruction& construction)
       : num_bits_(construction.Attr<int64_t>("num_bits")),

@@ -1,37 +1,19 @@
 #include "sluice/framework/op_registry.h"
-#include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/copy_kernel.h"
 
 namespace sluice::operators {
 
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 namespace {
 
-// Nothing to do where Out already looks into the memory of X.
 template <typename T>
-class ReshapeKernel final : public OpKernel {
- public:
-  explicit ReshapeKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
+class ReshapeKernel final : public CopyKernel<T, 0> {
+  using CopyKernel<T, 0>::CopyKernel;
+};
 
-  void Prepare(framework::KernelPreparation& preparation) override {
-    dims_ = preparation.query.outputs[0];
-  }
-
-  void Compute(OpKernelContext& context) const override {
-    Tensor& out = context.AllocateOutput(0, dims_);
-    if (out.numel() == 0) return;
-    const T* from = context.Input(0).data<T>();
-    T* to = out.data<T>();
-    if (from != to) math::CopyBytes(from, to, out.bytes());
-  }
-
- private:
-  DDim dims_;
+// X, which gives the shape only, comes first.
+template <typename T>
+class ReshapeGradKernel final : public CopyKernel<T, 1> {
+  using CopyKernel<T, 1>::CopyKernel;
 };
 
 }  // namespace
@@ -46,5 +28,10 @@ REGISTER_OP_CPU_KERNEL(reshape,
                        ReshapeKernel<int32_t>,
                        ReshapeKernel<int64_t>,
                        ReshapeKernel<bool>);
+REGISTER_OP_CPU_KERNEL(reshape_grad,
+                       ReshapeGradKernel<float>,
+                       ReshapeGradKernel<double>,
+                       ReshapeGradKernel<platform::float16>,
+                       ReshapeGradKernel<platform::bfloat16>);
 
 }  // namespace sluice::operators

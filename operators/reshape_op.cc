@@ -10,6 +10,7 @@ namespace {
 
 using framework::DDim;
 using framework::InferShapeContext;
+using framework::OpDesc;
 using framework::OpSchema;
 using Ints = std::vector<int64_t>;
 
@@ -97,6 +98,24 @@ void ReshapeShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
+void ReshapeGradShape(InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const DDim out_grad = context.input("Out@GRAD");
+  context.Require(
+      !x.known() || !out_grad.known() || x.numel() == out_grad.numel(),
+      "reshape_grad.count",
+      "input Out@GRAD {} must have as many elements as input X {}", out_grad,
+      x);
+  context.SetOutput("X@GRAD", x);
+}
+
+std::vector<OpDesc> ReshapeGradient(const OpDesc& forward) {
+  OpDesc grad = framework::MakeGradOp(forward, "reshape_grad",
+                                      {{"X"}, {}, {"Out"}, {"X"}});
+  grad.attributes.clear();
+  return {grad};
+}
+
 void ReshapeSchema(OpSchema& op) {
   op.Doc(
       "X in another shape: the same elements in the same row-major order. No "
@@ -107,11 +126,21 @@ void ReshapeSchema(OpSchema& op) {
   op.Attr<Ints>("shape",
                 "The sizes of Out. 0 copies the size of X at that place; -1, "
                 "at most once, stands for what is left.");
-  op.InferShape(ReshapeShape).Alias("Out", "X");
+  op.InferShape(ReshapeShape).Gradient(ReshapeGradient).Alias("Out", "X");
+}
+
+void ReshapeGradSchema(OpSchema& op) {
+  op.Doc("The gradient of reshape: that of Out in the shape of X.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "What was reshaped.", {.shape_only = true});
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  op.InferShape(ReshapeGradShape).Alias("X@GRAD", "Out@GRAD");
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(reshape, ReshapeSchema);
+REGISTER_OPERATOR(reshape_grad, ReshapeGradSchema);
 
 }  // namespace sluice::operators

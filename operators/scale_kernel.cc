@@ -1,10 +1,8 @@
-#include <bit>
 #include <type_traits>
-
-#include <Eigen/Core>
 
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/math/elementwise.h"
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
@@ -21,35 +19,20 @@ constexpr int64_t kGrain = 32768;
 // 2^64, of which the lower bits are kept.
 template <typename T>
 struct Arithmetic {
-  using Type = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
+  using Type =
+      std::conditional_t<std::is_integral_v<T>, uint64_t, math::Computed<T>>;
   static Type FromDouble(double value) {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<uint64_t>(static_cast<int64_t>(value));
     } else {
-      return static_cast<T>(value);
+      return static_cast<Type>(value);
     }
   }
-  static Type Load(T value) { return static_cast<Type>(value); }
-  static T Store(Type value) { return static_cast<T>(value); }
-};
-
-template <typename T, typename EigenType>
-struct ArithmeticInFloat {
-  using Type = float;
-  static float FromDouble(double value) { return static_cast<float>(value); }
-  static float Load(T value) {
-    return static_cast<float>(std::bit_cast<EigenType>(value));
-  }
-  static T Store(float value) {
-    return std::bit_cast<T>(static_cast<EigenType>(value));
+  static Type Load(T value) { return static_cast<Type>(math::Widen(value)); }
+  static T Store(Type value) {
+    return math::Narrow<T>(static_cast<math::Computed<T>>(value));
   }
 };
-template <>
-struct Arithmetic<platform::float16>
-    : ArithmeticInFloat<platform::float16, Eigen::half> {};
-template <>
-struct Arithmetic<platform::bfloat16>
-    : ArithmeticInFloat<platform::bfloat16, Eigen::bfloat16> {};
 
 template <typename T>
 class ScaleKernel final : public OpKernel {

@@ -1,12 +1,15 @@
 #include <cmath>
+#include <vector>
 
 #include "sluice/framework/infer_shape_context.h"
 #include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_gradients.h"
 
 namespace sluice::operators {
 namespace {
 
 using framework::InferShapeContext;
+using framework::OpDesc;
 using framework::OpSchema;
 using platform::DType;
 
@@ -24,6 +27,12 @@ void ScaleShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
 }
 
+std::vector<OpDesc> ScaleGradient(const OpDesc& forward) {
+  const framework::Attribute& scale = forward.attributes.find("scale")->second;
+  return {GradientThrough(forward, forward.Input("X")[0], "scale",
+                          {{"scale", scale}})};
+}
+
 void ScaleSchema(OpSchema& op) {
   op.Doc(
       "Out = scale * X + bias, or scale * (X + bias). float16 and bfloat16 are "
@@ -38,7 +47,7 @@ void ScaleSchema(OpSchema& op) {
   op.Attr<bool>("bias_after_scale",
                 "Whether the bias is added after the product, or to X.")
       .Default(true);
-  op.InferShape(ScaleShape);
+  op.InferShape(ScaleShape).Gradient(ScaleGradient);
 }
 
 }  // namespace

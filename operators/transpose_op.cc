@@ -3,6 +3,7 @@
 #include "sluice/framework/infer_shape_context.h"
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/op_gradients.h"
 
 namespace sluice::operators {
 
@@ -10,6 +11,7 @@ namespace {
 
 using framework::DDim;
 using framework::InferShapeContext;
+using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 using Ints = std::vector<int64_t>;
@@ -41,13 +43,23 @@ void TransposeShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
+std::vector<OpDesc> TransposeGradient(const OpDesc& forward) {
+  const auto& axes = std::get<Ints>(forward.attributes.find("axis")->second);
+  Ints back(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    back[axes[i]] = static_cast<int64_t>(i);
+  }
+  return {GradientThrough(forward, forward.Input("X")[0], "transpose",
+                          {{"axis", back}})};
+}
+
 void TransposeSchema(OpSchema& op) {
   op.Doc("X with its dims in another order: dim i of Out is dim axis[i] of X.");
   op.TypeVar("T", AllDTypes());
   op.Input("X", "T", "The tensor, of any rank.");
   op.Output("Out", "T", "The same elements, dims permuted.");
   op.Attr<Ints>("axis", "The dims of X in their new order, each once.");
-  op.InferShape(TransposeShape);
+  op.InferShape(TransposeShape).Gradient(TransposeGradient);
 }
 
 }  // namespace

@@ -88,4 +88,15 @@ BroadcastPlan PlanBroadcast(const DDim& x, const DDim& y, int64_t axis) {
   return plan;
 }
 
+std::array<bool, DDim::kMaxRank> RepeatedAxes(const DDim& operand,
+                                              const DDim& out,
+                                              int64_t axis) {
+  const Aligned aligned = Align(out, operand, axis);
+  std::array<bool, DDim::kMaxRank> repeated{};
+  for (int i = 0; i < aligned.rank; ++i) {
+    repeated[i] = aligned.y[i] == 1 && aligned.x[i] != 1;
+  }
+  return repeated;
+}
+
 }  // namespace sluice::operators::math

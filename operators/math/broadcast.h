@@ -37,6 +37,11 @@ SLUICE_API BroadcastPlan PlanBroadcast(const framework::DDim& x,
                                        const framework::DDim& y,
                                        int64_t axis);
 
+// Which axes of `out` repeat an operand of that shape, placed at `axis`: the
+// gradient of the operand is that of `out` summed over these.
+SLUICE_API std::array<bool, framework::DDim::kMaxRank> RepeatedAxes(
+    const framework::DDim& operand, const framework::DDim& out, int64_t axis);
+
 // Calls row(x_offset, y_offset, out_offset) for rows [begin, end) of the plan;
 // offsets are in elements.
 template <typename Row>

@@ -6,8 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include <Eigen/Core>
-
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -66,15 +65,10 @@ To FloatToInteger(From value) {
 
 template <typename To, typename From>
 To CastOne(From value) {
-  if constexpr (std::is_same_v<From, float16>) {
-    return CastOne<To>(static_cast<float>(std::bit_cast<Eigen::half>(value)));
-  } else if constexpr (std::is_same_v<From, bfloat16>) {
-    return CastOne<To>(
-        static_cast<float>(std::bit_cast<Eigen::bfloat16>(value)));
-  } else if constexpr (std::is_same_v<To, float16>) {
-    return std::bit_cast<float16>(Eigen::half(ToFloatForHalf(value)));
-  } else if constexpr (std::is_same_v<To, bfloat16>) {
-    return std::bit_cast<bfloat16>(Eigen::bfloat16(ToFloatForHalf(value)));
+  if constexpr (kIsHalf<From>) {
+    return CastOne<To>(Widen(value));
+  } else if constexpr (kIsHalf<To>) {
+    return Narrow<To>(ToFloatForHalf(value));
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From{};
   } else if constexpr (std::is_floating_point_v<From> &&

@@ -1,12 +1,9 @@
 #include "sluice/operators/math/maxouting.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <type_traits>
 
-#include <Eigen/Core>
-
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -19,23 +16,12 @@ using platform::CPUDeviceContext;
 
 constexpr int64_t kShardElements = 16384;
 
-template <typename T>
-auto Value(T element) {
-  if constexpr (std::is_same_v<T, platform::float16>) {
-    return static_cast<float>(std::bit_cast<Eigen::half>(element));
-  } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
-    return static_cast<float>(std::bit_cast<Eigen::bfloat16>(element));
-  } else {
-    return element;
-  }
-}
-
 // Whether `a`, which comes later, takes the place of `b`. True for a NaN only
 // while there is none yet.
 template <typename T>
 bool Replaces(T a, T b) {
-  const auto value_a = Value(a);
-  const auto value_b = Value(b);
+  const auto value_a = Widen(a);
+  const auto value_b = Widen(b);
   return value_a > value_b || (std::isnan(value_a) && !std::isnan(value_b));
 }
 

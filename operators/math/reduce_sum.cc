@@ -1,13 +1,11 @@
 #include "sluice/operators/math/reduce_sum.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <type_traits>
 
-#include <Eigen/Core>
-
-#include "sluice/platform/dtype.h"
+#include "sluice/operators/math/block_sums.h"
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -30,7 +28,6 @@ constexpr int64_t kChunk = 65536;
 // Columns that are summed side by side.
 constexpr int64_t kColumns = 64;
 constexpr int64_t kLanes = 8;
-constexpr int64_t kBlock = 128;
 
 int64_t CeilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -93,31 +90,32 @@ struct Summand {
   using Sum = std::
       conditional_t<std::is_same_v<T, double>, CompensatedSum, PlainSum<Value>>;
 
-  static Value Load(T value) {
-    if constexpr (std::is_same_v<T, platform::float16>) {
-      return static_cast<float>(std::bit_cast<Eigen::half>(value));
-    } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
-      return static_cast<float>(std::bit_cast<Eigen::bfloat16>(value));
-    } else {
-      return static_cast<Value>(value);
-    }
-  }
-  static T Store(Value value) {
-    if constexpr (std::is_same_v<T, platform::float16>) {
-      return std::bit_cast<T>(Eigen::half(static_cast<float>(value)));
-    } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
-      return std::bit_cast<T>(Eigen::bfloat16(static_cast<float>(value)));
-    } else {
-      return static_cast<T>(value);
-    }
+  static Value Load(T value) { return static_cast<Value>(Widen(value)); }
+  static T Store(Value value, double divisor) {
+    if constexpr (!kInteger) value /= divisor;
+    return Narrow<T>(static_cast<Computed<T>>(value));
   }
 };
 
 template <typename T>
 void AddRow(const T* x, int64_t count, typename Summand<T>::Sum* sum) {
   using S = Summand<T>;
+  if constexpr (std::is_floating_point_v<T>) {
+    constexpr int64_t kBlocks = 32;
+    double blocks[kBlocks];
+    while (count > 0) {
+      const int64_t part = std::min(count, kBlocks * kSumBlock);
+      SumBlocks(x, part, blocks);
+      for (int64_t i = 0; i < CeilDiv(part, kSumBlock); ++i) {
+        sum->Add(blocks[i]);
+      }
+      x += part;
+      count -= part;
+    }
+    return;
+  }
   while (count > 0) {
-    const int64_t block = std::min(count, kBlock);
+    const int64_t block = std::min(count, kSumBlock);
     typename S::Value lanes[kLanes] = {};
     int64_t i = 0;
     for (; i + kLanes <= block; i += kLanes) {
@@ -142,7 +140,7 @@ T SumOfRows(const ReducePlan& plan, const T* x, int64_t rows) {
   for (int64_t i = 0; i < rows; ++i, row.Next()) {
     AddRow(x + row.offset(), plan.row_size, &sum);
   }
-  return Summand<T>::Store(sum.Result());
+  return Summand<T>::Store(sum.Result(), plan.divisor);
 }
 
 template <typename T>
@@ -183,7 +181,21 @@ void SumLongRows(const ReducePlan& plan, const T* x, T* out, void* scratch) {
     for (int64_t j = 0; j < rows * chunks; ++j) {
       sum.Add(partial[i * rows * chunks + j]);
     }
-    out[i] = S::Store(sum.Result());
+    out[i] = S::Store(sum.Result(), plan.divisor);
+  }
+}
+
+// As below, but four rows at a time.
+void AddFloatColumns(const ReducePlan& plan,
+                     const float* x,
+                     int64_t columns,
+                     double* sums) {
+  const StridedAxes& axes = plan.summed;
+  const int64_t inner = axes.rank > 0 ? axes.sizes[axes.rank - 1] : 1;
+  const int64_t step = axes.rank > 0 ? axes.steps[axes.rank - 1] : 0;
+  const int64_t rows = axes.count();
+  for (int64_t i = 0; i < rows; i += inner) {
+    AddToColumns(x + StridedWalk(axes, i).offset(), inner, step, columns, sums);
   }
 }
 
@@ -198,6 +210,15 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
     const int64_t count = std::min(kColumns, plan.row_size - first);
     const int64_t kept = task / groups;
     const T* from = x + StridedWalk(plan.kept, kept).offset() + first;
+    T* to = out + kept * plan.row_size + first;
+    if constexpr (std::is_same_v<T, float>) {
+      double sums[kColumns] = {};
+      AddFloatColumns(plan, from, count, sums);
+      for (int64_t j = 0; j < count; ++j) {
+        to[j] = S::Store(sums[j], plan.divisor);
+      }
+      return;
+    }
     typename S::Sum sums[kColumns];
     StridedWalk row(plan.summed, 0);
     for (int64_t i = 0; i < rows; ++i, row.Next()) {
@@ -205,9 +226,8 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
         sums[j].Add(S::Load(from[row.offset() + j]));
       }
     }
-    T* to = out + kept * plan.row_size + first;
     for (int64_t j = 0; j < count; ++j) {
-      to[j] = S::Store(sums[j].Result());
+      to[j] = S::Store(sums[j].Result(), plan.divisor);
     }
   };
   platform::ParallelFor(plan.kept.count() * groups,

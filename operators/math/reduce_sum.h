@@ -30,6 +30,10 @@ struct ReducePlan {
   int64_t outputs = 1;
   bool empty = false;  // nothing to sum: the rest is not filled in
 
+  // What the sums of floats are divided by before they are rounded: set it to
+  // the number of elements for a mean, to -1 for the negative sum.
+  double divisor = 1;
+
   // For ReduceSum's `scratch`.
   size_t scratch_bytes = 0;
 };

@@ -1,0 +1,136 @@
+#include <string>
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::DimHandle;
+using framework::InferShapeContext;
+using framework::MakeGradOp;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+using platform::DType;
+
+// [C], which X and these inputs of one number for each channel agree on.
+DDim Channels(const InferShapeContext& context,
+              const ShapeHandle& x,
+              std::initializer_list<const char*> names) {
+  const bool nchw = context.Attr<std::string>("data_format") == "NCHW";
+  DimHandle channels = context.Dim(x, nchw ? 1 : -1);
+  for (const char* name : names) {
+    if (!context.HasInput(name)) continue;
+    const ShapeHandle given = context.WithRank(context.input(name), 1);
+    channels = context.Merge(channels, context.Dim(given, 0));
+  }
+  return DDim{channels.size};
+}
+
+void BatchNormShape(InferShapeContext& context) {
+  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 2);
+  const DDim channels =
+      Channels(context, x, {"Scale", "Bias", "Mean", "Variance"});
+  context.SetOutput("Y", x);
+  for (const char* name :
+       {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"}) {
+    context.SetOutput(name, channels);
+  }
+}
+
+void BatchNormGradShape(InferShapeContext& context) {
+  ShapeHandle x = context.WithRankAtLeast(context.input("X"), 2);
+  if (context.HasInput("Y@GRAD")) {
+    x = context.Merge(x, context.input("Y@GRAD"));
+  }
+  const DDim channels = Channels(context, x,
+                                 {"Scale", "SavedMean", "SavedVariance",
+                                  "SavedMean@GRAD", "SavedVariance@GRAD"});
+  context.SetOutput("X@GRAD", x);
+  context.SetOutput("Scale@GRAD", channels);
+  context.SetOutput("Bias@GRAD", channels);
+}
+
+std::vector<OpDesc> BatchNormGradient(const OpDesc& forward) {
+  return {MakeGradOp(forward, "batch_norm_grad",
+                     {{"X", "Scale"},
+                      {"SavedMean", "SavedVariance"},
+                      {"Y", "SavedMean", "SavedVariance"},
+                      {"X", "Scale", "Bias"}})};
+}
+
+void BatchNormAttributes(OpSchema& op) {
+  op.Attr<double>("momentum",
+                  "How much of Mean and Variance is kept, when training.")
+      .Default(0.9)
+      .AtLeast(0)
+      .AtMost(1);
+  op.Attr<double>("epsilon", "Added to the variance.").Default(1e-5).AtLeast(0);
+  op.Attr<bool>("is_test", "Normalizes by Mean and Variance.").Default(false);
+  op.Attr<std::string>("data_format",
+                       "Where the channels are: dim 1 for NCHW, the last one "
+                       "for NHWC.")
+      .Default(std::string("NCHW"))
+      .OneOf({"NCHW", "NHWC"});
+}
+
+void XAndScale(OpSchema& op) {
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T",
+           "[N, C, ...] for NCHW, [N, ..., C] for NHWC, of rank 2 or more.");
+  op.Input("Scale", "T", "[C]: multiplies what was normalized.");
+}
+
+void BatchNormSchema(OpSchema& op) {
+  op.Doc(
+      "Normalizes each channel: Y = (X - mean) / sqrt(variance + epsilon) * "
+      "Scale + Bias. Mean and variance (of all elements, divided by their "
+      "number) are those of the batch, or with is_test the inputs Mean and "
+      "Variance.");
+  XAndScale(op);
+  op.Input("Bias", "T", "[C]: added at the end.");
+  op.Input("Mean", "T", "[C]: the running mean.");
+  op.Input("Variance", "T", "[C]: the running variance.");
+  op.Output("Y", "T", "In X's shape.");
+  op.Output("MeanOut", "T",
+            "[C]: momentum * Mean + (1 - momentum) * the batch's mean; Mean "
+            "with is_test or without elements.",
+            {.optional = true});
+  op.Output("VarianceOut", "T", "[C]: the same of the variance.",
+            {.optional = true});
+  op.Output("SavedMean", "T", "[C]: the mean that was used.");
+  op.Output("SavedVariance", "T",
+            "[C]: 1 / sqrt(variance + epsilon) that was used.");
+  op.Update("MeanOut", "Mean").Update("VarianceOut", "Variance");
+  BatchNormAttributes(op);
+  op.InferShape(BatchNormShape).Gradient(BatchNormGradient);
+}
+
+void BatchNormGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradients of batch_norm. Those of MeanOut and VarianceOut are no "
+      "part of it.");
+  XAndScale(op);
+  op.Input("SavedMean", "T", "What batch_norm gave.");
+  op.Input("SavedVariance", "T", "What batch_norm gave.");
+  op.Input("Y@GRAD", "T", "The gradient of Y; 0 if left out.",
+           {.optional = true});
+  op.Input("SavedMean@GRAD", "T", "The same of SavedMean.", {.optional = true});
+  op.Input("SavedVariance@GRAD", "T", "The same of SavedVariance.",
+           {.optional = true});
+  op.Output("X@GRAD", "T", "The gradient of X.", {.optional = true});
+  op.Output("Scale@GRAD", "T", "The gradient of Scale.", {.optional = true});
+  op.Output("Bias@GRAD", "T", "The gradient of Bias.", {.optional = true});
+  BatchNormAttributes(op);
+  op.InferShape(BatchNormGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(batch_norm, BatchNormSchema);
+REGISTER_OPERATOR(batch_norm_grad, BatchNormGradSchema);
+
+}  // namespace sluice::operators

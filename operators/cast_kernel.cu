@@ -1,0 +1,118 @@
+#include <limits>
+
+#include "sluice/framework/op_registry.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::CUDADeviceContext;
+using platform::DType;
+
+template <typename T>
+inline constexpr bool kIsHalf = std::is_same_v<T, platform::float16> ||
+                                std::is_same_v<T, platform::bfloat16>;
+
+// As operators/math/cast.h says; without the half types.
+template <typename To, typename From>
+__device__ To CastOne(From value) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return value != From{};
+  } else if constexpr (std::is_floating_point_v<From> &&
+                       std::is_integral_v<To>) {
+    // 2^bits is a From; the largest To may not be.
+    constexpr int kBits = std::numeric_limits<To>::digits;
+    constexpr auto kEnd =
+        static_cast<From>(uint64_t{1} << (kBits - 1)) * From{2};
+    constexpr From kFirst = std::is_signed_v<To> ? -kEnd : From{0};
+    constexpr To kLargest = std::numeric_limits<To>::max();
+    constexpr To kSmallest = std::numeric_limits<To>::min();
+    if (value != value) return 0;
+    if (value >= kEnd) return kLargest;
+    if (value <= kFirst) return kSmallest;
+    return static_cast<To>(value);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <typename From, typename To>
+void Cast(OpKernelContext& context, const Tensor& input, Tensor* output) {
+  const From* from = input.data<From>();
+  To* to = output->data<To>();
+  platform::ForEach(
+      context.device_context<CUDADeviceContext>(), output->numel(),
+      [=] __device__(int64_t i) { to[i] = CastOne<To>(from[i]); });
+}
+
+// Halves are left to the CPU.
+std::string Fits(const KernelQuery& query) {
+  for (const DType dtype : {query.output_dtypes[0], query.input_dtypes[0],
+                            query.input_dtypes.back()}) {
+    if (dtype == DType::kFloat16 || dtype == DType::kBFloat16) {
+      return platform::Format("has no {}", dtype);
+    }
+  }
+  return "";
+}
+
+template <typename T>
+class CastCUDAKernel final : public OpKernel {
+ public:
+  explicit CastCUDAKernel(const OpKernelConstruction&) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, x.dims());
+    platform::VisitDType(out.dtype(), [&]<typename To>() {
+      if constexpr (!kIsHalf<To>) Cast<T, To>(context, x, &out);
+    });
+  }
+};
+
+// T is the dtype of X and its gradient; that of Out may be any float.
+template <typename T>
+class CastGradCUDAKernel final : public OpKernel {
+ public:
+  explicit CastGradCUDAKernel(const OpKernelConstruction&) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& out_grad = context.Input(1);
+    Tensor& x_grad = context.AllocateOutput(0, out_grad.dims());
+    platform::VisitDType(out_grad.dtype(), [&]<typename From>() {
+      if constexpr (std::is_floating_point_v<From>) {
+        Cast<From, T>(context, out_grad, &x_grad);
+      }
+    });
+  }
+};
+
+}  // namespace
+
+REGISTER_OP_KERNEL(cast,
+                   PLAIN,
+                   CUDAPlace,
+                   plain,
+                   KernelTraits().When(&Fits),
+                   CastCUDAKernel<float>,
+                   CastCUDAKernel<double>,
+                   CastCUDAKernel<int8_t>,
+                   CastCUDAKernel<uint8_t>,
+                   CastCUDAKernel<int32_t>,
+                   CastCUDAKernel<int64_t>,
+                   CastCUDAKernel<bool>);
+REGISTER_OP_KERNEL(cast_grad,
+                   PLAIN,
+                   CUDAPlace,
+                   plain,
+                   KernelTraits().When(&Fits),
+                   CastGradCUDAKernel<float>,
+                   CastGradCUDAKernel<double>);
+
+}  // namespace sluice::operators

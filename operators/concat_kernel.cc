@@ -1,0 +1,126 @@
+#include <vector>
+
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/strided_copy.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+// A part of Out: all of one input.
+struct Part {
+  int64_t first = 0;  // its first element in Out
+  DDim sizes;         // [outer, elements side by side]
+  int64_t row = 0;    // of Out: how far the outer ones lie apart
+};
+
+// `out` is the shape of all parts together.
+std::vector<Part> PartsOf(const DDim* inputs,
+                          size_t count,
+                          const DDim& out,
+                          int64_t axis_of_x) {
+  const int axis =
+      static_cast<int>(axis_of_x < 0 ? axis_of_x + out.rank() : axis_of_x);
+  const int64_t outer = out.Product(0, axis);
+  const int64_t inner = out.Product(axis + 1, out.rank());
+  std::vector<Part> parts;
+  int64_t first = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t side_by_side = inputs[i][axis] * inner;
+    parts.push_back({first, {outer, side_by_side}, out[axis] * inner});
+    first += side_by_side;
+  }
+  return parts;
+}
+
+template <typename T>
+class ConcatKernel final : public OpKernel {
+ public:
+  explicit ConcatKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const auto& inputs = preparation.query.inputs;
+    out_dims_ = preparation.query.outputs[0];
+    parts_ = PartsOf(inputs.data(), inputs.size(), out_dims_, axis_);
+    for (const Part& part : parts_) {
+      copies_.emplace_back(part.sizes,
+                           math::StridedCopy::Strides{part.sizes[1], 1},
+                           math::StridedCopy::Strides{part.row, 1}, sizeof(T));
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    T* out = context.AllocateOutput(0, out_dims_).data<T>();
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].sizes.numel() == 0) continue;
+      const T* x = context.Input(static_cast<int>(i)).data<T>();
+      // One input alone may be what Out looks into.
+      if (x != out) copies_[i](x, out + parts_[i].first);
+    }
+  }
+
+ private:
+  int64_t axis_;
+  DDim out_dims_;
+  std::vector<Part> parts_;
+  std::vector<math::StridedCopy> copies_;
+};
+
+template <typename T>
+class ConcatGradKernel final : public OpKernel {
+ public:
+  explicit ConcatGradKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")),
+        index_(construction.Attr<int64_t>("index")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const auto& inputs = preparation.query.inputs;
+    const DDim& out = inputs.back();
+    dims_ = inputs[index_];
+    part_ = PartsOf(inputs.data(), inputs.size() - 1, out, axis_)[index_];
+    copy_ = math::StridedCopy(
+        part_.sizes, math::StridedCopy::Strides{part_.row, 1},
+        math::StridedCopy::Strides{part_.sizes[1], 1}, sizeof(T));
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const T* out_grad = context.Input("Out@GRAD").data<T>();
+    Tensor& x_grad = context.AllocateOutput(0, dims_);
+    if (x_grad.numel() == 0) return;
+    copy_(out_grad + part_.first, x_grad.data<T>());
+  }
+
+ private:
+  int64_t axis_;
+  int64_t index_;
+  DDim dims_;
+  Part part_;
+  math::StridedCopy copy_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(concat,
+                       ConcatKernel<float>,
+                       ConcatKernel<double>,
+                       ConcatKernel<platform::float16>,
+                       ConcatKernel<platform::bfloat16>,
+                       ConcatKernel<int8_t>,
+                       ConcatKernel<uint8_t>,
+                       ConcatKernel<int32_t>,
+                       ConcatKernel<int64_t>,
+                       ConcatKernel<bool>);
+REGISTER_OP_CPU_KERNEL(concat_grad,
+                       ConcatGradKernel<float>,
+                       ConcatGradKernel<double>,
+                       ConcatGradKernel<platform::float16>,
+                       ConcatGradKernel<platform::bfloat16>);
+
+}  // namespace sluice::operators

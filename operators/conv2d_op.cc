@@ -1,0 +1,191 @@
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/window_shape.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+using Ints = std::vector<int64_t>;
+
+bool ChannelsLast(const InferShapeContext& context) {
+  return context.Attr<std::string>("data_format") == "NHWC";
+}
+
+std::vector<WindowAxis> ConvAxes(const InferShapeContext& context,
+                                 const DDim& filter) {
+  std::vector<WindowAxis> axes = WindowAxes(context);
+  const Ints& dilations = WindowPair(context, "dilations");
+  for (size_t i = 0; i < 2; ++i) {
+    context.Require(dilations[i] >= 1, "conv2d.dilation",
+                    "dilations[{}] = {}; expected 1 or more", i, dilations[i]);
+    axes[i].dilation = dilations[i];
+    if (filter.rank_known()) {
+      axes[i].kernel = filter[2 + static_cast<int>(i)];
+    }
+  }
+  return axes;
+}
+
+// `in_c` is the input's number of channels, -1 while unknown.
+void CheckGroups(const InferShapeContext& context,
+                 const DDim& input,
+                 int64_t in_c,
+                 const DDim& filter) {
+  const auto groups = context.Attr<int64_t>("groups");
+  context.Require(groups >= 1, "conv2d.groups",
+                  "groups = {}; expected 1 or more", groups);
+  context.Require(in_c % groups == 0 || in_c < 0, "conv2d.input_groups",
+                  "groups = {} does not divide the {} channels of Input {}",
+                  groups, in_c, input);
+  if (!filter.rank_known()) return;
+  context.Require(filter[0] % groups == 0 || filter[0] < 0,
+                  "conv2d.filter_groups",
+                  "groups = {} does not divide the {} output channels of "
+                  "Filter {}",
+                  groups, filter[0], filter);
+  if (in_c < 0 || filter[1] < 0) return;
+  context.Require(in_c / groups == filter[1], "conv2d.channels",
+                  "Filter {} is for {} input channels in each of {} groups; "
+                  "Input {} has {}",
+                  filter, filter[1], groups, input, in_c / groups);
+}
+
+// The output's shape, in the layout of data_format; checks everything.
+DDim OutputShape(const InferShapeContext& context) {
+  const DDim input = context.WithRank(context.input("Input"), 4);
+  const DDim filter = context.WithRank(context.input("Filter"), 4);
+  const bool last = ChannelsLast(context);
+  const auto in = [&](int axis) {
+    return input.rank_known() ? input[axis] : int64_t{-1};
+  };
+  CheckGroups(context, input, in(last ? 3 : 1), filter);
+  const std::vector<WindowAxis> axes = ConvAxes(context, filter);
+  const int64_t height = WindowCount(context, axes[0], in(last ? 1 : 2));
+  const int64_t width = WindowCount(context, axes[1], in(last ? 2 : 3));
+  const int64_t channels = filter.rank_known() ? filter[0] : -1;
+  return last ? DDim{in(0), height, width, channels}
+              : DDim{in(0), channels, height, width};
+}
+
+void Conv2dShape(InferShapeContext& context) {
+  DDim output = OutputShape(context);
+  if (context.HasInput("Bias")) {
+    const ShapeHandle bias = context.WithRank(context.input("Bias"), 1);
+    const ShapeHandle filter = context.input("Filter");
+    if (filter.dims.rank_known()) {
+      const int64_t channels =
+          context.Merge(context.Dim(bias, 0), context.Dim(filter, 0));
+      output[ChannelsLast(context) ? 3 : 1] = channels;
+    }
+  }
+  context.SetOutput("Output", output);
+}
+
+void GradInputShape(InferShapeContext& context) {
+  context.Merge(context.input("Output@GRAD"), {OutputShape(context), -1});
+  context.SetOutput("Input@GRAD", context.input("Input"));
+}
+
+void GradFilterShape(InferShapeContext& context) {
+  const ShapeHandle filter = context.input("Filter");
+  context.Merge(context.input("Output@GRAD"), {OutputShape(context), -1});
+  context.SetOutput("Filter@GRAD", filter);
+  context.SetOutput("Bias@GRAD",
+                    {filter.dims.rank_known() ? filter.dims[0] : -1});
+}
+
+// Two ops, so that each direction may run in another library.
+std::vector<OpDesc> Conv2dGradient(const OpDesc& forward) {
+  return {
+      framework::MakeGradOp(forward, "conv2d_grad_input",
+                            {{"Input", "Filter"}, {}, {"Output"}, {"Input"}}),
+      framework::MakeGradOp(
+          forward, "conv2d_grad_filter",
+          {{"Input", "Filter"}, {}, {"Output"}, {"Filter", "Bias"}})};
+}
+
+void ConvAttributes(OpSchema& op) {
+  op.TypeVar("T", FloatDTypes());
+  op.Attr<Ints>("strides", "Pixels from one window to the next: height, width.")
+      .Default(Ints{1, 1});
+  op.Attr<Ints>("paddings",
+                "Rows and columns of zeros around the input: [height, width], "
+                "or [top, bottom, left, right].")
+      .Default(Ints{0, 0});
+  op.Attr<Ints>("dilations",
+                "Pixels from one element of the filter to the next: height, "
+                "width.")
+      .Default(Ints{1, 1});
+  op.Attr<int64_t>("groups",
+                   "Into how many equal groups the channels are divided; each "
+                   "group of the output sees the same one of the input.")
+      .Default(int64_t{1});
+  op.Attr<std::string>("data_format",
+                       "Where the channels of input and output are: NCHW, or "
+                       "NHWC with the channels last. Filters are the same in "
+                       "both.")
+      .Default(std::string("NCHW"))
+      .OneOf({"NCHW", "NHWC"});
+}
+
+constexpr const char* kInputDoc = "[N, C, H, W], or [N, H, W, C] for NHWC.";
+constexpr const char* kFilterDoc =
+    "[out channels, C / groups, kernel height, kernel width].";
+constexpr const char* kOutputDoc =
+    "[N, out channels, H', W'], or [N, H', W', out channels] for NHWC, with "
+    "H' = (H + padding - (kernel - 1) * dilation - 1) / stride + 1, rounded "
+    "down.";
+
+void Conv2dSchema(OpSchema& op) {
+  op.Doc(
+      "2-d convolution, as neural networks mean it (the filter is not "
+      "flipped): Output[n, o, y, x] = Bias[o] + the sum over c, i, j of "
+      "Filter[o, c, i, j] * Input[n, c, y * stride + i * dilation - padding, "
+      "likewise x].");
+  op.Input("Input", "T", kInputDoc);
+  op.Input("Filter", "T", kFilterDoc);
+  op.Input("Bias", "T", "[out channels]: added to every pixel.",
+           {.optional = true});
+  op.Output("Output", "T", kOutputDoc);
+  ConvAttributes(op);
+  op.InferShape(Conv2dShape).Gradient(Conv2dGradient);
+}
+
+void GradInputSchema(OpSchema& op) {
+  op.Doc("The gradient of conv2d by its Input.");
+  op.Input("Input", "T", kInputDoc, {.shape_only = true});
+  op.Input("Filter", "T", kFilterDoc);
+  op.Input("Output@GRAD", "T", kOutputDoc);
+  op.Output("Input@GRAD", "T", "In the shape of Input.");
+  ConvAttributes(op);
+  op.InferShape(GradInputShape);
+}
+
+void GradFilterSchema(OpSchema& op) {
+  op.Doc("The gradients of conv2d by its Filter and its Bias.");
+  op.Input("Input", "T", kInputDoc);
+  op.Input("Filter", "T", kFilterDoc, {.shape_only = true});
+  op.Input("Output@GRAD", "T", kOutputDoc);
+  op.Output("Filter@GRAD", "T", "In the shape of Filter.", {.optional = true});
+  op.Output("Bias@GRAD", "T",
+            "[out channels]: the sum of Output@GRAD over all pixels.",
+            {.optional = true});
+  ConvAttributes(op);
+  op.InferShape(GradFilterShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(conv2d, Conv2dSchema);
+REGISTER_OPERATOR(conv2d_grad_input, GradInputSchema);
+REGISTER_OPERATOR(conv2d_grad_filter, GradFilterSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "sluice/framework/op_kernel.h"
+#include "sluice/operators/math/strided_copy.h"
+
+namespace sluice::operators {
+
+// Output 0 is input number kInput, in the planned shape: of ops whose output
+// may look into the memory of that input. Nothing is copied where it does.
+template <typename T, int kInput>
+class CopyKernel : public framework::OpKernel {
+ public:
+  explicit CopyKernel(const framework::OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    framework::Tensor& out = context.AllocateOutput(0, dims_);
+    if (out.numel() == 0) return;
+    const T* from = context.Input(kInput).template data<T>();
+    T* to = out.data<T>();
+    if (from != to) math::CopyBytes(from, to, out.bytes());
+  }
+
+ private:
+  framework::DDim dims_;
+};
+
+}  // namespace sluice::operators

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "sluice/framework/op_kernel_context.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+
+// What the kernels of linear_chain_crf and crf_decoding have in common.
+namespace sluice::operators {
+
+// [B, T, N], as the shape functions checked it.
+struct CrfSizes {
+  CrfSizes() = default;
+  explicit CrfSizes(const framework::DDim& emission)
+      : batch(emission[0]), positions(emission[1]), tags(emission[2]) {}
+  int64_t batch = 0, positions = 0, tags = 0;
+
+  int64_t transition_size() const { return (tags + 2) * tags; }
+};
+
+// Input Length, checked.
+inline const int64_t* CrfLengthsOf(const framework::OpKernelContext& context,
+                                   const CrfSizes& sizes) {
+  const int64_t* lengths = context.Input("Length").data<int64_t>();
+  for (int64_t b = 0; b < sizes.batch; ++b) {
+    SLUICE_ENFORCE(lengths[b] >= 1 && lengths[b] <= sizes.positions,
+                   ErrorCode::kOutOfRange, "crf.length",
+                   "{}: input Length[{}] = {}; expected 1 to {}, the positions "
+                   "of Emission",
+                   context.op(), b, lengths[b], sizes.positions);
+  }
+  return lengths;
+}
+
+// Input Label, checked as far as the sequences go.
+inline const int64_t* CrfLabelsOf(const framework::OpKernelContext& context,
+                                  const CrfSizes& sizes,
+                                  const int64_t* lengths) {
+  const int64_t* labels = context.Input("Label").data<int64_t>();
+  for (int64_t b = 0; b < sizes.batch; ++b) {
+    for (int64_t t = 0; t < lengths[b]; ++t) {
+      const int64_t label = labels[b * sizes.positions + t];
+      SLUICE_ENFORCE(label >= 0 && label < sizes.tags, ErrorCode::kOutOfRange,
+                     "crf.label",
+                     "{}: input Label[{}, {}] = {}; expected 0 to {}",
+                     context.op(), b, t, label, sizes.tags - 1);
+    }
+  }
+  return labels;
+}
+
+// Calls work(slot, b) for each sequence; no two of one slot at the same time.
+template <typename Work>
+void ForEachSequence(int64_t slots, int64_t batch, const Work& work) {
+  platform::ParallelFor(slots, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot) {
+      for (int64_t b = slot * batch / slots; b < (slot + 1) * batch / slots;
+           ++b) {
+        work(slot, b);
+      }
+    }
+  });
+}
+
+}  // namespace sluice::operators

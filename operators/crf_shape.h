@@ -1,0 +1,61 @@
+#pragma once
+
+#include "sluice/framework/infer_shape_context.h"
+
+// What linear_chain_crf, its gradient and crf_decoding have in common.
+namespace sluice::operators {
+
+// Declares Emission, Transition and Length.
+inline void CrfInputs(framework::OpSchema& op) {
+  op.Input("Emission", "T",
+           "[B, T, N]: the weight of each of N tags at each of up to T "
+           "positions of B sequences.");
+  op.Input("Transition", "T",
+           "[N + 2, N]: row 0 are the weights of the first tag, row 1 those "
+           "of the last; row 2 + i has those of each tag that follows i.");
+}
+inline void CrfLengths(framework::OpSchema& op) {
+  op.Input("Length", "int64",
+           "[B]: the positions of each sequence, from 1 to T, checked when "
+           "the op runs.",
+           {.host = true});
+}
+
+// The shape of the tags, [B, T], from the inputs that the op has.
+inline framework::DDim CrfTagShape(
+    const framework::InferShapeContext& context) {
+  using framework::DimHandle;
+  const auto emission = context.WithRank(context.input("Emission"), 3);
+  const auto transition = context.WithRank(context.input("Transition"), 2);
+  const auto length = context.WithRank(context.input("Length"), 1);
+  DimHandle batch = context.Dim(length, 0);
+  DimHandle positions;
+  if (emission.dims.rank_known()) {
+    batch = context.Merge(context.Dim(emission, 0), batch);
+    positions = context.Dim(emission, 1);
+  }
+  if (emission.dims.rank_known() && transition.dims.rank_known()) {
+    const int64_t tags = emission.dims[2];
+    const auto fits = [&](int axis, int64_t size) {
+      return tags < 0 || transition.dims[axis] < 0 ||
+             transition.dims[axis] == size;
+    };
+    context.Require(tags != 0, "crf.tags",
+                    "Emission {} has no tags; expected at least 1",
+                    emission.dims);
+    context.Require(fits(0, tags + 2) && fits(1, tags), "crf.transition",
+                    "Transition must be [N + 2, N] = [{}, {}] for the {} tags "
+                    "of Emission {}, got {}",
+                    tags + 2, tags, tags, emission.dims, transition.dims);
+  }
+  if (context.HasInput("Label")) {
+    const auto label = context.WithRank(context.input("Label"), 2);
+    if (label.dims.rank_known()) {
+      batch = context.Merge(batch, context.Dim(label, 0));
+      positions = context.Merge(positions, context.Dim(label, 1));
+    }
+  }
+  return {batch.size, positions.size};
+}
+
+}  // namespace sluice::operators

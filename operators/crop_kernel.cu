@@ -1,0 +1,93 @@
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/crop_kernel.h"
+#include "sluice/operators/math/device_walk.cuh"
+
+namespace sluice::operators {
+
+using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::DeviceWalk;
+using platform::CUDADeviceContext;
+
+namespace {
+
+template <typename T>
+class CropCUDAKernel final : public OpKernel {
+ public:
+  explicit CropCUDAKernel(const OpKernelConstruction& construction)
+      : box_(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    box_.Prepare(query.inputs[0], query.outputs[0]);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t first = box_.First(context);
+    Tensor& output = context.AllocateOutput(0, box_.dims());
+    if (output.numel() == 0) return;
+    const T* x = context.Input(0).data<T>() + first;
+    T* out = output.data<T>();
+    const DeviceWalk walk(box_.dims(), box_.x_strides(), box_.strides());
+    platform::ForEach(
+        context.device_context<CUDADeviceContext>(), output.numel(),
+        [=] __device__(int64_t i) { out[i] = x[walk.At(i).first]; });
+  }
+
+ private:
+  CropBox box_;
+};
+
+template <typename T>
+class CropGradCUDAKernel final : public OpKernel {
+ public:
+  explicit CropGradCUDAKernel(const OpKernelConstruction& construction)
+      : box_(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    box_.Prepare(query.inputs[0], query.inputs.back());
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const int64_t first = box_.First(context);
+    Tensor& output = context.AllocateOutput(0, box_.x_dims());
+    if (output.numel() == 0) return;
+    platform::FillZero(device, output.data<T>(), output.bytes());
+    if (box_.dims().numel() == 0) return;
+    const T* grad = context.Input("Out@GRAD").data<T>();
+    T* out = output.data<T>() + first;
+    const DeviceWalk walk(box_.dims(), box_.x_strides(), box_.strides());
+    platform::ForEach(device, box_.dims().numel(), [=] __device__(int64_t i) {
+      out[walk.At(i).first] = grad[i];
+    });
+  }
+
+ private:
+  CropBox box_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(crop,
+                        CropCUDAKernel<float>,
+                        CropCUDAKernel<double>,
+                        CropCUDAKernel<platform::float16>,
+                        CropCUDAKernel<platform::bfloat16>,
+                        CropCUDAKernel<int8_t>,
+                        CropCUDAKernel<uint8_t>,
+                        CropCUDAKernel<int32_t>,
+                        CropCUDAKernel<int64_t>,
+                        CropCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(crop_grad,
+                        CropGradCUDAKernel<float>,
+                        CropGradCUDAKernel<double>,
+                        CropGradCUDAKernel<platform::float16>,
+                        CropGradCUDAKernel<platform::bfloat16>);
+
+}  // namespace sluice::operators

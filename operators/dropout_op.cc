@@ -1,0 +1,75 @@
+#include <string>
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::MakeGradOp;
+using framework::OpDesc;
+using framework::OpSchema;
+
+void DropoutShape(InferShapeContext& context) {
+  context.SetOutput("Out", context.input("X"));
+  context.SetOutput("Mask", context.input("X"));
+}
+
+void DropoutGradShape(InferShapeContext& context) {
+  context.SetOutput("X@GRAD", context.Merge(context.input("Mask"),
+                                            context.input("Out@GRAD")));
+}
+
+std::vector<OpDesc> DropoutGradient(const OpDesc& forward) {
+  return {MakeGradOp(forward, "dropout_grad", {{}, {"Mask"}, {"Out"}, {"X"}})};
+}
+
+void DropoutAttributes(OpSchema& op) {
+  op.Attr<double>("dropout_prob", "How likely an element becomes 0.")
+      .Default(0.5)
+      .AtLeast(0)
+      .AtMost(1);
+  op.Attr<bool>("is_test", "Keeps all elements.").Default(false);
+  op.Attr<std::string>(
+        "dropout_implementation",
+        "upscale_in_train divides the kept elements by 1 - dropout_prob; "
+        "downgrade_in_infer multiplies all by that when is_test.")
+      .Default(std::string("upscale_in_train"))
+      .OneOf({"upscale_in_train", "downgrade_in_infer"});
+  op.Attr<int64_t>("seed",
+                   "With the op's position in the program and the number of "
+                   "the run it says which elements.")
+      .Default(int64_t{0});
+}
+
+void DropoutSchema(OpSchema& op) {
+  op.Doc(
+      "Sets random elements to 0: the same for the same seed, place in the "
+      "program and run, whatever the device and the number of threads.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T", "In X's shape.");
+  op.Output("Mask", "uint8", "1 where the element was kept, else 0.");
+  DropoutAttributes(op);
+  op.InferShape(DropoutShape).Gradient(DropoutGradient).Random();
+}
+
+void DropoutGradSchema(OpSchema& op) {
+  op.Doc("The gradient of dropout: Out@GRAD where Mask is 1, scaled as Out.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("Mask", "uint8", "What dropout gave.");
+  op.Input("Out@GRAD", "T", "The gradient of Out.");
+  op.Output("X@GRAD", "T", "The gradient of X.");
+  DropoutAttributes(op);
+  op.InferShape(DropoutGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(dropout, DropoutSchema);
+REGISTER_OPERATOR(dropout_grad, DropoutGradSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,33 @@
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/elementwise_kernel.cuh"
+
+namespace sluice::operators {
+namespace {
+
+struct Subtract {
+  static constexpr bool kReadsX = false, kReadsY = false, kReadsOut = false;
+
+  template <typename T>
+  __device__ static T Of(T x, T y) {
+    return x - y;
+  }
+  template <typename T>
+  __device__ static T XGradient(T grad, T /*x*/, T /*y*/, T /*out*/) {
+    return grad;
+  }
+  template <typename T>
+  __device__ static T YGradient(T grad, T /*x*/, T /*y*/, T /*out*/) {
+    return -grad;
+  }
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(elementwise_sub,
+                        ElementwiseCUDAKernel<float, Subtract>,
+                        ElementwiseCUDAKernel<double, Subtract>);
+REGISTER_OP_CUDA_KERNEL(elementwise_sub_grad,
+                        ElementwiseGradCUDAKernel<float, Subtract>,
+                        ElementwiseGradCUDAKernel<double, Subtract>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,60 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+using platform::DType;
+using Ints = std::vector<int64_t>;
+
+// Floats take every number, rounded; others the whole numbers they have.
+bool Holds(DType dtype, double value) {
+  return platform::VisitDType(dtype, [value]<typename T>() {
+    if constexpr (std::is_integral_v<T>) {
+      using Limits = std::numeric_limits<T>;
+      // 2^digits is a double; the largest T may not be.
+      return std::trunc(value) == value &&
+             value >= static_cast<double>(Limits::lowest()) &&
+             value < std::ldexp(1.0, Limits::digits);
+    } else {
+      return true;
+    }
+  });
+}
+
+void FillConstantShape(InferShapeContext& context) {
+  const Ints& shape = context.Attr<Ints>("shape");
+  context.Require(shape.size() <= DDim::kMaxRank, "fill_constant.rank",
+                  "attribute shape has {} entries; expected at most {}",
+                  shape.size(), DDim::kMaxRank);
+  const auto dtype = context.Attr<DType>("dtype");
+  const auto value = context.Attr<double>("value");
+  context.Require(Holds(dtype, value), "fill_constant.value",
+                  "attribute value is {}, expected a number that {} holds",
+                  value, dtype);
+  context.SetOutput("Out", DDim(shape));
+}
+
+void FillConstantSchema(OpSchema& op) {
+  op.Doc("A tensor of one number.");
+  op.TypeVarFromAttr("T", "dtype", AllDTypes());
+  op.Output("Out", "T", "A tensor of the given shape and dtype.");
+  op.Attr<Ints>("shape", "The shape of Out.").AtLeast(0);
+  op.Attr<DType>("dtype", "The dtype of Out.").Default(DType::kFloat32);
+  op.Attr<double>("value", "The number: 0 or 1 for bool.").Default(0.0);
+  op.InferShape(FillConstantShape).Serves(framework::OpRole::kFill);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(fill_constant, FillConstantSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,46 @@
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+using platform::DType;
+using Ints = std::vector<int64_t>;
+
+void GaussianRandomShape(InferShapeContext& context) {
+  const Ints& shape = context.Attr<Ints>("shape");
+  context.Require(shape.size() <= DDim::kMaxRank, "gaussian_random.rank",
+                  "attribute shape has {} entries; expected at most {}",
+                  shape.size(), DDim::kMaxRank);
+  context.SetOutput("Out", DDim(shape));
+}
+
+void GaussianRandomSchema(OpSchema& op) {
+  op.Doc(
+      "Independent random numbers of a normal distribution: the same for the "
+      "same seed, place in the program and run, whatever the device and the "
+      "number of threads.");
+  op.TypeVarFromAttr("T", "dtype", FloatDTypes());
+  op.Output("Out", "T", "A tensor of the given shape and dtype.");
+  op.Attr<Ints>("shape", "The shape of Out.").AtLeast(0);
+  op.Attr<double>("mean", "The mean.").Default(0.0);
+  op.Attr<double>("std", "The standard deviation.").Default(1.0).AtLeast(0);
+  op.Attr<DType>("dtype", "The dtype of Out.").Default(DType::kFloat32);
+  op.Attr<int64_t>("seed",
+                   "With the op's position in the program and the number of "
+                   "the run it says which numbers.")
+      .Default(int64_t{0});
+  op.InferShape(GaussianRandomShape).Random();
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(gaussian_random, GaussianRandomSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,100 @@
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::MakeGradOp;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+
+DDim OutDims(const InferShapeContext& context) {
+  const ShapeHandle w = context.WithRank(context.input("W"), 2);
+  const ShapeHandle ids = context.input("Ids");
+  const auto padding = context.Attr<int64_t>("padding_idx");
+  const int64_t rows = context.Dim(w, 0).size;
+  context.Require(rows < 0 || padding < rows, "lookup_table.padding_idx",
+                  "attribute padding_idx = {} is no row of input W {}; "
+                  "expected -1 for none, or 0 to {}",
+                  padding, w.dims, rows - 1);
+  if (!ids.dims.rank_known()) return DDim::UnknownRank();
+  DDim out = ids;
+  if (out.rank() > 1 && out[out.rank() - 1] == 1 &&
+      context.Attr<bool>("drop_last_dim")) {
+    out.RemoveDimRange(out.rank() - 1, out.rank());
+  }
+  context.Require(out.rank() < DDim::kMaxRank, "lookup_table.rank",
+                  "the rows for input Ids {} would have rank {}; expected at "
+                  "most {}",
+                  ids.dims, out.rank() + 1, DDim::kMaxRank);
+  out.InsertDim(out.rank(), context.Dim(w, 1).size);
+  return out;
+}
+
+void LookupTableShape(InferShapeContext& context) {
+  context.SetOutput("Out", OutDims(context));
+}
+
+void LookupTableGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {OutDims(context), -1});
+  context.SetOutput("W@GRAD", context.input("W"));
+}
+
+std::vector<OpDesc> LookupTableGradient(const OpDesc& forward) {
+  return {MakeGradOp(forward, "lookup_table_grad",
+                     {{"W", "Ids"}, {}, {"Out"}, {"W"}})};
+}
+
+void Attributes(OpSchema& op) {
+  op.Attr<int64_t>("padding_idx",
+                   "The id of rows that are all 0 in Out and learn nothing; "
+                   "-1 for none.")
+      .Default(int64_t{-1})
+      .AtLeast(-1);
+  op.Attr<bool>("drop_last_dim",
+                "A last dimension of Ids of size 1 is no dimension of Out. "
+                "False where its size is known only when the program runs.")
+      .Default(true);
+}
+
+void IdsInput(OpSchema& op) {
+  op.Input("Ids", "S",
+           "[..., 1] or [...]: rows of W, 0 to V - 1; checked when the op "
+           "runs.");
+}
+
+void LookupTableSchema(OpSchema& op) {
+  op.Doc("Picks rows of a table: Out[i, ...] = W[Ids[i], ...].");
+  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("W", "T", "[V, D]: the table.");
+  IdsInput(op);
+  op.Output("Out", "T", "[..., D]: the rows.");
+  Attributes(op);
+  op.InferShape(LookupTableShape).Gradient(LookupTableGradient);
+}
+
+void LookupTableGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of lookup_table's W: for each row the sum of the gradients "
+      "of Out where it was picked, from the first to the last.");
+  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("W", "T", "As given to lookup_table.", {.shape_only = true});
+  IdsInput(op);
+  op.Input("Out@GRAD", "T", "[..., D]: the gradient of the rows.");
+  op.Output("W@GRAD", "T", "[V, D]: the gradient of the table.");
+  Attributes(op);
+  op.InferShape(LookupTableGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(lookup_table, LookupTableSchema);
+REGISTER_OPERATOR(lookup_table_grad, LookupTableGradSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,209 @@
+#include "sluice/operators/math/block_sums.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS HWY_SSSE3
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/block_sums.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kPartials = 8;
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadDoubles(D d, const float* x) {
+  const hn::Rebind<float, D> d_float;
+  return hn::PromoteTo(d, hn::LoadU(d_float, x));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadDoubles(D d, const double* x) {
+  return hn::LoadU(d, x);
+}
+
+// Whole groups of kPartials elements; returns how many elements these were.
+template <class D, typename T>
+HWY_INLINE int64_t SumVectors(D d, const T* x, int64_t count, double* partial) {
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  int64_t i = 0;
+  auto sum0 = hn::Zero(d);
+  auto sum1 = sum0;
+  auto sum2 = sum0;
+  auto sum3 = sum0;
+  for (; i + kPartials <= count; i += kPartials) {
+    sum0 = hn::Add(sum0, LoadDoubles(d, x + i));
+    if constexpr (kLanes < 8) {
+      sum1 = hn::Add(sum1, LoadDoubles(d, x + i + kLanes));
+    }
+    if constexpr (kLanes < 4) {
+      sum2 = hn::Add(sum2, LoadDoubles(d, x + i + 2 * kLanes));
+      sum3 = hn::Add(sum3, LoadDoubles(d, x + i + 3 * kLanes));
+    }
+  }
+  hn::Store(sum0, d, partial);
+  if constexpr (kLanes < 8) hn::Store(sum1, d, partial + kLanes);
+  if constexpr (kLanes < 4) {
+    hn::Store(sum2, d, partial + 2 * kLanes);
+    hn::Store(sum3, d, partial + 3 * kLanes);
+  }
+  return i;
+}
+
+template <typename T>
+HWY_INLINE double SumBlock(const T* x, int64_t count) {
+  const hn::CappedTag<double, kPartials> d;
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  HWY_ALIGN double partial[kPartials] = {};
+  int64_t i = 0;
+  if constexpr (kLanes > 1) {
+    i = SumVectors(d, x, count, partial);
+  } else {
+    for (; i + kPartials <= count; i += kPartials) {
+      for (int64_t j = 0; j < kPartials; ++j) {
+        partial[j] += static_cast<double>(x[i + j]);
+      }
+    }
+  }
+  for (int64_t j = 0; i + j < count; ++j) {
+    partial[j] += static_cast<double>(x[i + j]);
+  }
+  return ((partial[0] + partial[1]) + (partial[2] + partial[3])) +
+         ((partial[4] + partial[5]) + (partial[6] + partial[7]));
+}
+
+template <typename T>
+HWY_INLINE void Blocks(const T* x, int64_t count, double* sums) {
+  for (; count > 0; count -= kSumBlock, x += kSumBlock) {
+    *sums++ = SumBlock(x, count < kSumBlock ? count : kSumBlock);
+  }
+}
+
+// Four partial sums of a vector of columns, which do not wait for each other.
+template <class D>
+struct ColumnSums {
+  HWY_INLINE explicit ColumnSums(D d)
+      : sum0(hn::Zero(d)), sum1(sum0), sum2(sum0), sum3(sum0) {}
+
+  template <typename T>
+  HWY_INLINE void AddFour(D d, const T* x, int64_t step) {
+    sum0 = hn::Add(sum0, LoadDoubles(d, x));
+    sum1 = hn::Add(sum1, LoadDoubles(d, x + step));
+    sum2 = hn::Add(sum2, LoadDoubles(d, x + 2 * step));
+    sum3 = hn::Add(sum3, LoadDoubles(d, x + 3 * step));
+  }
+  // The last rows, less than four.
+  template <typename T>
+  HWY_INLINE void AddRest(D d, const T* x, int64_t rows, int64_t step) {
+    if (rows > 0) sum0 = hn::Add(sum0, LoadDoubles(d, x));
+    if (rows > 1) sum1 = hn::Add(sum1, LoadDoubles(d, x + step));
+    if (rows > 2) sum2 = hn::Add(sum2, LoadDoubles(d, x + 2 * step));
+  }
+  HWY_INLINE void AddTo(D d, double* to) const {
+    const auto sum = hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3));
+    hn::StoreU(hn::Add(hn::LoadU(d, to), sum), d, to);
+  }
+
+  hn::Vec<D> sum0, sum1, sum2, sum3;
+};
+
+// kVectors vectors of columns at once, while there are as many left.
+template <int64_t kLanesWanted, int kVectors, typename T>
+HWY_INLINE int64_t ColumnGroup(const T* x,
+                               int64_t rows,
+                               int64_t step,
+                               int64_t j,
+                               int64_t columns,
+                               double* sums) {
+  using D = hn::CappedTag<double, kLanesWanted>;
+  const D d;
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  for (; j + kVectors * kLanes <= columns; j += kVectors * kLanes) {
+    ColumnSums<D> first(d);
+    ColumnSums<D> second(d);
+    const T* from = x + j;
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4, from += 4 * step) {
+      first.AddFour(d, from, step);
+      if constexpr (kVectors > 1) second.AddFour(d, from + kLanes, step);
+    }
+    first.AddRest(d, from, rows - i, step);
+    first.AddTo(d, sums + j);
+    if constexpr (kVectors > 1) {
+      second.AddRest(d, from + kLanes, rows - i, step);
+      second.AddTo(d, sums + j + kLanes);
+    }
+  }
+  return j;
+}
+
+template <typename T>
+HWY_INLINE void Columns(
+    const T* x, int64_t rows, int64_t step, int64_t columns, double* sums) {
+  int64_t j = ColumnGroup<8, 2>(x, rows, step, 0, columns, sums);
+  j = ColumnGroup<8, 1>(x, rows, step, j, columns, sums);
+  j = ColumnGroup<4, 1>(x, rows, step, j, columns, sums);
+  j = ColumnGroup<2, 1>(x, rows, step, j, columns, sums);
+  ColumnGroup<1, 1>(x, rows, step, j, columns, sums);
+}
+
+void BlocksF32(const float* x, int64_t count, double* sums) {
+  Blocks(x, count, sums);
+}
+void BlocksF64(const double* x, int64_t count, double* sums) {
+  Blocks(x, count, sums);
+}
+void ColumnsF32(
+    const float* x, int64_t rows, int64_t step, int64_t columns, double* sums) {
+  Columns(x, rows, step, columns, sums);
+}
+void ColumnsF64(const double* x,
+                int64_t rows,
+                int64_t step,
+                int64_t columns,
+                double* sums) {
+  Columns(x, rows, step, columns, sums);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+
+HWY_EXPORT(BlocksF32);
+HWY_EXPORT(BlocksF64);
+HWY_EXPORT(ColumnsF32);
+HWY_EXPORT(ColumnsF64);
+
+}  // namespace
+
+template <>
+SLUICE_API void SumBlocks(const float* x, int64_t count, double* sums) {
+  HWY_DYNAMIC_DISPATCH(BlocksF32)(x, count, sums);
+}
+template <>
+SLUICE_API void SumBlocks(const double* x, int64_t count, double* sums) {
+  HWY_DYNAMIC_DISPATCH(BlocksF64)(x, count, sums);
+}
+template <>
+SLUICE_API void AddToColumns(
+    const float* x, int64_t rows, int64_t step, int64_t columns, double* sums) {
+  HWY_DYNAMIC_DISPATCH(ColumnsF32)(x, rows, step, columns, sums);
+}
+template <>
+SLUICE_API void AddToColumns(const double* x,
+                             int64_t rows,
+                             int64_t step,
+                             int64_t columns,
+                             double* sums) {
+  HWY_DYNAMIC_DISPATCH(ColumnsF64)(x, rows, step, columns, sums);
+}
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

@@ -1,0 +1,52 @@
+#include "sluice/operators/math/fill.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+
+namespace {
+
+constexpr int64_t kGrain = 32768;
+// The first elements are written one by one, the others copied from them: the
+// library's copy is as fast as the memory, for every size of element.
+constexpr int64_t kPattern = 512;
+
+}  // namespace
+
+template <typename T>
+void FillContiguous(T value, int64_t count, T* to) {
+  const int64_t pattern = std::min(count, kPattern);
+  std::fill(to, to + pattern, value);
+  for (int64_t done = pattern; done < count; done += pattern) {
+    std::memcpy(
+        to + done, to,
+        static_cast<size_t>(std::min(pattern, count - done)) * sizeof(T));
+  }
+}
+
+template <typename T>
+void Fill(T value, int64_t count, T* to) {
+  platform::ParallelFor(count, kGrain, [value, to](int64_t begin, int64_t end) {
+    FillContiguous(value, end - begin, to + begin);
+  });
+}
+
+#define SLUICE_FILL(T)                                               \
+  template SLUICE_API decltype(FillContiguous<T>) FillContiguous<T>; \
+  template SLUICE_API decltype(Fill<T>) Fill<T>
+SLUICE_FILL(float);
+SLUICE_FILL(double);
+SLUICE_FILL(platform::float16);
+SLUICE_FILL(platform::bfloat16);
+SLUICE_FILL(int8_t);
+SLUICE_FILL(uint8_t);
+SLUICE_FILL(int32_t);
+SLUICE_FILL(int64_t);
+SLUICE_FILL(bool);
+#undef SLUICE_FILL
+
+}  // namespace sluice::operators::math

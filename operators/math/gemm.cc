@@ -1,0 +1,277 @@
+#include "sluice/operators/math/gemm.h"
+
+// C is cut into panels of two vectors of columns, and these into tiles of
+// kTileRows rows that stay in registers while k runs over a block. Rows of
+// op(B) are read where they lie, or from a panel packed on the stack: where B
+// is transposed, at the right edge, and where many tiles come by. A is never
+// packed: its elements are broadcast from memory in either form. One row times
+// a transposed B is a dot product for each element instead.
+//
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/gemm.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/gemm_pack-inl.h"
+#include "sluice/operators/math/gemm_tile-inl.h"
+#include "sluice/platform/parallel_for.h"
+
+#ifndef SLUICE_GEMM_TILES
+#define SLUICE_GEMM_TILES
+namespace sluice::operators::math {
+
+// One product, cut into tiles: number t is tile t % row_tiles of panel
+// t / row_tiles. As dot products: `row_tiles` rows, panels of 4 columns.
+template <typename T>
+struct GemmTiles : GemmArgs<T> {
+  bool dots = false;
+  int64_t row_tiles = 0, panels = 0;
+};
+
+}  // namespace sluice::operators::math
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Rows whose blocks of A stay in the second cache while panels pass by.
+constexpr int64_t kTilesAtOnce = 480 / kTileRows;
+constexpr int64_t kDotColumns = 4;
+
+// Rows [i, i + rows) of the panels from column j on, over one block of k;
+// returns how many columns it did. `packed` holds a panel.
+template <bool kTransposed, typename T>
+int64_t RunPanel(const GemmTiles<T>& t,
+                 const GemmBlock<T>& block,
+                 int64_t k,
+                 int64_t i,
+                 int64_t rows,
+                 int64_t j,
+                 int64_t columns,
+                 T* packed) {
+  const T* a = t.a + (kTransposed ? k * t.lda + i : i * t.lda + k);
+  T* c = t.c + i * t.ldc + j;
+  // NOLINTNEXTLINE(readability-identifier-naming)
+  constexpr int64_t wide = kWideVectors * kLanes<T>;
+  if (!t.transpose_b && rows == 1 && columns >= wide) {
+    // One row of two sums would wait for each addition.
+    Tile<kTransposed, 1, kWideVectors>(block, a, t.b + k * t.ldb + j, t.ldb,
+                                       wide, c);
+    return wide;
+  }
+  columns = HWY_MIN(columns, kWidth<T>);
+  const T* b = t.b + (t.transpose_b ? j * t.ldb + k : k * t.ldb + j);
+  int64_t ldb = t.ldb;
+  const auto bytes = static_cast<int64_t>(sizeof(T));
+  // NOLINTNEXTLINE(bugprone-implicit-widening-of-multiplication-result)
+  const bool far = ldb * bytes > 1024 && rows >= 3 * kTileRows;
+  if (t.transpose_b) {
+    PackTransposed(b, ldb, columns, block.depth, packed);
+  } else if (far || columns < kWidth<T>) {
+    PackRows(b, ldb, columns, block.depth, packed);
+  }
+  if (t.transpose_b || far || columns < kWidth<T>) {
+    b = packed;
+    ldb = kWidth<T>;
+  }
+  if (columns <= kLanes<T>) {
+    PanelRows<kTransposed, 1>(block, a, b, ldb, rows, columns, c);
+  } else {
+    PanelRows<kTransposed, kVectors>(block, a, b, ldb, rows, columns, c);
+  }
+  return columns;
+}
+
+// The panels of `t` that have tiles in [begin, end), rows of
+// [first, first + kTilesAtOnce) tiles only.
+template <bool kTransposed, typename T>
+void RunRows(const GemmTiles<T>& t, int64_t begin, int64_t end, int64_t first) {
+  HWY_ALIGN T packed[kDepth * kWidth<T>];
+  const int64_t blocks = (t.k + kDepth - 1) / kDepth;
+  const int64_t panel_end = (end - 1) / t.row_tiles + 1;
+  for (int64_t number = 0; number < blocks; ++number) {
+    const int64_t k = number * t.k / blocks;
+    const GemmBlock<T> block{(number + 1) * t.k / blocks - k, t.lda, t.ldc,
+                             t.alpha, number == 0 ? t.beta : T{1}};
+    int64_t done = 0;
+    for (int64_t panel = begin / t.row_tiles; panel < panel_end;) {
+      const int64_t top = panel * t.row_tiles;
+      const int64_t from = HWY_MAX(first, begin - top);
+      const int64_t to =
+          HWY_MIN(HWY_MIN(first + kTilesAtOnce, t.row_tiles), end - top);
+      const int64_t j = panel * kWidth<T>;
+      // With one row of tiles, neighbouring panels may be one wide one.
+      const int64_t last = t.row_tiles == 1 ? panel_end : panel + 1;
+      const int64_t columns = HWY_MIN(last * kWidth<T>, t.n) - j;
+      done = kWidth<T>;
+      if (from < to) {
+        const int64_t i = from * kTileRows;
+        const int64_t rows = HWY_MIN(to * kTileRows, t.m) - i;
+        done = RunPanel<kTransposed>(t, block, k, i, rows, j, columns, packed);
+      }
+      panel += (done + kWidth<T> - 1) / kWidth<T>;
+    }
+  }
+}
+
+// Rows of A times rows of B, four elements of C at a time.
+template <typename T>
+HWY_NOINLINE void RunDots(const GemmTiles<T>& t, int64_t begin, int64_t end) {
+  const Tag<T> d;
+  for (int64_t tile = begin; tile < end; ++tile) {
+    const int64_t i = tile % t.row_tiles;
+    const int64_t j = tile / t.row_tiles * kDotColumns;
+    const int64_t columns = HWY_MIN(kDotColumns, t.n - j);
+    const T* HWY_RESTRICT a = t.a + i * t.lda;
+    // Columns behind the last read the last one again.
+    const T* HWY_RESTRICT b[kDotColumns];
+    V<T> sums[kDotColumns][2];
+    T rest[kDotColumns];
+    for (int64_t l = 0; l < kDotColumns; ++l) {
+      b[l] = t.b + (j + HWY_MIN(l, columns - 1)) * t.ldb;
+      sums[l][0] = sums[l][1] = hn::Zero(d);
+      rest[l] = T{0};
+    }
+    int64_t k = 0;
+    for (; k + 2 * kLanes<T> <= t.k; k += 2 * kLanes<T>) {
+      HWY_UNROLL(2)
+      for (int u = 0; u < 2; ++u) {
+        const auto row = hn::LoadU(d, a + k + u * kLanes<T>);
+        HWY_UNROLL(4)
+        for (int64_t l = 0; l < kDotColumns; ++l) {
+          sums[l][u] = hn::MulAdd(row, hn::LoadU(d, b[l] + k + u * kLanes<T>),
+                                  sums[l][u]);
+        }
+      }
+    }
+    for (; k < t.k; ++k) {
+      for (int64_t l = 0; l < kDotColumns; ++l) {
+        rest[l] += a[k] * b[l][k];
+      }
+    }
+    for (int64_t l = 0; l < columns; ++l) {
+      const T sum =
+          hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[l][0], sums[l][1]))) +
+          rest[l];
+      T& c = t.c[i * t.ldc + j + l];
+      c = t.beta == T{0} ? t.alpha * sum : t.alpha * sum + t.beta * c;
+    }
+  }
+}
+
+template <typename T>
+HWY_INLINE void RunTiles(const GemmTiles<T>& t, int64_t begin, int64_t end) {
+  if (t.dots) return RunDots(t, begin, end);
+  for (int64_t first = 0; first < t.row_tiles; first += kTilesAtOnce) {
+    if (t.transpose_a) {
+      RunRows<true>(t, begin, end, first);
+    } else {
+      RunRows<false>(t, begin, end, first);
+    }
+  }
+}
+
+// Fills in how this instruction set cuts, and returns the columns of a panel.
+template <typename T>
+HWY_INLINE void CutTiles(GemmTiles<T>* t) {
+  const int64_t rows = t->dots ? 1 : kTileRows;
+  const int64_t columns = t->dots ? kDotColumns : kWidth<T>;
+  t->row_tiles = (t->m + rows - 1) / rows;
+  t->panels = (t->n + columns - 1) / columns;
+}
+
+void RunTilesF32(const GemmTiles<float>& t, int64_t begin, int64_t end) {
+  RunTiles(t, begin, end);
+}
+void RunTilesF64(const GemmTiles<double>& t, int64_t begin, int64_t end) {
+  RunTiles(t, begin, end);
+}
+void CutTilesF32(GemmTiles<float>* t) {
+  CutTiles(t);
+}
+void CutTilesF64(GemmTiles<double>* t) {
+  CutTiles(t);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+
+HWY_EXPORT(RunTilesF32);
+HWY_EXPORT(RunTilesF64);
+HWY_EXPORT(CutTilesF32);
+HWY_EXPORT(CutTilesF64);
+
+void Run(const GemmTiles<float>& t, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(RunTilesF32)(t, begin, end);
+}
+void Run(const GemmTiles<double>& t, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(RunTilesF64)(t, begin, end);
+}
+void Cut(GemmTiles<float>* t) {
+  HWY_DYNAMIC_DISPATCH(CutTilesF32)(t);
+}
+void Cut(GemmTiles<double>* t) {
+  HWY_DYNAMIC_DISPATCH(CutTilesF64)(t);
+}
+
+// C = beta C.
+template <typename T>
+void Scale(const GemmArgs<T>& g) {
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t j = 0; j < g.n; ++j) {
+      T& c = g.c[i * g.ldc + j];
+      c = g.beta == T{0} ? T{0} : g.beta * c;
+    }
+  }
+}
+
+// One column is one row of the transposed product, whose other matrix is read
+// along its rows then.
+template <typename T>
+GemmArgs<T> Turned(const GemmArgs<T>& g) {
+  return {
+      !g.transpose_b, !g.transpose_a, g.n, g.m, g.k, g.alpha, g.b, g.ldb, g.a,
+      g.lda,          g.beta,         g.c, g.m};
+}
+
+}  // namespace
+
+template <typename T>
+void Gemm(const GemmArgs<T>& args) {
+  if (args.m <= 0 || args.n <= 0) return;
+  if (args.k <= 0) return Scale(args);
+  GemmTiles<T> tiles{args};
+  if (args.n == 1 && (args.ldc == 1 || args.m == 1)) {
+    static_cast<GemmArgs<T>&>(tiles) = Turned(args);
+  }
+  // A column without gaps is a row as well.
+  if (tiles.m == 1 && tiles.transpose_a && tiles.lda == 1) {
+    tiles.transpose_a = false;
+    tiles.lda = tiles.k;
+  }
+  tiles.dots = tiles.transpose_b && !tiles.transpose_a && tiles.m <= 2;
+  Cut(&tiles);
+  // Below some 10 us of work a second thread costs more than it saves.
+  constexpr int64_t kWork = 1'000'000;
+  const int64_t count = tiles.row_tiles * tiles.panels;
+  const int64_t tile_work = tiles.m * tiles.n / count * tiles.k;
+  platform::ParallelFor(
+      count, 1 + kWork / (1 + tile_work),
+      [&](int64_t begin, int64_t end) { Run(tiles, begin, end); });
+}
+
+template SLUICE_API void Gemm(const GemmArgs<float>&);
+template SLUICE_API void Gemm(const GemmArgs<double>&);
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

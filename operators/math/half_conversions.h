@@ -1,0 +1,56 @@
+#pragma once
+
+#include <bit>
+#include <type_traits>
+
+#include <Eigen/Core>
+
+#include "sluice/platform/dtype.h"
+
+// What kernels compute float16 and bfloat16 with: float, rounded back once, to
+// nearest even. For .cc and .cu files only.
+namespace sluice::operators::math {
+
+template <typename T>
+inline constexpr bool kIsHalf = std::is_same_v<T, platform::float16> ||
+                                std::is_same_v<T, platform::bfloat16>;
+
+// T as Eigen knows it, of the same layout.
+template <typename T>
+struct EigenTypeOf {
+  using Type = T;
+};
+template <>
+struct EigenTypeOf<platform::float16> {
+  using Type = Eigen::half;
+};
+template <>
+struct EigenTypeOf<platform::bfloat16> {
+  using Type = Eigen::bfloat16;
+};
+template <typename T>
+using EigenType = typename EigenTypeOf<T>::Type;
+
+// float for the two, T itself for every other T.
+template <typename T>
+using Computed = std::conditional_t<kIsHalf<T>, float, T>;
+
+template <typename T>
+Computed<T> Widen(T value) {
+  if constexpr (kIsHalf<T>) {
+    return static_cast<float>(std::bit_cast<EigenType<T>>(value));
+  } else {
+    return value;
+  }
+}
+
+template <typename T>
+T Narrow(Computed<T> value) {
+  if constexpr (kIsHalf<T>) {
+    return std::bit_cast<T>(EigenType<T>(value));
+  } else {
+    return value;
+  }
+}
+
+}  // namespace sluice::operators::math

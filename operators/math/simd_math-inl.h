@@ -1,0 +1,66 @@
+// Elementary functions of a vector of float or double, for the files that are
+// compiled once for every instruction set (see design/0004): included after
+// hwy/highway.h, once for each.
+#if defined(SLUICE_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#if defined(HWY_TARGET_TOGGLE)
+#undef SLUICE_SIMD_MATH_INL_H_
+#else
+#define SLUICE_SIMD_MATH_INL_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+
+// Highway's functions have a range; these take every number. NaN gives NaN.
+
+// e^x within 2 units in the last place; infinity past the range.
+template <class D, class V>
+HWY_INLINE V SimdExp(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using T = hn::TFromD<D>;
+  // e to that is infinite, but still within Highway's range.
+  const V most = hn::Set(d, static_cast<T>(sizeof(T) == 4 ? 104.0 : 1000.0));
+  const V result = hn::Exp(d, hn::IfThenElse(hn::Gt(x, most), most, x));
+  return hn::IfThenElse(hn::Eq(x, x), result, x);
+}
+
+// 1 / (1 + e^-x) within 4 units in the last place, also where it is tiny.
+template <class D, class V>
+HWY_INLINE V SimdSigmoid(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const V one = hn::Set(d, hn::TFromD<D>{1});
+  const V small = SimdExp(d, hn::Neg(hn::Abs(x)));
+  const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), small, one);
+  return hn::Div(numerator, hn::Add(one, small));
+}
+
+// Within 4 units in the last place.
+template <class D, class V>
+HWY_INLINE V SimdTanh(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  return hn::IfThenElse(hn::Eq(x, x), hn::Tanh(d, x), x);
+}
+
+// The natural logarithm within 4 units in the last place; -infinity of 0, NaN
+// of what is less.
+template <class D, class V>
+HWY_INLINE V SimdLog(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using T = hn::TFromD<D>;
+  const V zero = hn::Zero(d);
+  const V infinity = hn::Set(d, static_cast<T>(HUGE_VAL));
+  V result = hn::Log(d, x);
+  result = hn::IfThenElse(hn::Eq(x, infinity), infinity, result);
+  result = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), result);
+  return hn::IfThenElse(hn::Ge(x, zero), result, hn::NaN(d));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

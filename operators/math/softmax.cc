@@ -1,0 +1,390 @@
+#include "sluice/operators/math/softmax.h"
+
+#include <math.h>
+
+// Three passes over each row: its maximum, the exponentials and their sum, the
+// quotients. Vectors hold neighbours in the row, or neighbouring columns where
+// these lie side by side.
+//
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS HWY_SSSE3
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/softmax.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/simd_math-inl.h"
+#include "sluice/platform/parallel_for.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+using Tag = hn::ScalableTag<T>;
+template <typename T>
+using V = hn::Vec<Tag<T>>;
+template <typename T>
+constexpr int64_t kLanes = hn::MaxLanes(Tag<T>());
+
+// The first `count` values from p, and `rest` in the lanes behind them.
+template <typename T>
+HWY_INLINE V<T> LoadPart(const T* p, int64_t count, T rest) {
+  const Tag<T> d;
+  if (count >= kLanes<T>) return hn::LoadU(d, p);
+#if HWY_TARGET <= HWY_AVX2
+  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
+  return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, p), hn::Set(d, rest));
+#else
+  HWY_ALIGN T lanes[hn::MaxLanes(d)];
+  for (int64_t l = 0; l < kLanes<T>; ++l) {
+    lanes[l] = l < count ? p[l] : rest;
+  }
+  return hn::Load(d, lanes);
+#endif
+}
+
+template <typename T>
+HWY_INLINE void StorePart(V<T> v, T* p, int64_t count) {
+  const Tag<T> d;
+  if (count >= kLanes<T>) return hn::StoreU(v, d, p);
+#if HWY_TARGET <= HWY_AVX2
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, p);
+#else
+  HWY_ALIGN T lanes[hn::MaxLanes(d)];
+  hn::Store(v, d, lanes);
+  for (int64_t l = 0; l < count; ++l) {
+    p[l] = lanes[l];
+  }
+#endif
+}
+
+HWY_INLINE float Log(float x) {
+  return ::logf(x);
+}
+HWY_INLINE double Log(double x) {
+  return ::log(x);
+}
+
+template <typename T>
+HWY_INLINE T Sum(V<T> v) {
+  return hn::GetLane(hn::SumOfLanes(Tag<T>(), v));
+}
+
+template <typename T>
+constexpr T kLowest = -__builtin_huge_val();
+
+// Softmax of one row; gives its maximum and the sum of the exponentials.
+template <typename T>
+HWY_INLINE void SoftmaxRow(
+    const T* x, int64_t size, T* out, T* maximum, T* exponentials) {
+  const Tag<T> d;
+  V<T> maxima = hn::Set(d, kLowest<T>);
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    maxima = hn::Max(maxima, LoadPart(x + i, size - i, kLowest<T>));
+  }
+  *maximum = hn::GetLane(hn::MaxOfLanes(d, maxima));
+  const V<T> max = hn::Set(d, *maximum);
+  V<T> sums = hn::Zero(d);
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const V<T> e =
+        SimdExp(d, hn::Sub(LoadPart(x + i, size - i, kLowest<T>), max));
+    // Behind the row they are 0, or NaN as the whole row is.
+    sums = hn::Add(sums, e);
+    StorePart(e, out + i, size - i);
+  }
+  *exponentials = Sum<T>(sums);
+  const V<T> sum = hn::Set(d, *exponentials);
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const int64_t left = size - i;
+    StorePart(hn::Div(LoadPart(out + i, left, T{0}), sum), out + i, left);
+  }
+}
+
+// Softmax of `count` columns side by side, at most a vector.
+template <typename T>
+HWY_INLINE void SoftmaxColumns(
+    const T* x, int64_t size, int64_t inner, int64_t count, T* out) {
+  const Tag<T> d;
+  V<T> max = hn::Set(d, kLowest<T>);
+  for (int64_t i = 0; i < size; ++i) {
+    max = hn::Max(max, LoadPart(x + i * inner, count, T{0}));
+  }
+  V<T> sum = hn::Zero(d);
+  for (int64_t i = 0; i < size; ++i) {
+    const V<T> e =
+        SimdExp(d, hn::Sub(LoadPart(x + i * inner, count, T{0}), max));
+    sum = hn::Add(sum, e);
+    StorePart(e, out + i * inner, count);
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    T* to = out + i * inner;
+    StorePart(hn::Div(LoadPart(to, count, T{0}), sum), to, count);
+  }
+}
+
+template <typename T>
+HWY_INLINE T Dot(const T* a, const T* b, int64_t size) {
+  V<T> sums = hn::Zero(Tag<T>());
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    sums = hn::MulAdd(LoadPart(a + i, size - i, T{0}),
+                      LoadPart(b + i, size - i, T{0}), sums);
+  }
+  return Sum<T>(sums);
+}
+
+// x_grad = (grad - sum of grad * out) * out.
+template <typename T>
+HWY_INLINE void GradRow(const T* out, const T* grad, int64_t size, T* x_grad) {
+  const V<T> sum = hn::Set(Tag<T>(), Dot(out, grad, size));
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const int64_t left = size - i;
+    const V<T> rest = hn::Sub(LoadPart(grad + i, left, T{0}), sum);
+    StorePart(hn::Mul(rest, LoadPart(out + i, left, T{0})), x_grad + i, left);
+  }
+}
+
+template <typename T>
+HWY_INLINE void GradColumns(const T* out,
+                            const T* grad,
+                            int64_t size,
+                            int64_t inner,
+                            int64_t count,
+                            T* x_grad) {
+  V<T> sum = hn::Zero(Tag<T>());
+  for (int64_t i = 0; i < size * inner; i += inner) {
+    sum = hn::MulAdd(LoadPart(out + i, count, T{0}),
+                     LoadPart(grad + i, count, T{0}), sum);
+  }
+  for (int64_t i = 0; i < size * inner; i += inner) {
+    const V<T> rest = hn::Sub(LoadPart(grad + i, count, T{0}), sum);
+    StorePart(hn::Mul(rest, LoadPart(out + i, count, T{0})), x_grad + i, count);
+  }
+}
+
+// Rows [begin, end) with inner size 1; else the columns of outer indices
+// [begin, end). Without `grad` the softmax, else its gradient.
+template <typename T>
+HWY_INLINE void RunSoftmax(const SoftmaxDims& dims,
+                           const T* x,
+                           const T* grad,
+                           T* out,
+                           int64_t begin,
+                           int64_t end) {
+  T unused[2];
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t at = i * dims.size * dims.inner;
+    for (int64_t j = at; j < at + dims.inner; j += kLanes<T>) {
+      const int64_t count = HWY_MIN(at + dims.inner - j, kLanes<T>);
+      if (dims.inner == 1 && grad == nullptr) {
+        SoftmaxRow(x + j, dims.size, out + j, unused, unused + 1);
+      } else if (dims.inner == 1) {
+        GradRow(x + j, grad + j, dims.size, out + j);
+      } else if (grad == nullptr) {
+        SoftmaxColumns(x + j, dims.size, dims.inner, count, out + j);
+      } else {
+        GradColumns(x + j, grad + j, dims.size, dims.inner, count, out + j);
+      }
+    }
+  }
+}
+
+template <typename T>
+HWY_INLINE void RunCrossEntropy(int64_t begin,
+                                int64_t end,
+                                int64_t size,
+                                const T* logits,
+                                const SoftmaxLabels<T>& labels,
+                                T* softmax,
+                                T* loss) {
+  const Tag<T> d;
+  for (int64_t row = begin; row < end; ++row) {
+    const T* x = logits + row * size;
+    T max, sum;
+    SoftmaxRow(x, size, softmax + row * size, &max, &sum);
+    // Minus the logarithm of softmax is log_sum - (x - max).
+    const T log_sum = Log(sum);
+    if (labels.weights == nullptr) {
+      const int64_t label = labels.index[row];
+      loss[row] = label == labels.ignored ? T{0} : log_sum - (x[label] - max);
+      continue;
+    }
+    const T* weights = labels.weights + row * size;
+    V<T> sums = hn::Zero(d);
+    for (int64_t i = 0; i < size; i += kLanes<T>) {
+      const V<T> part =
+          hn::Sub(LoadPart(x + i, size - i, max), hn::Set(d, max));
+      sums = hn::MulAdd(LoadPart(weights + i, size - i, T{0}),
+                        hn::Sub(hn::Set(d, log_sum), part), sums);
+    }
+    loss[row] = Sum<T>(sums);
+  }
+}
+
+template <typename T>
+HWY_INLINE void RunCrossEntropyGrad(int64_t begin,
+                                    int64_t end,
+                                    int64_t size,
+                                    const T* softmax,
+                                    const SoftmaxLabels<T>& labels,
+                                    const T* loss_grad,
+                                    const T* softmax_grad,
+                                    T* logits_grad) {
+  const Tag<T> d;
+  for (int64_t row = begin; row < end; ++row) {
+    const T* y = softmax + row * size;
+    T* to = logits_grad + row * size;
+    if (softmax_grad != nullptr) {
+      GradRow(y, softmax_grad + row * size, size, to);
+    } else {
+      for (int64_t i = 0; i < size; ++i) {
+        to[i] = T{0};
+      }
+    }
+    if (loss_grad == nullptr) continue;
+    const bool hard = labels.weights == nullptr;
+    if (hard && labels.index[row] == labels.ignored) continue;
+    const T* weights = hard ? nullptr : labels.weights + row * size;
+    T sum = 1;  // of the weights
+    for (int64_t i = 0; !hard && i < size; ++i) {
+      sum = (i == 0 ? T{0} : sum) + weights[i];
+    }
+    const V<T> grad = hn::Set(d, loss_grad[row]);
+    for (int64_t i = 0; i < size; i += kLanes<T>) {
+      const int64_t left = size - i;
+      V<T> change = hn::Mul(LoadPart(y + i, left, T{0}), hn::Set(d, sum));
+      if (!hard) change = hn::Sub(change, LoadPart(weights + i, left, T{0}));
+      StorePart(hn::MulAdd(change, grad, LoadPart(to + i, left, T{0})), to + i,
+                left);
+    }
+    if (hard) to[labels.index[row]] -= loss_grad[row];
+  }
+}
+
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
+#define SLUICE_SOFTMAX(T, Suffix)                                             \
+  void RunSoftmax##Suffix(const SoftmaxDims& dims, const T* x, const T* grad, \
+                          T* out, int64_t begin, int64_t end) {               \
+    RunSoftmax(dims, x, grad, out, begin, end);                               \
+  }                                                                           \
+  void RunCrossEntropy##Suffix(                                               \
+      int64_t begin, int64_t end, int64_t size, const T* logits,              \
+      const SoftmaxLabels<T>& labels, T* softmax, T* loss) {                  \
+    RunCrossEntropy(begin, end, size, logits, labels, softmax, loss);         \
+  }                                                                           \
+  void RunCrossEntropyGrad##Suffix(                                           \
+      int64_t begin, int64_t end, int64_t size, const T* softmax,             \
+      const SoftmaxLabels<T>& labels, const T* loss_grad,                     \
+      const T* softmax_grad, T* logits_grad) {                                \
+    RunCrossEntropyGrad(begin, end, size, softmax, labels, loss_grad,         \
+                        softmax_grad, logits_grad);                           \
+  }
+SLUICE_SOFTMAX(float, F32)
+SLUICE_SOFTMAX(double, F64)
+#undef SLUICE_SOFTMAX
+// NOLINTEND(bugprone-macro-parentheses)
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+
+HWY_EXPORT(RunSoftmaxF32);
+HWY_EXPORT(RunSoftmaxF64);
+HWY_EXPORT(RunCrossEntropyF32);
+HWY_EXPORT(RunCrossEntropyF64);
+HWY_EXPORT(RunCrossEntropyGradF32);
+HWY_EXPORT(RunCrossEntropyGradF64);
+
+template <typename T, typename F32, typename F64>
+auto Choose(F32 f32, F64 f64) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return f32;
+  } else {
+    return f64;
+  }
+}
+
+// Below some 10 us of work a second thread costs more than it saves.
+int64_t RowsAtOnce(int64_t elements) {
+  return 1 + 16'384 / (1 + elements);
+}
+
+template <typename T>
+void Run(const SoftmaxDims& dims, const T* x, const T* grad, T* out) {
+  const auto run = Choose<T>(HWY_DYNAMIC_DISPATCH(RunSoftmaxF32),
+                             HWY_DYNAMIC_DISPATCH(RunSoftmaxF64));
+  platform::ParallelFor(
+      dims.outer, RowsAtOnce(dims.size * dims.inner),
+      [&](int64_t begin, int64_t end) { run(dims, x, grad, out, begin, end); });
+}
+
+}  // namespace
+
+template <typename T>
+void Softmax(const SoftmaxDims& dims, const T* x, T* out) {
+  Run<T>(dims, x, nullptr, out);
+}
+
+template <typename T>
+void SoftmaxGrad(const SoftmaxDims& dims,
+                 const T* out,
+                 const T* out_grad,
+                 T* x_grad) {
+  Run<T>(dims, out, out_grad, x_grad);
+}
+
+template <typename T>
+void SoftmaxCrossEntropy(int64_t rows,
+                         int64_t size,
+                         const T* logits,
+                         const SoftmaxLabels<T>& labels,
+                         T* softmax,
+                         T* loss) {
+  const auto run = Choose<T>(HWY_DYNAMIC_DISPATCH(RunCrossEntropyF32),
+                             HWY_DYNAMIC_DISPATCH(RunCrossEntropyF64));
+  platform::ParallelFor(rows, RowsAtOnce(size),
+                        [&](int64_t begin, int64_t end) {
+                          run(begin, end, size, logits, labels, softmax, loss);
+                        });
+}
+
+template <typename T>
+void SoftmaxCrossEntropyGrad(int64_t rows,
+                             int64_t size,
+                             const T* softmax,
+                             const SoftmaxLabels<T>& labels,
+                             const T* loss_grad,
+                             const T* softmax_grad,
+                             T* logits_grad) {
+  const auto run = Choose<T>(HWY_DYNAMIC_DISPATCH(RunCrossEntropyGradF32),
+                             HWY_DYNAMIC_DISPATCH(RunCrossEntropyGradF64));
+  platform::ParallelFor(rows, RowsAtOnce(size),
+                        [&](int64_t begin, int64_t end) {
+                          run(begin, end, size, softmax, labels, loss_grad,
+                              softmax_grad, logits_grad);
+                        });
+}
+
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
+#define SLUICE_SOFTMAX(T)                                                      \
+  template SLUICE_API void Softmax(const SoftmaxDims&, const T*, T*);          \
+  template SLUICE_API void SoftmaxGrad(const SoftmaxDims&, const T*, const T*, \
+                                       T*);                                    \
+  template SLUICE_API void SoftmaxCrossEntropy(                                \
+      int64_t, int64_t, const T*, const SoftmaxLabels<T>&, T*, T*);            \
+  template SLUICE_API void SoftmaxCrossEntropyGrad(int64_t, int64_t, const T*, \
+                                                   const SoftmaxLabels<T>&,    \
+                                                   const T*, const T*, T*)
+SLUICE_SOFTMAX(float);
+SLUICE_SOFTMAX(double);
+#undef SLUICE_SOFTMAX
+// NOLINTEND(bugprone-macro-parentheses)
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

@@ -1,0 +1,85 @@
+#include <limits>
+
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/fill.h"
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/reduce_sum.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+template <typename T>
+class MeanKernel final : public OpKernel {
+ public:
+  explicit MeanKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const DDim& x = preparation.query.inputs[0];
+    std::array<bool, DDim::kMaxRank> all{};
+    all.fill(true);
+    plan_ = math::PlanReduce(x, all);
+    plan_.divisor = static_cast<double>(x.numel());
+    preparation.scratch_bytes = plan_.scratch_bytes;
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    T* out = context.AllocateOutput(0, DDim()).data<T>();
+    if (x.numel() == 0) {
+      using Value = math::Computed<T>;
+      *out = math::Narrow<T>(std::numeric_limits<Value>::quiet_NaN());
+    } else {
+      math::ReduceSum(plan_, x.data<T>(), out, context.scratch());
+    }
+  }
+
+ private:
+  math::ReducePlan plan_;
+};
+
+template <typename T>
+class MeanGradKernel final : public OpKernel {
+ public:
+  explicit MeanGradKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    x_dims_ = preparation.query.inputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& x_grad = context.AllocateOutput(0, x_dims_);
+    const int64_t count = x_grad.numel();
+    if (count == 0) return;
+    using Value = math::Computed<T>;
+    const Value share =
+        math::Widen(*context.Input(1).data<T>()) / static_cast<Value>(count);
+    math::Fill(math::Narrow<T>(share), count, x_grad.data<T>());
+  }
+
+ private:
+  DDim x_dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(mean,
+                       MeanKernel<float>,
+                       MeanKernel<double>,
+                       MeanKernel<platform::float16>,
+                       MeanKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(mean_grad,
+                       MeanGradKernel<float>,
+                       MeanGradKernel<double>,
+                       MeanGradKernel<platform::float16>,
+                       MeanGradKernel<platform::bfloat16>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,138 @@
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+// The gradients are two ops, each of them one GEMM: the plan chooses a kernel
+// for each direction, and leaves out the one that nobody needs. They are not
+// matmul ops themselves: X and Y have to be flattened, and how is known once
+// their ranks are, which a gradient maker does not see.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::kUnknownDim;
+using framework::MakeGradOp;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+
+// The product of sizes, or unknown.
+int64_t Flattened(const DDim& dims) {
+  return dims.known() ? dims.numel() : kUnknownDim;
+}
+
+// Where the columns of input `name` begin.
+int Split(const InferShapeContext& context,
+          const DDim& dims,
+          char name,
+          int64_t row_dims) {
+  context.Require(row_dims < dims.rank(), "mul.num_col_dims",
+                  "attribute {}_num_col_dims = {} leaves no dimension of input "
+                  "{} {} for the columns; expected less than its rank",
+                  name == 'X' ? 'x' : 'y', row_dims, name, dims);
+  return static_cast<int>(row_dims);
+}
+
+DDim MulDims(const InferShapeContext& context) {
+  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 2);
+  const ShapeHandle y = context.WithRankAtLeast(context.input("Y"), 2);
+  if (!x.dims.rank_known() || !y.dims.rank_known()) return DDim::UnknownRank();
+  const int x_split =
+      Split(context, x, 'X', context.Attr<int64_t>("x_num_col_dims"));
+  const int y_split =
+      Split(context, y, 'Y', context.Attr<int64_t>("y_num_col_dims"));
+  const DDim x_columns = x.dims.Subshape(x_split, x.rank());
+  const DDim y_rows = y.dims.Subshape(0, y_split);
+  const int64_t columns = Flattened(x_columns), rows = Flattened(y_rows);
+  context.Require(
+      columns == rows || columns == kUnknownDim || rows == kUnknownDim,
+      "mul.depth",
+      "input X {} has {} columns {} and input Y {} has {} rows {}; expected as "
+      "many",
+      x.dims, columns, x_columns, y.dims, rows, y_rows);
+  DDim out = x.dims.Subshape(0, x_split);
+  context.Require(
+      out.rank() + y.rank() - y_split <= DDim::kMaxRank, "mul.out_rank",
+      "the product of input X {} and input Y {} would have rank "
+      "{}; expected at most {}",
+      x.dims, y.dims, out.rank() + y.rank() - y_split, DDim::kMaxRank);
+  for (int axis = y_split; axis < y.rank(); ++axis) {
+    out.InsertDim(out.rank(), y.dims[axis]);
+  }
+  return out;
+}
+
+void MulShape(InferShapeContext& context) {
+  context.SetOutput("Out", MulDims(context));
+}
+
+void MulGradXShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {MulDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+void MulGradYShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {MulDims(context), -1});
+  context.SetOutput("Y@GRAD", context.input("Y"));
+}
+
+std::vector<OpDesc> MulGradient(const OpDesc& forward) {
+  return {MakeGradOp(forward, "mul_grad_x", {{"X", "Y"}, {}, {"Out"}, {"X"}}),
+          MakeGradOp(forward, "mul_grad_y", {{"X", "Y"}, {}, {"Out"}, {"Y"}})};
+}
+
+void MulAttributes(OpSchema& op) {
+  op.Attr<int64_t>("x_num_col_dims",
+                   "How many of X's first dimensions make the rows of the "
+                   "matrix; the others make its columns.")
+      .Default(int64_t{1})
+      .AtLeast(1);
+  op.Attr<int64_t>("y_num_col_dims", "The same of Y.")
+      .Default(int64_t{1})
+      .AtLeast(1);
+}
+
+void MulSchema(OpSchema& op) {
+  op.Doc("The product of two matrices into which X and Y are flattened.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "Of rank 2 or more.");
+  op.Input("Y", "T",
+           "Of rank 2 or more: as many rows as X has columns, flattened.");
+  op.Output("Out", "T",
+            "X's first x_num_col_dims dimensions, then Y's others.");
+  MulAttributes(op);
+  op.InferShape(MulShape).Gradient(MulGradient);
+}
+
+void MulGradXSchema(OpSchema& op) {
+  op.Doc("The gradient of mul's X: Out@GRAD times Y transposed.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "As given to mul.", {.shape_only = true});
+  op.Input("Y", "T", "As given to mul.");
+  op.Input("Out@GRAD", "T", "The gradient of the product.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  MulAttributes(op);
+  op.InferShape(MulGradXShape);
+}
+
+void MulGradYSchema(OpSchema& op) {
+  op.Doc("The gradient of mul's Y: X transposed times Out@GRAD.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "As given to mul.");
+  op.Input("Y", "T", "As given to mul.", {.shape_only = true});
+  op.Input("Out@GRAD", "T", "The gradient of the product.");
+  op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.");
+  MulAttributes(op);
+  op.InferShape(MulGradYShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(mul, MulSchema);
+REGISTER_OPERATOR(mul_grad_x, MulGradXSchema);
+REGISTER_OPERATOR(mul_grad_y, MulGradYSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,96 @@
+#include "sluice/operators/onednn/conv2d_sizes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sluice::operators::onednn {
+
+Dims ConvSizes::filter() const {
+  const math::Conv2dGeometry& g = geometry;
+  if (g.groups == 1) return {g.out_c, g.in_c, g.kernel_h, g.kernel_w};
+  return {g.groups, g.group_out_c(), g.group_in_c(), g.kernel_h, g.kernel_w};
+}
+
+Desc ConvSizes::GivenFilter(platform::DType dtype) const {
+  return {filter(), ToDnnl(dtype),
+          geometry.groups == 1 ? Tag::oihw : Tag::goihw};
+}
+
+Desc ConvSizes::WantedImage(const Dims& nchw,
+                            platform::DType dtype,
+                            ConvLayout layout) const {
+  switch (layout) {
+    case ConvLayout::kAsGiven:
+      return GivenImage(nchw, dtype);
+    case ConvLayout::kChannelsLast:
+      return Image(nchw, dtype, /*channels_last=*/true);
+    default:
+      return {nchw, ToDnnl(dtype), Tag::any};
+  }
+}
+
+namespace {
+
+using framework::KernelQuery;
+
+std::string TakesChannelsLast(const KernelQuery& query) {
+  if (query.Attr<std::string>("data_format") == "NHWC") {
+    return "the channels are the last already";
+  }
+  return FitsOneDnn(query);
+}
+
+// Priorities in the order of ConvLayout.
+using Ranks = std::array<int, 3>;
+
+// Measured on one core with AVX-512, between 1 and 256 channels. What decides
+// is how many channels the vectors of the blocked layouts would leave empty,
+// and whether the copies to and from a better layout pay.
+Ranks ForwardRanks(const math::Conv2dGeometry& g) {
+  if (g.nhwc) return {20, 0, 10};
+  if (g.groups > 1) return {10, 15, 20};
+  if (g.pointwise()) return {20, 12, 11};
+  if (g.in_c <= 4) return {-3, -1, -2};
+  return {g.in_c < 32 ? -1 : 5, 20, 18};
+}
+
+Ranks GradInputRanks(const math::Conv2dGeometry& g) {
+  if (g.groups > 1) return g.nhwc ? Ranks{20, 0, 10} : Ranks{10, 15, 20};
+  if (!g.nhwc && g.pointwise()) return {20, 10, 15};
+  if (g.in_c < 32) return {-1, -3, -2};
+  return g.nhwc ? Ranks{20, 0, 10} : Ranks{5, 18, 20};
+}
+
+Ranks GradFilterRanks(const math::Conv2dGeometry& g) {
+  if (g.nhwc) return {20, 0, 5};
+  if (g.groups > 1) return {10, 15, 20};
+  if (g.pointwise()) return {20, 9, 10};
+  if (g.in_c > 1 && g.in_c <= 4) return {-1, -3, -2};
+  return g.in_c < 32 ? Ranks{-1, 20, 15} : Ranks{-1, 18, 20};
+}
+
+int Rank(const KernelQuery& query, ConvLayout layout) {
+  const math::Conv2dGeometry g = Conv2dGeometryOf(query);
+  const Ranks ranks = query.op.type == "conv2d_grad_input" ? GradInputRanks(g)
+                      : query.op.type == "conv2d_grad_filter"
+                          ? GradFilterRanks(g)
+                          : ForwardRanks(g);
+  const int rank = ranks[static_cast<size_t>(layout)];
+  // Nothing else knows the instructions for half precision.
+  const bool half = query.input_dtypes[0] == platform::DType::kBFloat16;
+  return half ? std::max(rank, 4 + rank / 5) : rank;
+}
+
+}  // namespace
+
+framework::KernelTraits ConvTraits(ConvLayout layout) {
+  const auto rank = [layout](const KernelQuery& query) {
+    return Rank(query, layout);
+  };
+  return framework::KernelTraits()
+      .Priority(20 - static_cast<int>(layout), rank)
+      .When(layout == ConvLayout::kChannelsLast ? &TakesChannelsLast
+                                                : &FitsOneDnn);
+}
+
+}  // namespace sluice::operators::onednn

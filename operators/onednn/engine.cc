@@ -1,0 +1,126 @@
+#include "sluice/operators/onednn/engine.h"
+
+#include <pthread.h>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::operators::onednn {
+
+using platform::DType;
+using platform::ErrorCode;
+
+namespace {
+
+// The lowest and highest address of the calling thread's stack.
+struct Stack {
+  Stack() {
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+    void* address = nullptr;
+    size_t size = 0;
+    if (pthread_attr_getstack(&attributes, &address, &size) == 0) {
+      low = reinterpret_cast<uintptr_t>(address);
+      high = low + size;
+    }
+    pthread_attr_destroy(&attributes);
+  }
+  uintptr_t low = 0;
+  uintptr_t high = 0;
+};
+
+std::string_view Reason(dnnl_status_t status) {
+  switch (status) {
+    case dnnl_out_of_memory:
+      return "out of memory";
+    case dnnl_invalid_arguments:
+      return "invalid arguments";
+    case dnnl_unimplemented:
+      return "not implemented";
+    default:
+      return "a run-time error";
+  }
+}
+
+}  // namespace
+
+const dnnl::engine& Engine() {
+  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+Memory::data_type ToDnnl(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return Memory::data_type::f32;
+    case DType::kFloat16:
+      return Memory::data_type::f16;
+    case DType::kBFloat16:
+      return Memory::data_type::bf16;
+    case DType::kInt8:
+      return Memory::data_type::s8;
+    case DType::kUInt8:
+      return Memory::data_type::u8;
+    case DType::kInt32:
+      return Memory::data_type::s32;
+    default:
+      return Memory::data_type::undef;
+  }
+}
+
+Desc RowMajor(const framework::DDim& dims, DType dtype) {
+  if (dims.rank() == 0) return {{1}, ToDnnl(dtype), Dims{1}};
+  Dims strides;
+  for (int axis = 0; axis < dims.rank(); ++axis) {
+    strides.push_back(dims.Product(axis + 1, dims.rank()));
+  }
+  return {ToDims(dims), ToDnnl(dtype), strides};
+}
+
+Desc Image(const Dims& nchw, DType dtype, bool channels_last) {
+  return {nchw, ToDnnl(dtype), channels_last ? Tag::nhwc : Tag::nchw};
+}
+
+void RaiseFailure(ErrorCode code,
+                  std::string_view op,
+                  std::string_view what,
+                  std::string_view reason) {
+  platform::Raise(code, "onednn.failed", "{}: oneDNN's {}: {}", op, what,
+                  reason);
+}
+
+void RaiseStatus(std::string_view op,
+                 std::string_view what,
+                 dnnl_status_t status) {
+  ErrorCode code = ErrorCode::kInternal;
+  if (status == dnnl_out_of_memory) code = ErrorCode::kResourceExhausted;
+  // Limits of oneDNN's own are told as invalid arguments.
+  if (status == dnnl_unimplemented || status == dnnl_invalid_arguments) {
+    code = ErrorCode::kUnimplemented;
+  }
+  RaiseFailure(code, op, what, Reason(status));
+}
+
+void Guarded(std::string_view op,
+             std::string_view what,
+             platform::FunctionRef<void()> work) {
+  try {
+    work();
+  } catch (const dnnl::error& error) {
+    RaiseStatus(op, what, error.status);
+  }
+}
+
+void CheckStack(std::string_view op) {
+  // NOLINTNEXTLINE(readability-identifier-naming)
+  thread_local const Stack stack;
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  // Elsewhere: on a fiber, whose stack nobody can ask for.
+  if (here < stack.low || here >= stack.high) return;
+  SLUICE_ENFORCE(here - stack.low >= kStackBytes, ErrorCode::kResourceExhausted,
+                 "onednn.stack",
+                 "{}: oneDNN may need {} KiB of stack, this thread has {} KiB "
+                 "left",
+                 op, kStackBytes >> 10, (here - stack.low) >> 10);
+}
+
+}  // namespace sluice::operators::onednn

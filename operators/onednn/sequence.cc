@@ -1,0 +1,343 @@
+#include "sluice/operators/onednn/sequence.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sluice/operators/onednn/packed_weights.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/library_call.h"
+
+namespace sluice::operators::onednn {
+
+using framework::OpKernelContext;
+using platform::Format;
+
+// What oneDNN wants for one call: handles of memory and lists of arguments.
+// Used by one thread at a time.
+struct Sequence::Call {
+  explicit Call(const Sequence& sequence)
+      : stream(Engine()),
+        pointers(sequence.tensors_.size(), nullptr),
+        packed(sequence.tensors_.size()) {
+    for (const Tensor& tensor : sequence.tensors_) {
+      memories.emplace_back(tensor.desc, Engine(), nullptr);
+    }
+    for (const Step& step : sequence.steps_) {
+      auto& list = arguments.emplace_back();
+      for (const auto& [argument, tensor] : step.arguments) {
+        list.push_back({argument, memories[tensor].get()});
+      }
+    }
+  }
+
+  dnnl::stream stream;
+  std::vector<Memory> memories;  // by tensor
+  std::vector<void*> pointers;   // what they point to
+  std::vector<std::shared_ptr<const PackedWeights>> packed;  // by tensor
+  std::vector<std::vector<dnnl_exec_arg_t>> arguments;       // by step
+};
+
+Sequence::~Sequence() {
+  for (auto& idle : idle_) {
+    delete idle.load();
+  }
+}
+
+namespace {
+
+// Where this thread looks first, so that threads seldom meet.
+size_t FirstIdle() {
+  static std::atomic<size_t> threads{0};
+  // NOLINTNEXTLINE(readability-identifier-naming)
+  thread_local const size_t first = threads++;
+  return first;
+}
+
+}  // namespace
+
+std::unique_ptr<Sequence::Call> Sequence::TakeCall() const {
+  const size_t first = FirstIdle();
+  for (size_t i = 0; i < kIdleCalls; ++i) {
+    std::atomic<Call*>& idle = idle_[(first + i) % kIdleCalls];
+    if (idle.load(std::memory_order_relaxed) == nullptr) continue;
+    if (Call* call = idle.exchange(nullptr, std::memory_order_acquire)) {
+      return std::unique_ptr<Call>(call);
+    }
+  }
+  std::unique_ptr<Call> call;
+  Guarded(op_, "memory", [&] { call = std::make_unique<Call>(*this); });
+  return call;
+}
+
+void Sequence::KeepCall(std::unique_ptr<Call> call) const {
+  const size_t first = FirstIdle();
+  for (size_t i = 0; i < kIdleCalls; ++i) {
+    Call* none = nullptr;
+    std::atomic<Call*>& idle = idle_[(first + i) % kIdleCalls];
+    if (idle.compare_exchange_strong(none, call.get(),
+                                     std::memory_order_release,
+                                     std::memory_order_relaxed)) {
+      static_cast<void>(call.release());
+      return;
+    }
+  }
+}
+
+void* Sequence::Pack(const framework::Tensor& weights,
+                     size_t tensor,
+                     Call& call) const {
+  auto& packed = call.packed[tensor];
+  if (packed == nullptr || packed->version() != weights.storage_version()) {
+    packed = PackedWeights::Get(weights, tensors_[tensor].packing, threads_);
+  }
+  return packed->data();
+}
+
+void Sequence::Bind(OpKernelContext& context, Call& call) const {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& tensor = tensors_[i];
+    void* pointer = nullptr;
+    switch (tensor.where) {
+      case Where::kInput:
+        // oneDNN has no memory that it only reads.
+        pointer = const_cast<void*>(context.Input(tensor.index).raw_data());
+        break;
+      case Where::kOutput:
+        pointer = context.AllocateOutput(tensor.index, tensor.dims).raw_data();
+        break;
+      case Where::kScratch:
+        pointer = static_cast<char*>(context.scratch()) + tensor.offset;
+        break;
+      case Where::kPacked:
+        pointer = Pack(context.Input(tensor.index), i, call);
+    }
+    if (pointer == call.pointers[i]) continue;
+    const dnnl_status_t status =
+        dnnl_memory_set_data_handle(call.memories[i].get(), pointer);
+    if (status != dnnl_success) RaiseStatus(op_, "memory", status);
+    call.pointers[i] = pointer;
+  }
+}
+
+void Sequence::Run(OpKernelContext& context) const {
+  CheckStack(op_);
+  std::unique_ptr<Call> call = TakeCall();
+  Bind(context, *call);
+  {
+    const platform::LibraryCall library_call(threads_);
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const auto& arguments = call->arguments[i];
+      const dnnl_status_t status = dnnl_primitive_execute(
+          steps_[i].compiled->primitive.get(), call->stream.get(),
+          static_cast<int>(arguments.size()), arguments.data());
+      if (status != dnnl_success) RaiseStatus(op_, steps_[i].name, status);
+    }
+  }
+  KeepCall(std::move(call));
+}
+
+SequenceBuilder::SequenceBuilder(framework::KernelPreparation& preparation)
+    : preparation_(preparation), sequence_(new Sequence()) {
+  compile_for_.op = preparation.query.op.type;
+  compile_for_.threads = platform::LibraryThreads(preparation.num_threads);
+  sequence_->op_ = compile_for_.op;
+  sequence_->threads_ = compile_for_.threads;
+}
+
+// The flat index of an argument, or -1.
+int SequenceBuilder::Find(const std::vector<framework::ArgDef>& defs,
+                          std::string_view name,
+                          bool output) const {
+  const framework::OpDesc& op = query().op;
+  int index = 0;
+  for (const framework::ArgDef& def : defs) {
+    const size_t count =
+        output ? op.Output(def.name).size() : op.Input(def.name).size();
+    if (def.name == name) return count > 0 ? index : -1;
+    index += static_cast<int>(count);
+  }
+  return -1;
+}
+
+bool SequenceBuilder::HasInput(std::string_view name) const {
+  return Find(query().schema.inputs(), name, false) >= 0;
+}
+
+bool SequenceBuilder::HasOutput(std::string_view name) const {
+  return Find(query().schema.outputs(), name, true) >= 0;
+}
+
+bool SequenceBuilder::IsConstant(int input) const {
+  const auto& constant = query().input_constant;
+  return static_cast<size_t>(input) < constant.size() && constant[input] != 0;
+}
+
+SequenceBuilder::Value SequenceBuilder::AddTensor(Sequence::Tensor tensor) {
+  sequence_->tensors_.push_back(std::move(tensor));
+  return static_cast<Value>(sequence_->tensors_.size()) - 1;
+}
+
+SequenceBuilder::Value SequenceBuilder::Input(std::string_view name,
+                                              const Desc& desc) {
+  return Input(Find(query().schema.inputs(), name, false), desc);
+}
+
+SequenceBuilder::Value SequenceBuilder::Output(std::string_view name,
+                                               const Desc& desc) {
+  return Output(Find(query().schema.outputs(), name, true), desc);
+}
+
+SequenceBuilder::Value SequenceBuilder::Input(int index, const Desc& desc) {
+  Sequence::Tensor tensor;
+  tensor.where = Sequence::Where::kInput;
+  tensor.index = index;
+  tensor.desc = desc;
+  return AddTensor(std::move(tensor));
+}
+
+SequenceBuilder::Value SequenceBuilder::Output(int index, const Desc& desc) {
+  Sequence::Tensor tensor;
+  tensor.where = Sequence::Where::kOutput;
+  tensor.index = index;
+  tensor.dims = query().outputs[tensor.index];
+  tensor.desc = desc;
+  return AddTensor(std::move(tensor));
+}
+
+size_t SequenceBuilder::Reserve(size_t bytes) {
+  constexpr size_t kAlignment = 64;
+  const size_t offset = scratch_bytes_;
+  scratch_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return offset;
+}
+
+SequenceBuilder::Value SequenceBuilder::Temporary(const Desc& desc) {
+  Sequence::Tensor tensor;
+  tensor.desc = desc;
+  tensor.offset = Reserve(desc.get_size());
+  return AddTensor(std::move(tensor));
+}
+
+void SequenceBuilder::Add(std::string name,
+                          CompiledPtr compiled,
+                          std::vector<std::pair<int, Value>> arguments) {
+  auto& description = sequence_->description_;
+  if (!description.empty()) description += ", ";
+  description += Format("{} ({})", name, compiled->implementation);
+  sequence_->steps_.push_back(
+      {std::move(compiled), std::move(name), std::move(arguments)});
+}
+
+namespace {
+
+// Whether both say the same of memory: steps of sizes of 1 do not matter.
+bool LieAlike(const Desc& a, const Desc& b) {
+  if (a == b) return true;
+  const auto blocked = Memory::format_kind::blocked;
+  if (a.get_format_kind() != blocked || b.get_format_kind() != blocked ||
+      a.get_inner_nblks() != 0 || b.get_inner_nblks() != 0 ||
+      a.get_data_type() != b.get_data_type() || a.get_dims() != b.get_dims()) {
+    return false;
+  }
+  const Dims sizes = a.get_dims();
+  const Dims a_steps = a.get_strides(), b_steps = b.get_strides();
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    if (sizes[axis] > 1 && a_steps[axis] != b_steps[axis]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+SequenceBuilder::Value SequenceBuilder::SeenAs(Value value, const Desc& desc) {
+  if (sequence_->tensors_[value].desc == desc) return value;
+  Sequence::Tensor tensor = sequence_->tensors_[value];
+  tensor.desc = desc;
+  return AddTensor(std::move(tensor));
+}
+
+SequenceBuilder::Value SequenceBuilder::In(Value value, const Desc& wanted) {
+  if (LieAlike(sequence_->tensors_[value].desc, wanted)) {
+    return SeenAs(value, wanted);
+  }
+  const Sequence::Tensor& tensor = sequence_->tensors_[value];
+  if (tensor.where == Sequence::Where::kInput && IsConstant(tensor.index)) {
+    Sequence::Tensor packed;
+    packed.where = Sequence::Where::kPacked;
+    packed.index = tensor.index;
+    packed.desc = wanted;
+    packed.packing = CompileReorder({compile_for_.op, compile_for_.threads},
+                                    tensor.desc, wanted);
+    return AddTensor(std::move(packed));
+  }
+  const Value copy = Temporary(wanted);
+  Deliver(value, copy);
+  return copy;
+}
+
+SequenceBuilder::Value SequenceBuilder::For(Value output, const Desc& wanted) {
+  return LieAlike(sequence_->tensors_[output].desc, wanted)
+             ? SeenAs(output, wanted)
+             : Temporary(wanted);
+}
+
+void SequenceBuilder::Deliver(Value from, Value output) {
+  const auto& tensors = sequence_->tensors_;
+  if (tensors[from].where == tensors[output].where &&
+      tensors[from].index == tensors[output].index &&
+      tensors[from].offset == tensors[output].offset) {
+    return;
+  }
+  CompileFor copy{compile_for_.op, compile_for_.threads};
+  Add("reorder", CompileReorder(copy, tensors[from].desc, tensors[output].desc),
+      {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, output}});
+}
+
+std::unique_ptr<const Sequence> SequenceBuilder::Finish() {
+  // Steps run one after the other: one scratchpad is enough.
+  size_t bytes = 0;
+  for (const auto& step : sequence_->steps_) {
+    bytes =
+        std::max(bytes, step.compiled->Wants(DNNL_ARG_SCRATCHPAD).get_size());
+  }
+  const size_t offset = Reserve(bytes);
+  for (auto& step : sequence_->steps_) {
+    const Desc desc = step.compiled->Wants(DNNL_ARG_SCRATCHPAD);
+    if (desc.get_size() == 0) continue;
+    Sequence::Tensor scratchpad;
+    scratchpad.desc = desc;
+    scratchpad.offset = offset;
+    step.arguments.emplace_back(DNNL_ARG_SCRATCHPAD,
+                                AddTensor(std::move(scratchpad)));
+  }
+  preparation_.scratch_bytes = scratch_bytes_;
+  return std::move(sequence_);
+}
+
+void SequenceKernel::Prepare(framework::KernelPreparation& preparation) {
+  SequenceBuilder builder(preparation);
+  Guarded(preparation.query.op.type, "layouts", [&] { Build(builder); });
+  sequence_ = builder.Finish();
+}
+
+std::string FitsOneDnn(const framework::KernelQuery& query) {
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  for (const auto* shapes : {&query.inputs, &query.outputs}) {
+    for (const framework::DDim& dims : *shapes) {
+      if (dims.numel() == 0) return "takes no empty arguments";
+      for (const int64_t size : dims) {
+        if (size > kLargest) return "takes no sizes past 32 bits";
+      }
+    }
+  }
+  for (const auto& [name, value] : query.op.attributes) {
+    const auto* numbers = std::get_if<std::vector<int64_t>>(&value);
+    if (numbers == nullptr) continue;
+    for (const int64_t number : *numbers) {
+      if (number > kLargest) return "takes no attributes past 32 bits";
+    }
+  }
+  return "";
+}
+
+}  // namespace sluice::operators::onednn

@@ -1,0 +1,50 @@
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/onednn/sequence.h"
+
+namespace sluice::operators::onednn {
+namespace {
+
+using framework::KernelTraits;
+using framework::OpKernelConstruction;
+using Ints = std::vector<int64_t>;
+
+// Both sides as tensors with the dims of Out, the input with X's strides.
+template <typename T>
+class TransposeKernel final : public SequenceKernel {
+ public:
+  explicit TransposeKernel(const OpKernelConstruction& construction)
+      : axes_(construction.Attr<Ints>("axis")) {}
+
+ private:
+  void Build(SequenceBuilder& builder) override {
+    const framework::KernelQuery& query = builder.query();
+    const Desc x = RowMajor(query.inputs[0], platform::kDTypeOf<T>);
+    std::vector<int> order(axes_.size());
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      order[static_cast<size_t>(axes_[i])] = static_cast<int>(i);
+    }
+    const Desc permuted = axes_.empty() ? x : x.permute_axes(order);
+    const Desc out = RowMajor(query.outputs[0], platform::kDTypeOf<T>);
+    const auto from = builder.Input("X", permuted);
+    const auto to = builder.Output("Out", out);
+    builder.Add("reorder", CompileReorder(builder.compile_for(), permuted, out),
+                {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  }
+
+  Ints axes_;
+};
+
+}  // namespace
+
+REGISTER_OP_KERNEL(transpose,
+                   ONEDNN,
+                   CPUPlace,
+                   reorder,
+                   KernelTraits().Priority(20).When(&FitsOneDnn),
+                   TransposeKernel<float>,
+                   TransposeKernel<platform::bfloat16>,
+                   TransposeKernel<int8_t>,
+                   TransposeKernel<uint8_t>,
+                   TransposeKernel<int32_t>);
+
+}  // namespace sluice::operators::onednn

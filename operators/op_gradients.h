@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "sluice/framework/op_schema.h"
+
+namespace sluice::operators {
+
+// For ops whose gradient some other op computes already: the op `type` that
+// reads Out@GRAD as its X and writes the gradient of variable `x` as its Out.
+inline framework::OpDesc GradientThrough(const framework::OpDesc& forward,
+                                         const std::string& x,
+                                         std::string type,
+                                         framework::AttributeMap attributes) {
+  framework::OpDesc grad;
+  grad.type = std::move(type);
+  grad.inputs = {{"X", {framework::GradName(forward.Output("Out").at(0))}}};
+  grad.outputs = {{"Out", {framework::GradName(x)}}};
+  grad.attributes = std::move(attributes);
+  grad.hint = forward.hint;
+  grad.location = forward.location;
+  return grad;
+}
+
+}  // namespace sluice::operators

@@ -1,0 +1,68 @@
+#include "sluice/framework/op_registry.h"
+#include "sluice/platform/device_context.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+// Output 0 is input number kInput in another shape; nothing is copied where it
+// looks into that input's memory.
+template <typename T, int kInput>
+class CopyCUDAKernel : public OpKernel {
+ public:
+  explicit CopyCUDAKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& out = context.AllocateOutput(0, dims_);
+    if (out.numel() == 0) return;
+    const T* from = context.Input(kInput).template data<T>();
+    T* to = out.data<T>();
+    if (from == to) return;
+    context.device_context().CopyOnDevice(to, from, out.bytes());
+  }
+
+ private:
+  DDim dims_;
+};
+
+template <typename T>
+class ReshapeCUDAKernel final : public CopyCUDAKernel<T, 0> {
+  using CopyCUDAKernel<T, 0>::CopyCUDAKernel;
+};
+
+// X, which gives the shape only, comes first.
+template <typename T>
+class ReshapeGradCUDAKernel final : public CopyCUDAKernel<T, 1> {
+  using CopyCUDAKernel<T, 1>::CopyCUDAKernel;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(reshape,
+                        ReshapeCUDAKernel<float>,
+                        ReshapeCUDAKernel<double>,
+                        ReshapeCUDAKernel<platform::float16>,
+                        ReshapeCUDAKernel<platform::bfloat16>,
+                        ReshapeCUDAKernel<int8_t>,
+                        ReshapeCUDAKernel<uint8_t>,
+                        ReshapeCUDAKernel<int32_t>,
+                        ReshapeCUDAKernel<int64_t>,
+                        ReshapeCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(reshape_grad,
+                        ReshapeGradCUDAKernel<float>,
+                        ReshapeGradCUDAKernel<double>,
+                        ReshapeGradCUDAKernel<platform::float16>,
+                        ReshapeGradCUDAKernel<platform::bfloat16>);
+
+}  // namespace sluice::operators

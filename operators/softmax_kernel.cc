@@ -1,0 +1,70 @@
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/softmax.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+math::SoftmaxDims DimsOf(const DDim& x, int64_t axis) {
+  const auto at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
+  return {x.Product(0, at), x[at], x.Product(at + 1, x.rank())};
+}
+
+template <typename T>
+class SoftmaxKernel final : public OpKernel {
+ public:
+  explicit SoftmaxKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    dims_ = DimsOf(preparation.query.inputs[0], axis_);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, x.dims());
+    if (out.numel() == 0) return;
+    math::Softmax(dims_, x.data<T>(), out.data<T>());
+  }
+
+ private:
+  int64_t axis_;
+  math::SoftmaxDims dims_;
+};
+
+template <typename T>
+class SoftmaxGradKernel final : public OpKernel {
+ public:
+  explicit SoftmaxGradKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    dims_ = DimsOf(preparation.query.inputs[0], axis_);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& out = context.Input(0);
+    Tensor& grad = context.AllocateOutput(0, out.dims());
+    if (grad.numel() == 0) return;
+    math::SoftmaxGrad(dims_, out.data<T>(), context.Input(1).data<T>(),
+                      grad.data<T>());
+  }
+
+ private:
+  int64_t axis_;
+  math::SoftmaxDims dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(softmax, SoftmaxKernel<float>, SoftmaxKernel<double>);
+REGISTER_OP_CPU_KERNEL(softmax_grad,
+                       SoftmaxGradKernel<float>,
+                       SoftmaxGradKernel<double>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,90 @@
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/device_softmax.cuh"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::SoftmaxRow;
+using platform::CUDADeviceContext;
+
+template <typename T>
+SoftmaxRow<T> RowOf(const DDim& x, int64_t axis) {
+  const auto at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
+  return {x[at], x.Product(at + 1, x.rank())};
+}
+
+template <typename T>
+class SoftmaxCUDAKernel final : public OpKernel {
+ public:
+  explicit SoftmaxCUDAKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    row_ = RowOf<T>(preparation.query.inputs[0], axis_);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& input = context.Input(0);
+    const T* x = input.data<T>();
+    T* out = context.AllocateOutput(0, input.dims()).template data<T>();
+    if (input.numel() == 0) return;
+    const SoftmaxRow<T> row = row_;
+    math::ForEachRow(context.device_context<CUDADeviceContext>(),
+                     input.numel() / row.size, row.size,
+                     [=] __device__(auto team, int64_t number) {
+                       const int64_t at = row.Begin(number);
+                       row.Forward(team, x + at, out + at);
+                     });
+  }
+
+ private:
+  int64_t axis_;
+  SoftmaxRow<T> row_{};
+};
+
+template <typename T>
+class SoftmaxGradCUDAKernel final : public OpKernel {
+ public:
+  explicit SoftmaxGradCUDAKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    row_ = RowOf<T>(preparation.query.inputs[0], axis_);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& output = context.Input(0);
+    const T* out = output.data<T>();
+    const T* grad = context.Input(1).data<T>();
+    T* x_grad = context.AllocateOutput(0, output.dims()).template data<T>();
+    if (output.numel() == 0) return;
+    const SoftmaxRow<T> row = row_;
+    math::ForEachRow(context.device_context<CUDADeviceContext>(),
+                     output.numel() / row.size, row.size,
+                     [=] __device__(auto team, int64_t number) {
+                       const int64_t at = row.Begin(number);
+                       row.Backward(team, out + at, grad + at, x_grad + at);
+                     });
+  }
+
+ private:
+  int64_t axis_;
+  SoftmaxRow<T> row_{};
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(softmax,
+                        SoftmaxCUDAKernel<float>,
+                        SoftmaxCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(softmax_grad,
+                        SoftmaxGradCUDAKernel<float>,
+                        SoftmaxGradCUDAKernel<double>);
+
+}  // namespace sluice::operators

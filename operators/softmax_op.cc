@@ -1,0 +1,74 @@
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::MakeGradOp;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+
+void CheckAxis(const InferShapeContext& context, const ShapeHandle& x) {
+  const auto axis = context.Attr<int64_t>("axis");
+  context.Require(
+      x.rank() < 0 || (axis >= -x.rank() && axis < x.rank()), "softmax.axis",
+      "attribute axis = {} is no dimension of {}; expected {} to {}", axis,
+      x.dims, -x.rank(), x.rank() - 1);
+}
+
+void SoftmaxShape(InferShapeContext& context) {
+  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
+  CheckAxis(context, x);
+  context.SetOutput("Out", x);
+}
+
+void SoftmaxGradShape(InferShapeContext& context) {
+  const ShapeHandle out =
+      context.Merge(context.input("Out"), context.input("Out@GRAD"));
+  CheckAxis(context, context.WithRankAtLeast(out, 1));
+  context.SetOutput("X@GRAD", out);
+}
+
+std::vector<OpDesc> SoftmaxGradient(const OpDesc& forward) {
+  return {MakeGradOp(forward, "softmax_grad", {{}, {"Out"}, {"Out"}, {"X"}})};
+}
+
+void AxisAttribute(OpSchema& op) {
+  op.Attr<int64_t>("axis",
+                   "The dimension that sums to 1; a negative one counts from "
+                   "the end.")
+      .Default(int64_t{-1});
+}
+
+void SoftmaxSchema(OpSchema& op) {
+  op.Doc("Out = exp(X) / the sum of exp(X) over one dimension.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "Of rank 1 or more.");
+  op.Output("Out", "T", "In X's shape.");
+  AxisAttribute(op);
+  op.InferShape(SoftmaxShape).Gradient(SoftmaxGradient);
+}
+
+void SoftmaxGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of softmax: (Out@GRAD - the sum of Out@GRAD * Out over the "
+      "dimension) * Out.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("Out", "T", "What softmax gave.");
+  op.Input("Out@GRAD", "T", "The gradient of Out.");
+  op.Output("X@GRAD", "T", "The gradient of X.");
+  AxisAttribute(op);
+  op.InferShape(SoftmaxGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(softmax, SoftmaxSchema);
+REGISTER_OPERATOR(softmax_grad, SoftmaxGradSchema);
+
+}  // namespace sluice::operators

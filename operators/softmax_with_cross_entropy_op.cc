@@ -1,0 +1,119 @@
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::MakeGradOp;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+using platform::DType;
+
+// The shape of the losses. Checks the labels.
+DDim LossDims(const InferShapeContext& context, const ShapeHandle& logits) {
+  const ShapeHandle label = context.input("Label");
+  const bool soft = context.Attr<bool>("soft_label");
+  const DType dtype = context.input_dtype("Label");
+  context.Require((dtype != DType::kInt64) == soft,
+                  "softmax_with_cross_entropy.label_dtype",
+                  "input Label has to be {} with soft_label = {}, got {}",
+                  soft ? "of the logits' dtype" : "int64", soft,
+                  platform::ToString(dtype));
+  if (!logits.dims.rank_known()) return DDim::UnknownRank();
+  DDim loss = logits;
+  loss[loss.rank() - 1] = 1;
+  if (soft) {
+    context.Merge(logits, label);
+  } else {
+    context.Merge(label, ShapeHandle{loss, -1});
+  }
+  return loss;
+}
+
+void ForwardShape(InferShapeContext& context) {
+  const ShapeHandle logits =
+      context.WithRankAtLeast(context.input("Logits"), 1);
+  context.SetOutput("Softmax", logits);
+  context.SetOutput("Loss", LossDims(context, logits));
+}
+
+void GradShape(InferShapeContext& context) {
+  const ShapeHandle softmax =
+      context.WithRankAtLeast(context.input("Softmax"), 1);
+  const DDim loss = LossDims(context, softmax);
+  if (context.HasInput("Softmax@GRAD")) {
+    context.Merge(context.input("Softmax@GRAD"), softmax);
+  }
+  if (context.HasInput("Loss@GRAD")) {
+    context.Merge(context.input("Loss@GRAD"), {loss, -1});
+  }
+  context.SetOutput("Logits@GRAD", softmax);
+}
+
+std::vector<OpDesc> Gradient(const OpDesc& forward) {
+  return {
+      MakeGradOp(forward, "softmax_with_cross_entropy_grad",
+                 {{"Label"}, {"Softmax"}, {"Softmax", "Loss"}, {"Logits"}})};
+}
+
+void LabelInput(OpSchema& op) {
+  op.Input("Label", "L",
+           "[..., 1], int64: the class of each row, 0 to C - 1, or "
+           "ignore_index; checked when the op runs. With soft_label [..., C]: "
+           "a weight for each class.");
+}
+
+void Attributes(OpSchema& op) {
+  op.Attr<bool>("soft_label", "Label has a weight for each class.")
+      .Default(false);
+  op.Attr<int64_t>("ignore_index",
+                   "Rows of this label have loss 0 and no gradient.")
+      .Default(int64_t{-100});
+}
+
+void TypeVars(OpSchema& op) {
+  op.TypeVar("T", FloatDTypes());
+  op.TypeVar("L", {DType::kInt64, DType::kFloat32, DType::kFloat64,
+                   DType::kFloat16, DType::kBFloat16});
+}
+
+void ForwardSchema(OpSchema& op) {
+  op.Doc(
+      "The softmax of each row of logits, and the cross entropy of label and "
+      "softmax: Loss = - log Softmax[label], or the negative sum of Label * "
+      "log Softmax.");
+  TypeVars(op);
+  op.Input("Logits", "T", "[..., C]: rows of logits.");
+  LabelInput(op);
+  op.Output("Softmax", "T", "[..., C]: the softmax of each row.");
+  op.Output("Loss", "T", "[..., 1]: the loss of each row.");
+  Attributes(op);
+  op.InferShape(ForwardShape).Gradient(Gradient);
+}
+
+void GradSchema(OpSchema& op) {
+  op.Doc("The gradient of softmax_with_cross_entropy's logits.");
+  TypeVars(op);
+  LabelInput(op);
+  op.Input("Softmax", "T", "What softmax_with_cross_entropy gave.");
+  op.Input("Softmax@GRAD", "T", "Its gradient; 0 if left out.",
+           {.optional = true});
+  op.Input("Loss@GRAD", "T", "The gradient of the losses; 0 if left out.",
+           {.optional = true});
+  op.Output("Logits@GRAD", "T", "[..., C]: the gradient of the logits.");
+  Attributes(op);
+  op.InferShape(GradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(softmax_with_cross_entropy, ForwardSchema);
+REGISTER_OPERATOR(softmax_with_cross_entropy_grad, GradSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <type_traits>
+
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/elementwise.h"
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/strided_copy.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+constexpr int64_t kGrain = 32768;
+// The sum so far stays in the first-level cache.
+constexpr int64_t kBlock = 1024;
+
+// What the elements are added in.
+template <typename T>
+struct Accumulator {
+  using Type = math::Computed<T>;
+};
+template <>
+struct Accumulator<int8_t> {
+  using Type = uint8_t;
+};
+template <>
+struct Accumulator<int32_t> {
+  using Type = uint32_t;
+};
+template <>
+struct Accumulator<int64_t> {
+  using Type = uint64_t;
+};
+
+template <typename T>
+class SumKernel final : public OpKernel {
+ public:
+  explicit SumKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    inputs_ = static_cast<int>(preparation.query.inputs.size());
+    dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& out = context.AllocateOutput(0, dims_);
+    if (out.numel() == 0) return;
+    T* to = out.data<T>();
+    if (inputs_ == 1) {
+      const T* from = context.Input(0).data<T>();
+      if (from != to) math::CopyBytes(from, to, out.bytes());
+      return;
+    }
+    platform::ParallelFor(
+        out.numel(), kGrain, [this, &context, to](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; i += kBlock) {
+            SumBlock(context, i, std::min(kBlock, end - i), to + i);
+          }
+        });
+  }
+
+ private:
+  void SumBlock(const OpKernelContext& context,
+                int64_t first,
+                int64_t count,
+                T* out) const {
+    const T* x0 = context.Input(0).data<T>() + first;
+    if constexpr (std::is_floating_point_v<T>) {
+      for (int i = 1; i < inputs_; ++i) {
+        const T* x = context.Input(i).data<T>() + first;
+        math::AddContiguous(i == 1 ? x0 : out, x, count, out);
+      }
+    } else {
+      using Sum = typename Accumulator<T>::Type;
+      Sum sums[kBlock];
+      for (int64_t j = 0; j < count; ++j) {
+        sums[j] = static_cast<Sum>(math::Widen(x0[j]));
+      }
+      for (int i = 1; i < inputs_; ++i) {
+        const T* x = context.Input(i).data<T>() + first;
+        for (int64_t j = 0; j < count; ++j) {
+          sums[j] += static_cast<Sum>(math::Widen(x[j]));
+        }
+      }
+      for (int64_t j = 0; j < count; ++j) {
+        out[j] = math::Narrow<T>(static_cast<math::Computed<T>>(sums[j]));
+      }
+    }
+  }
+
+  int inputs_ = 0;
+  DDim dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(sum,
+                       SumKernel<float>,
+                       SumKernel<double>,
+                       SumKernel<platform::float16>,
+                       SumKernel<platform::bfloat16>,
+                       SumKernel<int8_t>,
+                       SumKernel<uint8_t>,
+                       SumKernel<int32_t>,
+                       SumKernel<int64_t>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,66 @@
+#include "sluice/framework/op_registry.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::CUDADeviceContext;
+
+// Inputs that one launch adds up.
+constexpr int kMost = 8;
+
+template <typename T>
+struct Terms {
+  int count = 0;
+  const T* x[kMost] = {};
+
+  // In the order of the inputs; T wraps around if it is an integer.
+  __device__ T At(int64_t i) const {
+    T sum = x[0][i];
+    for (int term = 1; term < count; ++term) {
+      sum += x[term][i];
+    }
+    return sum;
+  }
+};
+
+template <typename T>
+class SumCUDAKernel final : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Prepare(KernelPreparation& preparation) override {
+    inputs_ = static_cast<int>(preparation.query.inputs.size());
+    dims_ = preparation.query.outputs[0];
+  }
+
+  // Out may be the first input itself.
+  void Compute(OpKernelContext& context) const override {
+    T* out = context.AllocateOutput(0, dims_).data<T>();
+    for (int next = 0; next < inputs_;) {
+      Terms<T> terms;
+      if (next > 0) terms.x[terms.count++] = out;
+      while (next < inputs_ && terms.count < kMost) {
+        terms.x[terms.count++] = context.Input(next++).data<T>();
+      }
+      platform::ForEach(context.device_context<CUDADeviceContext>(),
+                        dims_.numel(),
+                        [=] __device__(int64_t i) { out[i] = terms.At(i); });
+    }
+  }
+
+ private:
+  int inputs_ = 0;
+  DDim dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(sum, SumCUDAKernel<float>, SumCUDAKernel<double>);
+
+}  // namespace sluice::operators

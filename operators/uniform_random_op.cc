@@ -1,0 +1,51 @@
+#include <vector>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+using platform::DType;
+using Ints = std::vector<int64_t>;
+
+void UniformRandomShape(InferShapeContext& context) {
+  const Ints& shape = context.Attr<Ints>("shape");
+  context.Require(shape.size() <= DDim::kMaxRank, "uniform_random.rank",
+                  "attribute shape has {} entries; expected at most {}",
+                  shape.size(), DDim::kMaxRank);
+  const auto min = context.Attr<double>("min");
+  const auto max = context.Attr<double>("max");
+  // Written so that NaN is refused too.
+  context.Require(min <= max, "uniform_random.range",
+                  "attribute min must be at most max, got {} and {}", min, max);
+  context.SetOutput("Out", DDim(shape));
+}
+
+void UniformRandomSchema(OpSchema& op) {
+  op.Doc(
+      "Independent random numbers, every one from min on and below max equally "
+      "likely: the same for the same seed, place in the program and run, "
+      "whatever the device and the number of threads.");
+  op.TypeVarFromAttr("T", "dtype", FloatDTypes());
+  op.Output("Out", "T", "A tensor of the given shape and dtype.");
+  op.Attr<Ints>("shape", "The shape of Out.").AtLeast(0);
+  op.Attr<double>("min", "The smallest number.").Default(-1.0);
+  op.Attr<double>("max", "All numbers are below.").Default(1.0);
+  op.Attr<DType>("dtype", "The dtype of Out.").Default(DType::kFloat32);
+  op.Attr<int64_t>("seed",
+                   "With the op's position in the program and the number of "
+                   "the run it says which numbers.")
+      .Default(int64_t{0});
+  op.InferShape(UniformRandomShape).Random();
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(uniform_random, UniformRandomSchema);
+
+}  // namespace sluice::operators
