@@ -1,0 +1,69 @@
+#pragma once
+
+#include <string>
+
+#include <nanobind/nanobind.h>
+
+#include "sluice/framework/attribute.h"
+#include "sluice/framework/ddim.h"
+#include "sluice/framework/op_schema.h"
+#include "sluice/framework/tensor.h"
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/place_key.h"
+
+// The extension sluice._core: conversion only. One Bind function a file, and
+// the conversions that several files share. All of it is called with the GIL.
+namespace sluice::python {
+
+namespace nb = nanobind;
+
+void BindErrors(nb::module_& m);
+void BindDTypes(nb::module_& m);
+void BindPlaces(nb::module_& m);
+void BindTensors(nb::module_& m);
+void BindPrograms(nb::module_& m);
+void BindScopes(nb::module_& m);
+void BindFiles(nb::module_& m);
+void BindExecutors(nb::module_& m);
+void BindHints(nb::module_& m);
+void BindRegistry(nb::module_& m);
+void BindInspection(nb::module_& m);
+void BindBuild(nb::module_& m);
+
+// The one Python object of each dtype.
+nb::object ToPython(platform::DType dtype);
+// A DType, its name, or anything that numpy.dtype takes. Raises
+// InvalidArgument.
+platform::DType ToDType(nb::handle value);
+
+nb::object ToPython(platform::PlaceKey place);
+// A place, or text such as "cuda:0".
+platform::PlaceKey ToPlace(nb::handle value);
+
+// Sizes as a tuple, None where one is unknown; None for an unknown rank.
+nb::object ToPython(const framework::DDim& dims);
+// A sequence of sizes; None and -1 stand for unknown ones.
+framework::DDim ToDDim(nb::handle sizes);
+
+nb::object ToPython(const framework::Attribute& value);
+// `value` as the type of `def`, or as it comes for a null `def`. Raises
+// InvalidArgument, naming `op` and the attribute.
+framework::Attribute ToAttribute(nb::handle value,
+                                 const std::string& op,
+                                 const std::string& name,
+                                 const framework::AttrDef* def);
+framework::AttributeMap ToAttributes(const nb::dict& attributes,
+                                     const std::string& op);
+
+// A tensor that shares the memory of `array` (DLPack or a buffer) and keeps it
+// alive. Raises InvalidArgument for what is not dense and row-major.
+framework::Tensor ImportArray(nb::handle array);
+// A NumPy array that looks into `tensor` and keeps it alive.
+nb::object ExportArray(const framework::Tensor& tensor);
+// The same for a result of a run, on the host: small ones are copied, which is
+// faster and lets go of the tensor.
+nb::object FetchedArray(const framework::Tensor& tensor);
+
+std::string TypeName(nb::handle value);
+
+}  // namespace sluice::python

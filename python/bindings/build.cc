@@ -1,0 +1,68 @@
+#include <filesystem>
+#include <string>
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+
+#include "sluice/framework/registry.h"
+#include "sluice/platform/counters.h"
+#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+#include "sluice/platform/plugin/kernel_module.h"
+#include "sluice/platform/plugin/plugin_loader.h"
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+namespace {
+
+// The optional modules that lie beside libsluice.so.
+nb::list Modules() {
+  const std::filesystem::path folder = platform::LibraryFolder();
+  nb::list result;
+  for (const char* name : {"cuda", "onednn"}) {
+    std::error_code error;
+    const auto file = folder / platform::Format("libsluice_{}.so", name);
+    if (std::filesystem::exists(file, error)) result.append(name);
+  }
+  return result;
+}
+
+nb::dict Config() {
+  nb::list places;
+  for (const platform::PlaceKey place :
+       platform::DeviceManager::Instance().Places()) {
+    places.append(platform::ToString(place));
+  }
+  nb::list folders;
+  for (const std::string& folder : platform::PluginFolders()) {
+    folders.append(folder);
+  }
+  nb::dict result;
+  result["version"] = SLUICE_PYTHON_VERSION;
+  result["compiler"] = SLUICE_PYTHON_COMPILER;
+  result["cuda"] = SLUICE_PYTHON_CUDA;
+  result["modules"] = Modules();
+  result["cpu"] = platform::CpuName();
+  result["instruction_set"] = std::string(platform::CpuInstructionSet());
+  result["threads"] = platform::NumThreads();
+  result["places"] = places;
+  result["plugin_folders"] = folders;
+  return result;
+}
+
+}  // namespace
+
+void BindBuild(nb::module_& m) {
+  m.attr("__version__") = SLUICE_PYTHON_VERSION;
+  m.def("_config", &Config);
+  m.def("set_num_threads", &platform::SetNumThreads, nb::arg("count"),
+        "Threads of programs that are prepared from now on; 0 means all CPUs.");
+  m.def("counters", &platform::Counters,
+        "Counters of modules by name, such as \"onednn.cache_hits\".");
+  m.def("num_threads", &platform::NumThreads);
+}
+
+}  // namespace sluice::python

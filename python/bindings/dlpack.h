@@ -1,0 +1,21 @@
+#pragma once
+
+#include "sluice/python/bindings/bindings.h"
+
+// How tensors lend their memory to other libraries.
+namespace sluice::python {
+
+// The buffer protocol of Tensor: dense tensors on the host whose dtype has a
+// format letter; BufferError otherwise.
+extern const PyType_Slot kBufferSlots[];
+
+// __dlpack__ and __dlpack_device__ of the array API standard. Raises
+// BufferError for a device or a version that cannot be served.
+nb::object ToDLPack(nb::handle self,
+                    nb::handle stream,
+                    nb::handle max_version,
+                    nb::handle dl_device,
+                    nb::handle copy);
+nb::tuple DLPackDevice(const framework::Tensor& self);
+
+}  // namespace sluice::python

@@ -1,0 +1,104 @@
+#include <array>
+#include <string>
+
+#include <nanobind/stl/string.h>
+
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+namespace {
+
+using platform::DType;
+
+struct PyDType {
+  DType value;
+};
+
+// By the number of the dtype; they live as long as the process.
+std::array<PyObject*, 10> g_dtypes{};
+
+std::string Name(const PyDType& dtype) {
+  return std::string(platform::ToString(dtype.value));
+}
+
+// ml_dtypes has what NumPy lacks.
+nb::object NumpyDType(const PyDType& dtype) {
+  nb::object numpy = nb::module_::import_("numpy");
+  if (dtype.value == DType::kBFloat16) {
+    return numpy.attr("dtype")(
+        nb::module_::import_("ml_dtypes").attr("bfloat16"));
+  }
+  return numpy.attr("dtype")(Name(dtype));
+}
+
+bool Equal(const PyDType& dtype, nb::handle other) {
+  if (nb::isinstance<PyDType>(other)) {
+    return nb::cast<const PyDType&>(other).value == dtype.value;
+  }
+  try {
+    return !other.is_none() && ToDType(other) == dtype.value;
+  } catch (const platform::Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+nb::object ToPython(DType dtype) {
+  return nb::borrow(g_dtypes[static_cast<size_t>(dtype)]);
+}
+
+DType ToDType(nb::handle value) {
+  if (nb::isinstance<PyDType>(value)) {
+    return nb::cast<const PyDType&>(value).value;
+  }
+  if (nb::isinstance<nb::str>(value)) {
+    return platform::ParseDType(nb::cast<std::string>(value));
+  }
+  try {
+    nb::object dtype = nb::module_::import_("numpy").attr("dtype")(value);
+    return platform::ParseDType(nb::cast<std::string>(dtype.attr("name")));
+  } catch (const nb::python_error&) {
+    platform::Raise(platform::ErrorCode::kInvalidArgument, "python.dtype",
+                    "expected a dtype such as \"float32\", got {}",
+                    nb::repr(value).c_str());
+  }
+}
+
+void BindDTypes(nb::module_& m) {
+  nb::class_<PyDType>(m, "DType", "Element type: sluice.float32 and so on.")
+      .def(
+          "__init__",
+          [](PyDType* self, nb::handle value) {
+            new (self) PyDType{ToDType(value)};
+          },
+          nb::arg("dtype"))
+      .def_prop_ro("name", &Name)
+      .def_prop_ro(
+          "itemsize",
+          [](const PyDType& self) { return platform::SizeOf(self.value); })
+      .def_prop_ro("dtype", &NumpyDType,
+                   "As numpy.dtype; bfloat16 needs the package ml_dtypes.")
+      .def_prop_ro(
+          "is_floating",
+          [](const PyDType& self) { return platform::IsFloating(self.value); })
+      .def("__str__", &Name)
+      .def("__repr__",
+           [](const PyDType& self) { return "sluice." + Name(self); })
+      .def("__eq__", &Equal, nb::arg("other").none())
+      .def("__hash__",
+           [](const PyDType& self) {
+             return nb::hash(nb::str(Name(self).c_str()));
+           })
+      .def("__reduce__", [](nb::handle self) {
+        return nb::make_tuple(self.type(), nb::make_tuple(self.attr("name")));
+      });
+  for (const DType dtype : platform::kAllDTypes) {
+    nb::object object = nb::cast(PyDType{dtype});
+    m.attr(Name({dtype}).c_str()) = object;
+    g_dtypes[static_cast<size_t>(dtype)] = object.release().ptr();
+  }
+}
+
+}  // namespace sluice::python

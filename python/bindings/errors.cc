@@ -1,0 +1,38 @@
+#include <exception>
+
+#include "sluice/platform/error.h"
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+namespace {
+
+// The classes of sluice/errors.py in the order of ErrorCode; a tuple that
+// lives as long as the process.
+PyObject* g_error_classes = nullptr;
+
+void Translate(const std::exception_ptr& pending, void* /*payload*/) {
+  try {
+    std::rethrow_exception(pending);
+  } catch (const platform::Error& error) {
+    PyObject* type =
+        PyTuple_GetItem(g_error_classes, static_cast<Py_ssize_t>(error.code()));
+    nb::object raised = nb::steal(PyObject_CallFunction(
+        type, "ss", error.what(), std::string(error.check_id()).c_str()));
+    if (raised.is_valid()) PyErr_SetObject(type, raised.ptr());
+  }
+}
+
+}  // namespace
+
+void BindErrors(nb::module_& /*m*/) {
+  nb::object classes = nb::module_::import_("sluice.errors").attr("BY_CODE");
+  g_error_classes = classes.release().ptr();
+  nb::register_exception_translator(&Translate);
+}
+
+std::string TypeName(nb::handle value) {
+  return nb::cast<std::string>(nb::str(value.type().attr("__name__")));
+}
+
+}  // namespace sluice::python

@@ -1,0 +1,185 @@
+#include "sluice/framework/executor.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/framework/inspect/debug_run.h"
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/feeds.h"
+#include "sluice/python/bindings/hints.h"
+#include "sluice/python/bindings/interrupt.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::Executor;
+using framework::Plan;
+using framework::Program;
+using framework::Scope;
+using framework::Tensor;
+using Clock = std::chrono::steady_clock;
+
+// What the runs were like of the plan that this thread ran last.
+struct LastRun {
+  std::weak_ptr<const Plan> plan;
+  bool brief = false;
+  uint8_t runs = 0;
+};
+thread_local LastRun t_last;
+
+// Runs that take less than this keep the GIL: giving it up and getting it back
+// would cost more, and nobody waits for long.
+constexpr std::chrono::microseconds kBrief{20};
+
+nb::list ToResults(const std::vector<Tensor>& tensors, bool as_numpy) {
+  nb::list results;
+  for (const Tensor& tensor : tensors) {
+    results.append(as_numpy ? FetchedArray(tensor) : nb::cast(tensor));
+  }
+  return results;
+}
+
+// Runs without the GIL; Ctrl-C raises what Python's own handler raises.
+template <typename Run>
+std::vector<Tensor> RunInterruptibly(Run run) {
+  std::vector<Tensor> results;
+  bool interrupted = false;
+  try {
+    const nb::gil_scoped_release release;
+    const InterruptibleRun interruptible;
+    try {
+      results = run();
+    } catch (...) {
+      interrupted = interruptible.interrupted();
+      throw;
+    }
+  } catch (...) {
+    if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
+    throw;
+  }
+  return results;
+}
+
+// The same, but for plans that have been brief so far; every 256th run is
+// looked at again.
+std::vector<Tensor> RunPlan(const std::shared_ptr<const Plan>& plan,
+                            const framework::Feeds& feeds,
+                            Scope* scope) {
+  LastRun& last = t_last;
+  const bool same =
+      !last.plan.owner_before(plan) && !plan.owner_before(last.plan);
+  if (same && last.brief && ++last.runs != 0) return plan->Run(feeds, scope);
+  const auto begin = Clock::now();
+  auto results = RunInterruptibly([&] { return plan->Run(feeds, scope); });
+  last = {plan, Clock::now() - begin < kBrief, 0};
+  return results;
+}
+
+std::shared_ptr<const Plan> Prepare(Executor& self,
+                                    const Program& program,
+                                    const FeedArrays& feed,
+                                    nb::handle fetch_list) {
+  const framework::Fetches fetches = ToFetches(fetch_list);
+  const ActiveHints hints;
+  return self.Prepare(program, feed.feeds(), fetches);
+}
+
+nb::list Run(Executor& self,
+             const Program& program,
+             nb::handle feed,
+             nb::handle fetch_list,
+             Scope& scope,
+             bool return_numpy) {
+  const FeedArrays arrays(program, feed);
+  const auto plan = Prepare(self, program, arrays, fetch_list);
+  return ToResults(RunPlan(plan, arrays.feeds(), &scope), return_numpy);
+}
+
+// Other loops over the same plan: see inspect/debug_run.h.
+nb::list RunDebugging(Executor& self,
+                      const Program& program,
+                      nb::handle feed,
+                      nb::handle fetch_list,
+                      Scope& scope,
+                      bool check_nan) {
+  const FeedArrays arrays(program, feed);
+  const auto plan = Prepare(self, program, arrays, fetch_list);
+  const auto run = [&] {
+    return check_nan
+               ? framework::RunNanChecked(*plan, arrays.feeds(), &scope)
+               : framework::RunSynchronised(*plan, arrays.feeds(), &scope);
+  };
+  return ToResults(RunInterruptibly(run), true);
+}
+
+nb::dict RunKeepingAll(Executor& self,
+                       const Program& program,
+                       nb::handle feed,
+                       nb::handle fetch_list,
+                       Scope& scope) {
+  const FeedArrays arrays(program, feed);
+  const auto plan = Prepare(self, program, arrays, fetch_list);
+  nb::dict values;
+  for (const auto& [name, tensor] :
+       framework::RunKeepingAll(*plan, arrays.feeds(), &scope)) {
+    values[name.c_str()] = ExportArray(tensor);
+  }
+  return values;
+}
+
+}  // namespace
+
+void BindExecutors(nb::module_& m) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
+  InterruptibleRun::SetMainThread();
+  nb::class_<Plan>(m, "Plan",
+                   "A program prepared for one signature of feeds. Immutable.")
+      .def_prop_ro("place",
+                   [](const Plan& self) { return ToPython(self.place()); })
+      .def_prop_ro("num_threads", &Plan::num_threads)
+      .def_prop_ro("notes", &Plan::notes)
+      .def_prop_ro("fetch_names", &Plan::fetch_names)
+      .def("explain", [](const Plan& self) { return ExplainText(self); })
+      .def("explain_json", [](const Plan& self) { return ExplainJson(self); })
+      .def("explain_dot", [](const Plan& self) { return ExplainDot(self); });
+  nb::class_<Executor>(m, "Executor")
+      .def(
+          "__init__",
+          [](Executor* self, nb::handle place) {
+            new (self) Executor(place.is_none() ? platform::PlaceKey()
+                                                : ToPlace(place));
+          },
+          "place"_a = nb::none())
+      .def("_run", &Run, "program"_a, "feed"_a.none(), "fetch_list"_a.none(),
+           "scope"_a, "return_numpy"_a)
+      .def("_run_debugging", &RunDebugging, "program"_a, "feed"_a.none(),
+           "fetch_list"_a.none(), "scope"_a, "check_nan"_a)
+      .def("_run_keeping_all", &RunKeepingAll, "program"_a, "feed"_a.none(),
+           "fetch_list"_a.none(), "scope"_a)
+      .def(
+          "_prepare",
+          [](Executor& self, const Program& program, nb::handle feed,
+             nb::handle fetch_list) {
+            const FeedArrays arrays(program, feed);
+            return std::const_pointer_cast<Plan>(
+                Prepare(self, program, arrays, fetch_list));
+          },
+          "program"_a, "feed"_a.none(), "fetch_list"_a.none())
+      .def("_last_plan",
+           [](const Executor& self, const Program& program) {
+             return std::const_pointer_cast<Plan>(self.LastPlan(program));
+           })
+      .def_prop_ro("place",
+                   [](const Executor& self) { return ToPython(self.place()); })
+      .def_prop_ro("cached_plans", &Executor::cached_plans);
+}
+
+}  // namespace sluice::python

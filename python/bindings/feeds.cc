@@ -1,0 +1,216 @@
+#include "sluice/python/bindings/feeds.h"
+
+#include <array>
+#include <string>
+
+#include <nanobind/stl/string.h>
+
+#include "sluice/framework/tensor.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::DDim;
+using framework::Program;
+using framework::Tensor;
+using platform::DType;
+using platform::ErrorCode;
+
+// Objects of NumPy that every run needs; they live as long as the process.
+struct Numpy {
+  PyObject* ndarray;
+  nb::handle ascontiguousarray;
+  nb::handle asarray;
+};
+const Numpy& GetNumpy() {
+  static Numpy numpy = [] {
+    nb::module_ module = nb::module_::import_("numpy");
+    const auto keep = [&](const char* name) {
+      return nb::object(module.attr(name)).release();
+    };
+    return Numpy{keep("ndarray").ptr(), keep("ascontiguousarray"),
+                 keep("asarray")};
+  }();
+  return numpy;
+}
+
+// The dtype of a native element format of the buffer protocol.
+bool ParseFormat(const char* format, DType* dtype) {
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  if (format[0] == '\0' || format[1] != '\0') return false;
+  switch (*format) {
+    case 'f':
+      *dtype = DType::kFloat32;
+      return true;
+    case 'd':
+      *dtype = DType::kFloat64;
+      return true;
+    case 'e':
+      *dtype = DType::kFloat16;
+      return true;
+    case 'b':
+      *dtype = DType::kInt8;
+      return true;
+    case 'B':
+      *dtype = DType::kUInt8;
+      return true;
+    case 'i':
+      *dtype = DType::kInt32;
+      return true;
+    case 'l':
+    case 'q':
+      *dtype = DType::kInt64;
+      return true;
+    case '?':
+      *dtype = DType::kBool;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool DenseAndAligned(const Py_buffer& view) {
+  Py_ssize_t stride = view.itemsize;
+  for (int axis = view.ndim - 1; axis >= 0; --axis) {
+    if (view.shape[axis] != 1 && view.strides[axis] != stride) {
+      return view.len == 0;
+    }
+    stride *= view.shape[axis];
+  }
+  return reinterpret_cast<uintptr_t>(view.buf) %
+             static_cast<uintptr_t>(view.itemsize) ==
+         0;
+}
+
+std::string ToString(nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (data == nullptr) throw nb::python_error();
+  return {data, static_cast<size_t>(size)};
+}
+
+[[noreturn]] void RaiseFeed(const std::string& name, nb::handle value) {
+  platform::Raise(ErrorCode::kInvalidArgument, "python.feed",
+                  "feed {}: expected an array, a tensor, a number or a list "
+                  "of numbers, got {} ({})",
+                  name, TypeName(value), nb::repr(value).c_str());
+}
+
+}  // namespace
+
+// False when it needs a copy first; raises nothing.
+bool FeedArrays::ImportBuffer(nb::handle array, Tensor* tensor) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_RECORDS_RO) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  DType dtype;
+  if (view.ndim > DDim::kMaxRank || !ParseFormat(view.format, &dtype) ||
+      !DenseAndAligned(view)) {
+    PyBuffer_Release(&view);
+    return false;
+  }
+  buffers_.push_back(view);
+  const DDim dims(
+      std::span<const int64_t>(view.shape, static_cast<size_t>(view.ndim)));
+  *tensor = Tensor::Borrow(platform::CPUPlace(), dtype, dims, view.buf);
+  return true;
+}
+
+Tensor FeedArrays::Import(const Program& program,
+                          const std::string& name,
+                          nb::handle value) {
+  const Numpy& numpy = GetNumpy();
+  Tensor tensor;
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(value.ptr()));
+  if (type == numpy.ndarray && ImportBuffer(value, &tensor)) return tensor;
+  if (nb::isinstance<Tensor>(value)) return nb::cast<const Tensor&>(value);
+  try {
+    nb::object array;
+    const bool foreign = type != numpy.ndarray &&
+                         nb::hasattr(value, "__dlpack__") &&
+                         !nb::isinstance(value, nb::handle(numpy.ndarray));
+    if (foreign) return ImportArray(value);
+    if (nb::hasattr(value, "dtype") && !nb::isinstance<nb::float_>(value)) {
+      array = numpy.ascontiguousarray(value);
+      nb::object dtype = array.attr("dtype");
+      if (!nb::cast<bool>(dtype.attr("isnative"))) {
+        array = array.attr("astype")(dtype.attr("newbyteorder")("="));
+      }
+      if (!nb::cast<bool>(array.attr("flags").attr("aligned"))) {
+        array = array.attr("copy")();
+      }
+      // ascontiguousarray makes an array of rank 1 of a scalar.
+      array = array.attr("reshape")(value.attr("shape"));
+    } else {
+      array = numpy.asarray(
+          value, ToPython(program.FindVar(name).dtype).attr("dtype"));
+    }
+    copies_.push_back(array);
+    if (ImportBuffer(array, &tensor)) return tensor;
+    return ImportArray(array);
+  } catch (const nb::python_error&) {
+    RaiseFeed(name, value);
+  }
+}
+
+FeedArrays::FeedArrays(const Program& program, nb::handle feed) {
+  if (feed.is_none()) return;
+  if (!nb::isinstance<nb::dict>(feed)) {
+    throw nb::type_error("feed must be a dict of arrays by name");
+  }
+  try {
+    const auto count = static_cast<size_t>(PyDict_Size(feed.ptr()));
+    feeds_.reserve(count);
+    buffers_.reserve(count);
+    PyObject* key = nullptr;
+    PyObject* value = nullptr;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(feed.ptr(), &position, &key, &value) != 0) {
+      std::string name = PyUnicode_Check(key) != 0
+                             ? ToString(key)
+                             : ToString(nb::handle(key).attr("name"));
+      Tensor tensor = Import(program, name, value);
+      feeds_.emplace_back(std::move(name), std::move(tensor));
+    }
+  } catch (...) {
+    for (Py_buffer& buffer : buffers_) {
+      PyBuffer_Release(&buffer);
+    }
+    throw;
+  }
+}
+
+FeedArrays::~FeedArrays() {
+  for (Py_buffer& buffer : buffers_) {
+    PyBuffer_Release(&buffer);
+  }
+}
+
+framework::Fetches ToFetches(nb::handle fetch_list) {
+  static PyObject* name = PyUnicode_InternFromString("name");
+  framework::Fetches fetches;
+  if (fetch_list.is_none()) return fetches;
+  if (!nb::isinstance<nb::list>(fetch_list) &&
+      !nb::isinstance<nb::tuple>(fetch_list)) {
+    throw nb::type_error("fetch_list must be a list of variables or names");
+  }
+  fetches.reserve(nb::len(fetch_list));
+  for (nb::handle target : fetch_list) {
+    if (PyUnicode_Check(target.ptr()) != 0) {
+      fetches.emplace_back(ToString(target));
+      continue;
+    }
+    nb::object text = nb::steal(PyObject_GetAttr(target.ptr(), name));
+    if (!text.is_valid() || PyUnicode_Check(text.ptr()) == 0) {
+      PyErr_Clear();
+      throw nb::type_error("fetch_list must be a list of variables or names");
+    }
+    fetches.emplace_back(ToString(text));
+  }
+  return fetches;
+}
+
+}  // namespace sluice::python

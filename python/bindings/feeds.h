@@ -1,0 +1,39 @@
+#pragma once
+
+#include <vector>
+
+#include "sluice/framework/executor.h"
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+// What one run is fed: tensors that look into the caller's arrays where those
+// are dense, aligned and of native byte order, else into copies. It keeps the
+// arrays in place; make and destroy it with the GIL, use it without.
+class FeedArrays {
+ public:
+  // `feed` is None or a dict of arrays, tensors, numbers and nested lists by
+  // name; numbers and lists become arrays of the variable's dtype. Raises
+  // InvalidArgument for what is none of these, NotFound for an unknown name.
+  FeedArrays(const framework::Program& program, nb::handle feed);
+  ~FeedArrays();
+  FeedArrays(const FeedArrays&) = delete;
+  FeedArrays& operator=(const FeedArrays&) = delete;
+
+  const framework::Feeds& feeds() const { return feeds_; }
+
+ private:
+  framework::Tensor Import(const framework::Program& program,
+                           const std::string& name,
+                           nb::handle value);
+  bool ImportBuffer(nb::handle array, framework::Tensor* tensor);
+
+  framework::Feeds feeds_;
+  std::vector<Py_buffer> buffers_;
+  std::vector<nb::object> copies_;
+};
+
+// The names in a fetch list of names and variables.
+framework::Fetches ToFetches(nb::handle fetch_list);
+
+}  // namespace sluice::python

@@ -1,0 +1,118 @@
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/framework/inspect/compare.h"
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/inspect/profile.h"
+#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/feeds.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::Comparison;
+using framework::OpComparison;
+using framework::Plan;
+using framework::Program;
+using framework::Scope;
+
+Comparison Compare(const Program& program,
+                   nb::handle feed,
+                   const std::string& hints_a,
+                   const std::string& hints_b,
+                   nb::handle place,
+                   double relative_tolerance,
+                   double absolute_tolerance,
+                   const Scope& scope) {
+  const FeedArrays arrays(program, feed);
+  const framework::CompareOptions options{ToPlace(place), relative_tolerance,
+                                          absolute_tolerance};
+  const nb::gil_scoped_release release;
+  return framework::Compare(program, arrays.feeds(), hints_a, hints_b, options,
+                            &scope);
+}
+
+struct Profile {
+  std::string table;
+  std::string trace;
+  std::vector<double> op_seconds;
+  double seconds = 0;
+};
+
+Profile RunProfiled(const Plan& plan,
+                    const Program& program,
+                    nb::handle feed,
+                    Scope& scope) {
+  const FeedArrays arrays(program, feed);
+  const nb::gil_scoped_release release;
+  const framework::RunProfile profile =
+      framework::RunProfiled(plan, arrays.feeds(), &scope).profile;
+  return {framework::ExplainText(plan, &profile),
+          framework::ChromeTrace(plan, profile), profile.SecondsByOp(plan),
+          profile.total_seconds};
+}
+
+// Seconds of one Plan::Run, without anything of Python: the yardstick of
+// benchmarks/python_overhead.py.
+double MeasurePlan(const Plan& plan,
+                   const Program& program,
+                   nb::handle feed,
+                   Scope& scope,
+                   int repeat) {
+  const FeedArrays arrays(program, feed);
+  const nb::gil_scoped_release release;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < repeat; ++i) {
+    plan.Run(arrays.feeds(), &scope);
+  }
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - begin;
+  return took.count() / repeat;
+}
+
+}  // namespace
+
+void BindInspection(nb::module_& m) {
+  nb::class_<OpComparison>(m, "OpComparison", "One op of a Comparison.")
+      .def_ro("op_index", &OpComparison::op_index)
+      .def_ro("op", &OpComparison::op)
+      .def_ro("kernel_a", &OpComparison::kernel_a)
+      .def_ro("kernel_b", &OpComparison::kernel_b)
+      .def_ro("seconds_a", &OpComparison::seconds_a)
+      .def_ro("seconds_b", &OpComparison::seconds_b)
+      .def_ro("max_absolute_error", &OpComparison::max_absolute_error)
+      .def_ro("max_relative_error", &OpComparison::max_relative_error)
+      .def_ro("differs", &OpComparison::differs);
+  nb::class_<Comparison>(m, "Comparison",
+                         "What compare() found; print it for a table.")
+      .def_ro("ops", &Comparison::ops)
+      .def_ro("first_difference", &Comparison::first_difference,
+              "Index into ops; -1 when all agree.")
+      .def("__bool__",
+           [](const Comparison& self) { return self.first_difference < 0; })
+      .def("__str__",
+           [](const Comparison& self) { return framework::ToString(self); });
+  m.def("_compare", &Compare, nb::arg("program"), nb::arg("feed").none(),
+        nb::arg("hints_a"), nb::arg("hints_b"), nb::arg("place"),
+        nb::arg("relative_tolerance"), nb::arg("absolute_tolerance"),
+        nb::arg("scope"));
+  nb::class_<Profile>(m, "Profile",
+                      "How long each op of one run took; print it for a table.")
+      .def_ro("seconds", &Profile::seconds)
+      .def_ro("op_seconds", &Profile::op_seconds)
+      .def_ro("chrome_trace", &Profile::trace,
+              "JSON for Perfetto or chrome://tracing.")
+      .def("__str__", [](const Profile& self) { return self.table; });
+  m.def("_profile", &RunProfiled, nb::arg("plan"), nb::arg("program"),
+        nb::arg("feed").none(), nb::arg("scope"));
+  m.def("_measure_plan", &MeasurePlan);
+  m.def("memory_summary", &framework::MemoryTable,
+        "Memory in use and peak at each place, as a table.");
+}
+
+}  // namespace sluice::python

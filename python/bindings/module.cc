@@ -1,0 +1,19 @@
+#include "sluice/python/bindings/bindings.h"
+
+NB_MODULE(_core, m) {
+  using namespace sluice::python;  // NOLINT(google-build-using-namespace)
+  nb::set_leak_warnings(false);    // dtypes live as long as the process
+  m.doc() = "The bindings of Sluice; use the package sluice.";
+  BindErrors(m);
+  BindDTypes(m);
+  BindPlaces(m);
+  BindTensors(m);
+  BindPrograms(m);
+  BindScopes(m);
+  BindFiles(m);
+  BindExecutors(m);
+  BindHints(m);
+  BindRegistry(m);
+  BindInspection(m);
+  BindBuild(m);
+}

@@ -1,0 +1,111 @@
+#include <string>
+
+#include <nanobind/stl/string.h>
+
+#include "sluice/platform/device.h"
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+namespace {
+
+using platform::ErrorCode;
+using platform::PlaceKey;
+using platform::PlaceKind;
+
+// Python sees one class for each kind, so that isinstance works.
+struct PyPlace {
+  PlaceKey key;
+};
+struct PyCPUPlace : PyPlace {};
+struct PyCUDAPlace : PyPlace {};
+struct PyFPGAPlace : PyPlace {};
+struct PyCustomPlace : PyPlace {};
+
+PlaceKey Checked(PlaceKind kind, int index) {
+  SLUICE_ENFORCE(index >= 0, ErrorCode::kOutOfRange, "python.place_index",
+                 "{} place: expected an index of at least 0, got {}", kind,
+                 index);
+  return {kind, index};
+}
+
+template <typename T>
+void BindPlace(nb::module_& m, const char* name, PlaceKind kind) {
+  nb::class_<T, PyPlace>(m, name).def(
+      "__init__",
+      [kind](T* self, int index) { new (self) T{{Checked(kind, index)}}; },
+      nb::arg("index") = 0);
+}
+
+}  // namespace
+
+nb::object ToPython(PlaceKey place) {
+  switch (place.kind) {
+    case PlaceKind::kCPU:
+      return nb::cast(PyCPUPlace{{place}});
+    case PlaceKind::kCUDA:
+      return nb::cast(PyCUDAPlace{{place}});
+    case PlaceKind::kFPGA:
+      return nb::cast(PyFPGAPlace{{place}});
+    default:
+      return nb::cast(PyCustomPlace{{place}});
+  }
+}
+
+PlaceKey ToPlace(nb::handle value) {
+  if (nb::isinstance<PyPlace>(value)) {
+    return nb::cast<const PyPlace&>(value).key;
+  }
+  if (nb::isinstance<nb::str>(value)) {
+    return platform::ParsePlaceKey(nb::cast<std::string>(value));
+  }
+  platform::Raise(ErrorCode::kInvalidArgument, "python.place",
+                  "expected a place or text such as \"cuda:0\", got {}",
+                  nb::repr(value).c_str());
+}
+
+void BindPlaces(nb::module_& m) {
+  nb::class_<PyPlace>(m, "Place", "Where a tensor's memory lives.")
+      .def_prop_ro("kind",
+                   [](const PyPlace& self) {
+                     return std::string(platform::ToString(self.key.kind));
+                   })
+      .def_prop_ro("index",
+                   [](const PyPlace& self) { return int{self.key.index}; })
+      .def("__str__",
+           [](const PyPlace& self) { return platform::ToString(self.key); })
+      .def(
+          "__repr__",
+          [](nb::handle self) { return nb::str("<{}>").format(nb::str(self)); })
+      .def(
+          "__eq__",
+          [](const PyPlace& self, nb::handle other) {
+            return nb::isinstance<PyPlace>(other) &&
+                   nb::cast<const PyPlace&>(other).key == self.key;
+          },
+          nb::arg("other").none())
+      .def("__hash__",
+           [](const PyPlace& self) { return std::hash<PlaceKey>()(self.key); });
+  nb::class_<PyCPUPlace, PyPlace>(m, "CPUPlace", "The host.")
+      .def("__init__", [](PyCPUPlace* self) { new (self) PyCPUPlace(); });
+  BindPlace<PyCUDAPlace>(m, "CUDAPlace", PlaceKind::kCUDA);
+  BindPlace<PyFPGAPlace>(m, "FPGAPlace", PlaceKind::kFPGA);
+  nb::class_<PyCustomPlace, PyPlace>(m, "CustomPlace", "A device of a plug-in.")
+      .def(
+          "__init__",
+          [](PyCustomPlace* self, const std::string& type, int index) {
+            const PlaceKind kind = platform::InternPlaceKind(type);
+            new (self) PyCustomPlace{{Checked(kind, index)}};
+          },
+          nb::arg("device_type"), nb::arg("index") = 0);
+  m.def(
+      "device_count",
+      [](const std::string& kind) {
+        return platform::DeviceManager::Instance().Count(
+            platform::ParsePlaceKey(kind).kind);
+      },
+      nb::arg("kind"),
+      "Devices of a kind such as \"cuda\"; 0 when there is none.");
+}
+
+}  // namespace sluice::python

@@ -1,0 +1,181 @@
+#include "sluice/framework/registry.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/framework/plugin_kernels.h"
+#include "sluice/framework/run_op.h"
+#include "sluice/platform/plugin/plugin_file.h"
+#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/hints.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::KernelDef;
+using framework::OpSchema;
+using framework::Registry;
+using framework::Tensor;
+
+nb::list DescribeArguments(const std::vector<framework::ArgDef>& defs) {
+  nb::list result;
+  for (const framework::ArgDef& def : defs) {
+    nb::dict argument;
+    argument["name"] = def.name;
+    argument["dtype"] = def.dtype;
+    argument["doc"] = def.doc;
+    argument["optional"] = def.traits.optional;
+    argument["variadic"] = def.traits.variadic;
+    argument["updates"] = def.updates;
+    result.append(argument);
+  }
+  return result;
+}
+
+nb::dict DescribeSchema(const OpSchema& schema) {
+  nb::list attributes;
+  for (const framework::AttrDef& def : schema.attributes()) {
+    nb::dict attribute;
+    attribute["name"] = def.name;
+    attribute["type"] = std::string(framework::ToString(def.type));
+    attribute["doc"] = def.doc;
+    attribute["required"] = !def.default_value.has_value();
+    attribute["default"] =
+        def.default_value ? ToPython(*def.default_value) : nb::none();
+    attribute["choices"] = nb::cast(def.choices);
+    attribute["minimum"] =
+        def.minimum ? nb::object(nb::float_(*def.minimum)) : nb::none();
+    attribute["maximum"] =
+        def.maximum ? nb::object(nb::float_(*def.maximum)) : nb::none();
+    attributes.append(attribute);
+  }
+  nb::dict type_vars;
+  for (const framework::TypeVarDef& def : schema.type_vars()) {
+    nb::list allowed;
+    for (const platform::DType dtype : def.allowed) {
+      allowed.append(std::string(platform::ToString(dtype)));
+    }
+    type_vars[def.name.c_str()] = allowed;
+  }
+  nb::dict result;
+  result["name"] = schema.name();
+  result["doc"] = schema.doc();
+  result["inputs"] = DescribeArguments(schema.inputs());
+  result["outputs"] = DescribeArguments(schema.outputs());
+  result["attributes"] = attributes;
+  result["type_vars"] = type_vars;
+  result["differentiable"] = schema.gradient_fn() != nullptr;
+  result["internal"] = schema.internal();
+  return result;
+}
+
+nb::list Kernels(nb::handle op) {
+  std::vector<std::string> ops;
+  if (op.is_none()) {
+    ops = Registry::Global().OpNames();
+  } else {
+    ops = {Registry::Global().Schema(nb::cast<std::string>(op)).name()};
+  }
+  nb::list result;
+  for (const std::string& name : ops) {
+    for (const KernelDef* kernel : Registry::Global().Kernels(name)) {
+      nb::dict entry;
+      entry["op"] = name;
+      entry["place"] = std::string(platform::ToString(kernel->key.place));
+      entry["dtype"] = std::string(platform::ToString(kernel->key.dtype));
+      entry["layout"] = std::string(framework::ToString(kernel->key.layout));
+      entry["library"] = kernel->key.library;
+      entry["variant"] = kernel->variant;
+      entry["priority"] = kernel->priority;
+      result.append(entry);
+    }
+  }
+  return result;
+}
+
+nb::dict RunOp(const std::string& op,
+               const std::vector<std::pair<std::string, nb::object>>& inputs,
+               const nb::dict& attributes,
+               nb::handle place,
+               const std::string& hint,
+               std::vector<std::string> outputs) {
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  tensors.reserve(inputs.size());
+  for (const auto& [name, array] : inputs) {
+    tensors.emplace_back(name, ImportArray(array));
+  }
+  const framework::AttributeMap values = ToAttributes(attributes, op);
+  const framework::RunOpOptions options{ToPlace(place), hint,
+                                        std::move(outputs)};
+  const ActiveHints hints;
+  std::map<std::string, Tensor> results;
+  {
+    const nb::gil_scoped_release release;
+    results = framework::RunOp(op, tensors, values, options);
+  }
+  nb::dict arrays;
+  for (const auto& [name, tensor] : results) {
+    arrays[name.c_str()] = ExportArray(tensor);
+  }
+  return arrays;
+}
+
+// Libraries made by sluice_add_operator_library: libNAME.so has the function
+// RegisterOperators_NAME.
+void LoadOpLibrary(const std::string& path) {
+  platform::CheckSharedLibrary(path);
+  const std::string name = std::filesystem::path(path).stem().string();
+  const std::string symbol =
+      "RegisterOperators_" +
+      (name.rfind("lib", 0) == 0 ? name.substr(3) : name);
+  void* library =
+      dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+  SLUICE_ENFORCE(library != nullptr, ErrorCode::kInvalidArgument,
+                 "python.op_library_load", "cannot load op library {}: {}",
+                 path, dlerror());
+  void* entry = dlsym(library, symbol.c_str());
+  SLUICE_ENFORCE(entry != nullptr, ErrorCode::kInvalidArgument,
+                 "python.op_library_entry",
+                 "{} is no op library: it has no function {} (made by "
+                 "sluice_add_operator_library)",
+                 path, symbol);
+  reinterpret_cast<void (*)()>(entry)();
+}
+
+}  // namespace
+
+void BindRegistry(nb::module_& m) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
+  m.def("_schema", [](const std::string& op) {
+    return DescribeSchema(Registry::Global().Schema(op));
+  });
+  m.def("_op_names", [] { return Registry::Global().OpNames(); });
+  m.def("_kernels", &Kernels, "op"_a.none());
+  m.def("_run_op",
+        [](const std::string& op, const nb::list& inputs,
+           const nb::dict& attributes, nb::handle place,
+           const std::string& hint, std::vector<std::string> outputs) {
+          std::vector<std::pair<std::string, nb::object>> arrays;
+          for (nb::handle input : inputs) {
+            arrays.emplace_back(nb::cast<std::string>(input[0]),
+                                nb::borrow(input[1]));
+          }
+          return RunOp(op, arrays, attributes, place, hint, std::move(outputs));
+        });
+  m.def("_load_op_library", &LoadOpLibrary);
+  m.def(
+      "load_device_plugin",
+      [](const std::string& path) { framework::LoadDevicePlugin(path); },
+      "path"_a,
+      "Adds the devices and kernels of a plug-in (libsluice_<type>.so).");
+}
+
+}  // namespace sluice::python

@@ -1,0 +1,83 @@
+#include "sluice/framework/scope.h"
+
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/framework/tensor.h"
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::Scope;
+using framework::Tensor;
+
+// A copy of the tensor handle, taken while no run writes.
+nb::object Get(const Scope& self, const std::string& name) {
+  Tensor tensor;
+  {
+    const nb::gil_scoped_release release;
+    const std::shared_lock lock(self.lock());
+    framework::Variable* variable = self.FindVar(name);
+    const Tensor* found =
+        variable == nullptr ? nullptr : variable->Get<Tensor>();
+    if (found == nullptr || !found->allocated()) return nb::object();
+    tensor = found->CopyTo(found->place());
+  }
+  return nb::cast(tensor);
+}
+
+nb::object GetOrNone(const Scope& self, const std::string& name) {
+  nb::object tensor = Get(self, name);
+  return tensor.is_valid() ? tensor : nb::none();
+}
+
+nb::object GetItem(const Scope& self, const std::string& name) {
+  nb::object tensor = Get(self, name);
+  SLUICE_ENFORCE(tensor.is_valid(), ErrorCode::kNotFound,
+                 "python.scope_variable",
+                 "the scope has no variable {}: only parameters and other "
+                 "persistables are kept, fetch anything else",
+                 name);
+  return tensor;
+}
+
+void Set(Scope& self, const std::string& name, nb::object value) {
+  const Tensor copy = nb::cast<Tensor>(
+      nb::type<Tensor>()(value, nb::arg("place") = nb::none()));
+  const nb::gil_scoped_release release;
+  const std::unique_lock lock(self.lock());
+  *self.Var(name).GetMutable<Tensor>() = copy;
+}
+
+}  // namespace
+
+void BindScopes(nb::module_& m) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
+  nb::class_<Scope>(m, "Scope",
+                    "Variables that outlive a run: parameters, statistics.")
+      .def("__init__", [](Scope* self) { new (self) Scope(); })
+      .def("find_var", &GetOrNone, "name"_a,
+           "A copy of the variable's tensor, here or in a parent; None when "
+           "nobody has it.")
+      .def("__getitem__", &GetItem, "name"_a)
+      .def("__setitem__", &Set, "name"_a, "value"_a)
+      .def("set", &Set, "name"_a, "value"_a,
+           "Gives a variable a copy of `value` (an array or a tensor).")
+      .def("erase", &Scope::EraseVar, "name"_a)
+      .def("names", &Scope::LocalVarNames)
+      .def("__contains__",
+           [](const Scope& self, const std::string& name) {
+             return self.FindVar(name) != nullptr;
+           })
+      .def_prop_rw("step", &Scope::step, &Scope::set_step,
+                   "Runs with random ops so far.")
+      .def("new_scope", &Scope::NewScope, nb::rv_policy::reference_internal,
+           "A scope that looks into this one for what it does not have.");
+}
+
+}  // namespace sluice::python

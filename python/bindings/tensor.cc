@@ -1,0 +1,122 @@
+#include "sluice/framework/tensor.h"
+
+#include <string>
+#include <utility>
+
+#include <nanobind/stl/string.h>
+
+#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/dlpack.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::Tensor;
+using platform::PlaceKind;
+
+Tensor OnHost(const Tensor& tensor) {
+  return tensor.place().kind == PlaceKind::kCPU
+             ? tensor
+             : tensor.CopyTo(platform::CPUPlace());
+}
+
+void InitTensor(Tensor* self,
+                nb::object array,
+                nb::handle place,
+                nb::handle dtype) {
+  nb::object source = std::move(array);
+  if (!nb::isinstance<Tensor>(source) && !nb::hasattr(source, "__dlpack__")) {
+    source = nb::module_::import_("numpy").attr("asarray")(source);
+  }
+  if (!dtype.is_none()) {
+    if (nb::isinstance<Tensor>(source)) {
+      source = ExportArray(OnHost(nb::cast<const Tensor&>(source)));
+    }
+    source = source.attr("astype")(ToPython(ToDType(dtype)).attr("dtype"));
+  }
+  new (self) Tensor(ImportArray(source).CopyTo(
+      place.is_none() ? platform::PlaceKey() : ToPlace(place)));
+}
+
+nb::object Numpy(const Tensor& self) {
+  return ExportArray(OnHost(self));
+}
+
+// What np.asarray and np.array call where the buffer protocol has no answer.
+nb::object Array(const Tensor& self, nb::handle dtype, nb::handle copy) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
+  if (self.place().kind != PlaceKind::kCPU) {
+    const std::string text = platform::Format(
+        "{} is not on the host: tensor.numpy() copies it", self);
+    throw nb::type_error(text.c_str());
+  }
+  nb::object array = ExportArray(self);
+  if (!dtype.is_none()) array = array.attr("astype")(dtype, "copy"_a = false);
+  return nb::isinstance<nb::bool_>(copy) && nb::cast<bool>(copy)
+             ? array.attr("copy")()
+             : array;
+}
+
+nb::object Item(nb::handle self) {
+  return self.attr("numpy")().attr("item")();
+}
+
+size_t Length(const Tensor& self) {
+  if (self.dims().rank() == 0) throw nb::type_error("len() of a scalar tensor");
+  return static_cast<size_t>(self.dims()[0]);
+}
+
+std::string Repr(nb::handle self) {
+  nb::module_ format = nb::module_::import_("sluice.display");
+  return nb::cast<std::string>(format.attr("tensor_repr")(self));
+}
+
+nb::object Html(nb::handle self) {
+  return nb::module_::import_("sluice.display").attr("tensor_html")(self);
+}
+
+}  // namespace
+
+void BindTensors(nb::module_& m) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
+  nb::class_<Tensor>(
+      m, "Tensor", nb::type_slots(kBufferSlots),
+      "A dense array at a place. NumPy and DLPack see it without a copy.")
+      .def("__init__", &InitTensor, "array"_a, "place"_a = nb::none(),
+           "dtype"_a = nb::none(), "A copy of `array` at `place` (the host).")
+      .def_prop_ro("shape",
+                   [](const Tensor& self) { return ToPython(self.dims()); })
+      .def_prop_ro("dtype",
+                   [](const Tensor& self) { return ToPython(self.dtype()); })
+      .def_prop_ro("place",
+                   [](const Tensor& self) { return ToPython(self.place()); })
+      .def_prop_ro("ndim",
+                   [](const Tensor& self) { return self.dims().rank(); })
+      .def_prop_ro("size", &Tensor::numel)
+      .def_prop_ro("nbytes", &Tensor::bytes)
+      .def("numpy", &Numpy,
+           "As a NumPy array: without a copy on the host, else a copy.")
+      .def(
+          "to",
+          [](const Tensor& self, nb::handle place) {
+            return self.CopyTo(ToPlace(place));
+          },
+          "place"_a, "A copy at `place`.")
+      .def("item", &Item, "The only element as a Python number.")
+      .def("__array__", &Array, "dtype"_a = nb::none(), "copy"_a = nb::none())
+      .def("__dlpack__", &ToDLPack, nb::kw_only(), "stream"_a = nb::none(),
+           "max_version"_a = nb::none(), "dl_device"_a = nb::none(),
+           "copy"_a = nb::none())
+      .def("__dlpack_device__", &DLPackDevice)
+      .def("__len__", &Length)
+      .def("__float__", [](nb::handle self) { return nb::float_(Item(self)); })
+      .def("__repr__", &Repr)
+      .def("_repr_html_", &Html);
+  m.def("from_dlpack", &ImportArray, "array"_a,
+        "A tensor that shares the memory of `array` (anything with "
+        "__dlpack__ or a buffer).\n\nRaises InvalidArgumentError for a layout "
+        "or dtype that a tensor cannot have.");
+}
+
+}  // namespace sluice::python

@@ -1,0 +1,140 @@
+"""Running programs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import _core, framework
+from .framework import Program
+
+__all__ = ["Executor", "global_scope", "scope_guard"]
+
+_scope = _core.Scope()
+
+
+def global_scope() -> _core.Scope:
+    """The scope that runs use unless they are given another one."""
+    return _scope
+
+
+@contextlib.contextmanager
+def scope_guard(scope: _core.Scope) -> Iterator[None]:
+    """Make ``scope`` the global one inside the block."""
+    global _scope
+    outer, _scope = _scope, scope
+    try:
+        yield
+    finally:
+        _scope = outer
+
+
+class Executor(_core.Executor):
+    """Runs programs at a place, by plans that it prepares once and keeps.
+
+    Kernels that are missing at the place fall to the CPU; :meth:`explain` says
+    so. Many threads may use one executor.
+
+    Args:
+        place: a place, or text such as ``"cuda:0"``; the CPU by default.
+
+    Raises:
+        NotFoundError: there is no such device.
+    """
+
+    def run(
+        self,
+        program: Program | None = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Any] | None = None,
+        scope: _core.Scope | None = None,
+        return_numpy: bool = True,
+    ) -> list[Any]:
+        """Run a program and return what is fetched.
+
+        Args:
+            program: the default main program if None.
+            feed: arrays, tensors, numbers or lists by name. Arrays that are
+                dense and aligned are not copied; none is written.
+            fetch_list: variables or names.
+            scope: where parameters live; the global scope if None.
+            return_numpy: arrays if true, else tensors.
+
+        Returns:
+            One array for each fetch. It never changes later.
+
+        Raises:
+            SluiceError: names the op, what was expected and got, and the line
+                that appended the op. Parameters are as they were, and the
+                next run is not affected.
+        """
+        return self._run(
+            framework._main if program is None else program,
+            feed,
+            fetch_list,
+            _scope if scope is None else scope,
+            return_numpy,
+        )
+
+    def prepare(
+        self,
+        program: Program | None = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Any] | None = None,
+    ) -> _core.Plan:
+        """Prepare the plan that :meth:`run` would use, and return it."""
+        program = framework._main if program is None else program
+        return self._prepare(program, feed, fetch_list)
+
+    def explain(self, program: Program | None = None) -> str:
+        """Say which kernel runs each op of the plan prepared last, and why.
+
+        Raises:
+            FailedPreconditionError: the program has not run yet.
+        """
+        program = framework._main if program is None else program
+        return self._last_plan(program).explain()
+
+    def profile(
+        self,
+        program: Program | None = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Any] | None = None,
+        scope: _core.Scope | None = None,
+    ) -> _core.Profile:
+        """Run once with a clock around every instruction."""
+        program = framework._main if program is None else program
+        plan = self._prepare(program, feed, fetch_list)
+        scope = _scope if scope is None else scope
+        return _core._profile(plan, program, feed, scope)
+
+    def run_checked(
+        self,
+        program: Program | None = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Any] | None = None,
+        scope: _core.Scope | None = None,
+        check_nan: bool = True,
+    ) -> list[Any]:
+        """Run slowly, waiting for the device after every op.
+
+        Raises:
+            InternalError: with ``check_nan``, an op made a NaN or an infinity
+                out of finite numbers; it is named.
+        """
+        program = framework._main if program is None else program
+        scope = _scope if scope is None else scope
+        return self._run_debugging(program, feed, fetch_list, scope, check_nan)
+
+    def run_keeping_all(
+        self,
+        program: Program | None = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Any] | None = None,
+        scope: _core.Scope | None = None,
+    ) -> dict[str, Any]:
+        """Run slowly and return every value that was made, by name."""
+        program = framework._main if program is None else program
+        scope = _scope if scope is None else scope
+        return self._run_keeping_all(program, feed, fetch_list, scope)

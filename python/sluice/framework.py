@@ -1,0 +1,385 @@
+"""Programs, their variables and ops, and the default programs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from . import _core, unique_name
+from .errors import InvalidArgumentError
+from .math_ops import VariableMath
+
+__all__ = [
+    "Operator",
+    "Program",
+    "Variable",
+    "append_backward",
+    "data",
+    "default_main_program",
+    "default_startup_program",
+    "name_scope",
+    "program_guard",
+]
+
+Arguments = Mapping[str, Any]
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_REAL_PACKAGE = os.path.dirname(os.path.realpath(__file__)) + os.sep
+_OWN = (_PACKAGE, _REAL_PACKAGE, "<sluice")
+
+
+def caller_location() -> tuple[str, int]:
+    """File and line of the innermost frame outside of this package."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_OWN):
+            return file, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
+def name_scope(name: str) -> contextlib.AbstractContextManager[None]:
+    """Begin the names of what the block creates with ``name/``."""
+    return unique_name.scope(name)
+
+
+class Variable(VariableMath):
+    """A variable of a program: a name, with what is known of its values.
+
+    It has no value of its own: ``exe.run(fetch_list=[variable])`` fetches it.
+    ``+ - * / @`` and unary ``-`` append ops.
+    """
+
+    __slots__ = ("name", "program")
+
+    def __init__(self, program: Program, name: str) -> None:
+        self.program = program
+        self.name = name
+
+    def _desc(self) -> dict[str, Any]:
+        return self.program._var(self.name)
+
+    @property
+    def shape(self) -> tuple[int | None, ...] | None:
+        """The sizes, None for unknown ones; None for an unknown rank."""
+        return self._desc()["shape"]
+
+    @property
+    def ndim(self) -> int:
+        """The rank. Raises TypeError while it is unknown."""
+        return len(self.shape)  # type: ignore[arg-type]
+
+    @property
+    def dtype(self) -> _core.DType:
+        """The element type."""
+        return self._desc()["dtype"]
+
+    @property
+    def persistable(self) -> bool:
+        """Whether it lives in the scope and outlives a run."""
+        return self._desc()["persistable"]
+
+    @property
+    def stop_gradient(self) -> bool:
+        """Whether gradients stop here; may be set."""
+        return self._desc()["stop_gradient"]
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        self.program._set_stop_gradient(self.name, stop)
+
+    def __repr__(self) -> str:
+        shape = "?" if self.shape is None else list(self.shape)
+        return f"Variable({self.name}: {self.dtype} {shape})"
+
+    def _repr_html_(self) -> str:
+        from .display import variable_html
+
+        return variable_html(self)
+
+    def __array__(self, *_: Any, **__: Any) -> None:
+        raise TypeError(f"{self!r} has no value: fetch it with Executor.run")
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self!r} has no value while the program is written")
+
+
+class Operator:
+    """One op of a program, as it was appended."""
+
+    __slots__ = (
+        "attrs",
+        "hint",
+        "inputs",
+        "line",
+        "outputs",
+        "purpose",
+        "type",
+    )
+
+    def __init__(self, desc: dict[str, Any]) -> None:
+        self.type: str = desc["type"]
+        self.inputs: dict[str, list[str]] = dict(desc["inputs"])
+        self.outputs: dict[str, list[str]] = dict(desc["outputs"])
+        self.attrs: dict[str, Any] = desc["attributes"]
+        self.hint: str = desc["hint"]
+        self.purpose: str = desc["purpose"]
+        self.line: tuple[str, int] = (desc["file"], desc["line"])
+
+    def __repr__(self) -> str:
+        return f"Operator({self.type}: {self.inputs} -> {self.outputs})"
+
+
+class Program(_core.Program):
+    """A graph of ops, as it is written; ``print(program)`` shows it.
+
+    Ops are checked when they are appended, so that an error comes at the
+    user's own line.
+
+    Attributes:
+        random_seed: the seed of random ops that are appended with a seed of
+            0. The same seed gives the same numbers in every process.
+    """
+
+    random_seed: int = 0
+
+    def data(
+        self, name: str, shape: Sequence[int | None], dtype: Any = "float32"
+    ) -> Variable:
+        """Declare a variable that is fed; None for sizes that may differ.
+
+        Raises InvalidArgumentError when the name is taken.
+        """
+        self._data(name, dtype, shape)
+        return Variable(self, name)
+
+    def persistable(
+        self, name: str, shape: Sequence[int], dtype: Any = "float32"
+    ) -> Variable:
+        """Declare a variable that lives in the scope, or find it again."""
+        if not self.has_var(name):
+            self._persistable(name, dtype, shape)
+        return Variable(self, name)
+
+    def append_op(
+        self,
+        type: str,
+        inputs: Arguments | None = None,
+        outputs: Arguments | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        hint: str = "",
+    ) -> dict[str, Any]:
+        """Append an op; outputs that are left out get new variables.
+
+        Arguments are variables, names or lists of them by argument name; None
+        leaves one out, as it does for an attribute. Returns the outputs by
+        argument name: a variable, or a list for several.
+
+        Raises NotFoundError or InvalidArgumentError for everything that the
+        op's schema or shape function refuses; the program is unchanged then.
+        """
+        values = dict(attrs or {})
+        if self.random_seed and values.get("seed") == 0:
+            values["seed"] = self.random_seed
+        made = self._append_op(
+            type,
+            self._names(inputs),
+            values,
+            self._names(outputs),
+            caller_location(),
+            hint or "",
+        )
+        return {
+            argument: Variable(self, names[0])
+            if len(names) == 1
+            else [Variable(self, name) for name in names]
+            for argument, names in made.items()
+        }
+
+    def _names(
+        self, arguments: Arguments | None
+    ) -> list[tuple[str, list[str]]]:
+        result = []
+        for argument, value in (arguments or {}).items():
+            if value is None:
+                continue
+            many = isinstance(value, (list, tuple))
+            names = [
+                self._name(argument, v) for v in (value if many else [value])
+            ]
+            result.append((argument, names))
+        return result
+
+    def _name(self, argument: str, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if not isinstance(value, Variable):
+            raise InvalidArgumentError(
+                f"argument {argument}: expected a variable or its name, got "
+                f"{value!r} ({type(value).__name__})",
+                "python.argument",
+            )
+        if value.program is not self:
+            raise InvalidArgumentError(
+                f"argument {argument}: {value!r} belongs to another program",
+                "python.other_program",
+            )
+        return value.name
+
+    def var(self, name: str) -> Variable:
+        """Return the variable; raises NotFoundError and lists near names."""
+        return Variable(self, self._var(name)["name"])
+
+    def has_var(self, name: str) -> bool:
+        """Whether there is a variable of that name."""
+        return self._has_var(name)
+
+    def list_vars(self) -> list[Variable]:
+        """All variables, in order of creation."""
+        return [Variable(self, v["name"]) for v in self._blocks()[0]["vars"]]
+
+    def all_parameters(self) -> list[Variable]:
+        """The persistable float variables that gradients reach."""
+        return [
+            Variable(self, var["name"])
+            for var in self._blocks()[0]["vars"]
+            if var["persistable"]
+            and not var["stop_gradient"]
+            and var["dtype"].is_floating
+        ]
+
+    @property
+    def ops(self) -> list[Operator]:
+        """The ops in order."""
+        return [Operator(desc) for desc in self._blocks()[0]["ops"]]
+
+    def global_block(self) -> Program:
+        """Return the program itself, which stands for its first block."""
+        return self
+
+    def clone(self, for_test: bool = False) -> Program:
+        """Copy the program; for testing, its forward ops with ``is_test``."""
+        copy = type(self)()
+        (copy._become_test_clone_of if for_test else copy._become_copy_of)(self)
+        return copy
+
+    @classmethod
+    def parse(cls, data: bytes, origin: str = "a string") -> Program:
+        """Return the program that :meth:`serialize` wrote.
+
+        Raises DataLossError for damaged bytes and UnimplementedError for a
+        newer format.
+        """
+        program = cls()
+        program._parse(data, origin)
+        return program
+
+    def __reduce__(self) -> tuple:
+        return type(self).parse, (self.serialize(),)
+
+    def explain(
+        self,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Iterable[Any] | None = None,
+        place: Any = None,
+    ) -> str:
+        """Say which kernel would run each op at ``place``, and why.
+
+        Data variables that are not in ``feed`` are zeros, with 1 for unknown
+        sizes; without ``fetch_list`` it is what no other op reads.
+        """
+        from .display import explain
+
+        return explain(self, feed, fetch_list, place)
+
+    def draw(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Draw the graph as SVG, into a file if there is a path."""
+        from .draw import draw
+
+        svg = draw(self)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(svg)
+        return svg
+
+    def _repr_html_(self) -> str:
+        from .display import program_html
+
+        return program_html(self)
+
+
+_main = Program()
+_startup = Program()
+
+
+def default_main_program() -> Program:
+    """The program that layers append to."""
+    return _main
+
+
+def default_startup_program() -> Program:
+    """The program that initialises parameters; run it once."""
+    return _startup
+
+
+@contextlib.contextmanager
+def program_guard(
+    main_program: Program, startup_program: Program | None = None
+) -> Iterator[None]:
+    """Make these the default programs inside the block."""
+    global _main, _startup
+    outer = _main, _startup
+    _main, _startup = main_program, startup_program or _startup
+    try:
+        yield
+    finally:
+        _main, _startup = outer
+
+
+def data(
+    name: str, shape: Sequence[int | None], dtype: Any = "float32"
+) -> Variable:
+    """Declare a variable of the default main program that is fed.
+
+    Args:
+        name: what it is called in ``feed``.
+        shape: the sizes; None for those that may differ from feed to feed.
+        dtype: the element type.
+
+    Raises:
+        InvalidArgumentError: the name is taken, or a size is negative.
+    """
+    return _main.data(name, shape, dtype)
+
+
+def append_backward(
+    loss: Variable,
+    parameter_list: Iterable[Variable | str] | None = None,
+    no_grad_set: Iterable[Variable | str] | None = None,
+) -> list[tuple[Variable, Variable]]:
+    """Append the ops that compute the gradients of ``loss``.
+
+    Args:
+        loss: a float variable of one element.
+        parameter_list: whose gradients are wanted; all parameters if None.
+        no_grad_set: where gradients stop.
+
+    Returns:
+        (parameter, gradient) pairs.
+
+    Raises:
+        InvalidArgumentError: the loss is no scalar, or an op on the way has no
+            gradient.
+    """
+    program = loss.program
+    pairs = program._append_backward(
+        loss.name,
+        [program._name("parameter_list", v) for v in parameter_list or ()],
+        [program._name("no_grad_set", v) for v in no_grad_set or ()],
+        caller_location(),
+    )
+    return [(Variable(program, p), Variable(program, g)) for p, g in pairs]

@@ -1,0 +1,156 @@
+"""First values of parameters: ops in the startup program."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .framework import Variable
+
+__all__ = [
+    "MSRA",
+    "Constant",
+    "Initializer",
+    "Normal",
+    "NumpyArray",
+    "Uniform",
+    "Xavier",
+]
+
+
+class Initializer:
+    """Appends the op that fills a variable to the variable's program."""
+
+    def __call__(self, var: Variable) -> None:
+        """Append the op."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _fill(op: str, var: Variable, **attrs: Any) -> None:
+        attrs |= {"shape": list(var.shape or ()), "dtype": var.dtype}
+        var.program.append_op(op, outputs={"Out": var}, attrs=attrs)
+
+
+class Constant(Initializer):
+    """One value everywhere."""
+
+    def __init__(self, value: float = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, var: Variable) -> None:
+        """Append the op."""
+        self._fill("fill_constant", var, value=float(self.value))
+
+
+class Uniform(Initializer):
+    """Numbers from [low, high); a seed of 0 takes the process's own."""
+
+    def __init__(
+        self, low: float = -1.0, high: float = 1.0, seed: int = 0
+    ) -> None:
+        self.low, self.high, self.seed = low, high, seed
+
+    def __call__(self, var: Variable) -> None:
+        """Append the op."""
+        limits = {"min": float(self.low), "max": float(self.high)}
+        self._fill("uniform_random", var, seed=self.seed, **limits)
+
+
+class Normal(Initializer):
+    """Normally distributed numbers."""
+
+    def __init__(
+        self, loc: float = 0.0, scale: float = 1.0, seed: int = 0
+    ) -> None:
+        self.loc, self.scale, self.seed = loc, scale, seed
+
+    def __call__(self, var: Variable) -> None:
+        """Append the op."""
+        moments = {"mean": float(self.loc), "std": float(self.scale)}
+        self._fill("gaussian_random", var, seed=self.seed, **moments)
+
+
+def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Inputs and outputs of one neuron: [in, out], or [out, in, kernel...]."""
+    if len(shape) < 2:
+        size = shape[0] if shape else 1
+        return size, size
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    window = math.prod(shape[2:])
+    return shape[1] * window, shape[0] * window
+
+
+class Xavier(Initializer):
+    """Glorot's: variance 2 / (fan_in + fan_out).
+
+    From "Understanding the difficulty of training deep feedforward neural
+    networks" (Glorot and Bengio, 2010).
+    """
+
+    def __init__(
+        self,
+        uniform: bool = True,
+        fan_in: int | None = None,
+        fan_out: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.uniform, self.seed = uniform, seed
+        self.fan_in, self.fan_out = fan_in, fan_out
+
+    def __call__(self, var: Variable) -> None:
+        """Append the op."""
+        fan_in, fan_out = _fans(tuple(s or 0 for s in var.shape or ()))
+        total = (self.fan_in or fan_in) + (self.fan_out or fan_out)
+        deviation = math.sqrt(2.0 / max(total, 1))
+        _spread(self.uniform, deviation, self.seed)(var)
+
+
+class MSRA(Initializer):
+    """He's, for layers with relu: variance 2 / fan_in.
+
+    From "Delving deep into rectifiers" (He et al., 2015).
+    """
+
+    def __init__(
+        self, uniform: bool = True, fan_in: int | None = None, seed: int = 0
+    ) -> None:
+        self.uniform, self.fan_in, self.seed = uniform, fan_in, seed
+
+    def __call__(self, var: Variable) -> None:
+        """Append the op."""
+        fan_in, _ = _fans(tuple(s or 0 for s in var.shape or ()))
+        deviation = math.sqrt(2.0 / max(self.fan_in or fan_in, 1))
+        _spread(self.uniform, deviation, self.seed)(var)
+
+
+def _spread(uniform: bool, deviation: float, seed: int) -> Initializer:
+    if not uniform:
+        return Normal(0.0, deviation, seed)
+    limit = math.sqrt(3.0) * deviation
+    return Uniform(-limit, limit, seed)
+
+
+class NumpyArray(Initializer):
+    """The values of an array of the parameter's shape; they become part of the
+    startup program. For many of them set the scope's variable instead.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = np.asarray(value)
+
+    def __call__(self, var: Variable) -> None:
+        """Append the op."""
+        from .errors import InvalidArgumentError
+
+        if self.value.shape != var.shape:
+            raise InvalidArgumentError(
+                f"initializer of {var!r}: the array has shape "
+                f"{list(self.value.shape)}",
+                "python.initializer_shape",
+            )
+        values = self.value.ravel().astype("float64").tolist()
+        self._fill("assign_value", var, values=values)

@@ -1,0 +1,73 @@
+"""Programs and parameters as files."""
+
+from __future__ import annotations
+
+import os
+
+from . import _core, executor, framework
+from .framework import Program
+
+__all__ = ["load_params", "load_program", "save_params", "save_program"]
+
+
+def save_params(
+    path: str | os.PathLike[str],
+    program: Program | None = None,
+    scope: _core.Scope | None = None,
+) -> None:
+    """Write the persistables of a program as safetensors.
+
+    Args:
+        path: the old file stays until the new one is whole.
+        program: the default main program if None.
+        scope: where the values are; the global scope if None.
+
+    Raises:
+        FailedPreconditionError: a variable has no value yet.
+        NotFoundError: the file cannot be created.
+        ResourceExhaustedError: it cannot be written; the disk may be full.
+    """
+    program = framework.default_main_program() if program is None else program
+    scope = executor.global_scope() if scope is None else scope
+    _core._save_parameters(os.fspath(path), program, scope)
+
+
+def load_params(
+    path: str | os.PathLike[str],
+    program: Program | None = None,
+    scope: _core.Scope | None = None,
+) -> None:
+    """Read what :func:`save_params` wrote: all of it or, on errors, nothing.
+
+    Raises:
+        NotFoundError: the file cannot be read.
+        DataLossError: it is truncated, damaged or no checkpoint.
+        UnimplementedError: it is of a newer version.
+        InvalidArgumentError: it belongs to another program.
+    """
+    program = framework.default_main_program() if program is None else program
+    scope = executor.global_scope() if scope is None else scope
+    _core._load_parameters(os.fspath(path), program, scope)
+
+
+def save_program(program: Program, path: str | os.PathLike[str]) -> None:
+    """Write a program; the old file stays until the new one is whole.
+
+    Raises:
+        NotFoundError: the file cannot be created.
+        ResourceExhaustedError: it cannot be written.
+    """
+    _core._save_program(program, os.fspath(path))
+
+
+def load_program(path: str | os.PathLike[str]) -> Program:
+    """Read what :func:`save_program` wrote.
+
+    Raises:
+        NotFoundError: the file cannot be read.
+        DataLossError: it is truncated or damaged.
+        UnimplementedError: it is of a newer version.
+    """
+    program = Program()
+    _core._load_program(program, os.fspath(path))
+    return program

@@ -1,0 +1,179 @@
+"""What layers with parameters are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import framework, unique_name
+from .errors import InvalidArgumentError
+from .framework import Variable
+from .initializer import Constant, Initializer, Xavier
+
+__all__ = ["LayerHelper", "ParamAttr"]
+
+
+@dataclass
+class ParamAttr:
+    """How a parameter is made.
+
+    Attributes:
+        name: what it is called; layers with the same name share it.
+        initializer: its first values; the layer's own choice if None.
+        trainable: whether it gets a gradient.
+    """
+
+    name: str | None = None
+    initializer: Initializer | None = None
+    trainable: bool = True
+
+    @classmethod
+    def of(cls, value: Any) -> ParamAttr | None:
+        """Return ``value`` (None, a name, an initializer, True, False or an
+        attribute) as an attribute; None for False, which means no parameter.
+        """
+        if value is False:
+            return None
+        if value is None or value is True:
+            return cls()
+        if isinstance(value, str):
+            return cls(name=value)
+        if isinstance(value, Initializer):
+            return cls(initializer=value)
+        if isinstance(value, cls):
+            return value
+        raise InvalidArgumentError(
+            "expected a ParamAttr, an initializer, a name or False, got "
+            f"{value!r}",
+            "python.param_attr",
+        )
+
+
+class LayerHelper:
+    """Creates the parameters of one layer and appends its ops.
+
+    >>> helper = LayerHelper("scale_shift")
+    >>> w = helper.create_parameter(None, [3], x.dtype)
+    >>> y = helper.append_op("elementwise_mul", {"X": x, "Y": w})["Out"]
+    >>> y = helper.append_activation(y, "relu")
+
+    Args:
+        layer_type: the first part of the names that it makes up.
+        name: instead of a made-up one.
+        program: where ops go; the default main program if None.
+    """
+
+    def __init__(
+        self,
+        layer_type: str,
+        name: str | None = None,
+        program: framework.Program | None = None,
+    ) -> None:
+        self.name = name or unique_name.generate(layer_type)
+        self.main_program = program or framework.default_main_program()
+        self.startup_program = framework.default_startup_program()
+
+    def create_parameter(
+        self,
+        attr: Any,
+        shape: Sequence[int],
+        dtype: Any = "float32",
+        default_initializer: Initializer | None = None,
+        is_bias: bool = False,
+    ) -> Variable | None:
+        """Make a parameter, or find the one of that name.
+
+        Args:
+            attr: as for :meth:`ParamAttr.of`.
+            shape: its sizes, all known.
+            dtype: its element type.
+            default_initializer: for an ``attr`` without one; else Xavier, or
+                zeros for a bias.
+            is_bias: whether the name is ``<layer>.b_0`` instead of ``.w_0``.
+
+        Returns:
+            The parameter; None when ``attr`` is False.
+
+        Raises:
+            InvalidArgumentError: a size is unknown, or a parameter of that
+                name has another shape or dtype.
+        """
+        attr = ParamAttr.of(attr)
+        if attr is None:
+            return None
+        kind = "b" if is_bias else "w"
+        name = attr.name or unique_name.generate(f"{self.name}.{kind}")
+        shape = [self._size(size, name, shape) for size in shape]
+        initializer = attr.initializer or default_initializer
+        if initializer is None:
+            initializer = Constant(0.0) if is_bias else Xavier()
+        return self.create_persistable(
+            name, shape, dtype, initializer, stop_gradient=not attr.trainable
+        )
+
+    def create_persistable(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: Any,
+        initializer: Initializer,
+        stop_gradient: bool = True,
+    ) -> Variable:
+        """Make a variable that lives in the scope and that gradients pass by,
+        such as a moving average.
+        """
+        known = self.main_program.has_var(name)
+        var = self.main_program.persistable(name, shape, dtype)
+        if known and (
+            list(var.shape or ()) != list(shape) or var.dtype != dtype
+        ):
+            raise InvalidArgumentError(
+                f"parameter {name} is {var.dtype} {list(var.shape or ())}; it "
+                f"cannot be shared as {dtype} {list(shape)}",
+                "python.shared_parameter",
+            )
+        if stop_gradient:
+            var.stop_gradient = True
+        if not self.startup_program.has_var(name):
+            start = self.startup_program.persistable(name, shape, dtype)
+            initializer(start)
+        return var
+
+    def append_op(
+        self,
+        type: str,
+        inputs: dict[str, Any] | None = None,
+        outputs: dict[str, Any] | None = None,
+        attrs: dict[str, Any] | None = None,
+        hint: str = "",
+    ) -> dict[str, Any]:
+        """As :meth:`sluice.Program.append_op`."""
+        return self.main_program.append_op(type, inputs, outputs, attrs, hint)
+
+    def append_bias(
+        self, x: Variable, bias: Variable | None, axis: int = -1
+    ) -> Variable:
+        """Add ``bias``, unless it is None, to ``x`` from ``axis`` on."""
+        if bias is None:
+            return x
+        inputs = {"X": x, "Y": bias}
+        return self.append_op("elementwise_add", inputs, attrs={"axis": axis})[
+            "Out"
+        ]
+
+    def append_activation(self, x: Variable, act: str | None) -> Variable:
+        """Apply an op with input X and output Out, such as ``"relu"``."""
+        if act is None:
+            return x
+        return self.append_op(act, {"X": x})["Out"]
+
+    @staticmethod
+    def _size(size: Any, name: str, shape: Sequence[Any]) -> int:
+        if size is None or int(size) < 0:
+            raise InvalidArgumentError(
+                f"parameter {name} needs a shape that is known, got "
+                f"{list(shape)}",
+                "python.parameter_shape",
+            )
+        return int(size)

@@ -1,0 +1,51 @@
+"""Layers: those with parameters, and one function for every op.
+
+What is written by hand here (``fc``, ``conv2d``, ...) uses
+:class:`sluice.LayerHelper`; everything else comes from the schemas of the
+registered ops, see :mod:`sluice.layers.ops`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import ops
+from .crf import crf_decoding, linear_chain_crf
+from .nn import batch_norm, conv2d, dropout, embedding, fc, pool2d
+from .simple import (
+    accuracy,
+    cross_entropy,
+    softmax_with_cross_entropy,
+    topk,
+)
+
+if TYPE_CHECKING:
+    from .ops import *  # noqa: F403
+
+__all__ = [
+    "accuracy",
+    "batch_norm",
+    "conv2d",
+    "crf_decoding",
+    "cross_entropy",
+    "dropout",
+    "embedding",
+    "fc",
+    "linear_chain_crf",
+    "ops",
+    "pool2d",
+    "softmax_with_cross_entropy",
+    "topk",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    function = getattr(ops, name)
+    globals()[name] = function
+    return function
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *ops.names()})

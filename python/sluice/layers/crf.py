@@ -1,0 +1,88 @@
+"""Linear-chain conditional random fields over padded sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InvalidArgumentError
+from ..framework import Variable
+from ..layer_helper import LayerHelper
+
+
+def _tags(layer: str, emission: Variable) -> int:
+    tags = (emission.shape or (None,))[-1]
+    if tags is None:
+        raise InvalidArgumentError(
+            f"{layer}: the number of tags must be known, got {emission!r}",
+            "python.crf_tags",
+        )
+    return tags
+
+
+def linear_chain_crf(
+    input: Variable,
+    label: Variable,
+    length: Variable,
+    param_attr: Any = None,
+    name: str | None = None,
+) -> Variable:
+    """Negative log-likelihood of tag sequences.
+
+    Args:
+        input: emissions [B, T, N].
+        label: tags [B, T], int64.
+        length: how many of the T count, [B], int64.
+        param_attr: of the transitions [N + 2, N]: from the start, to the
+            end, and from tag to tag. Give it a name to decode with it.
+        name: of the layer.
+
+    Returns:
+        The cost of each sequence, [B, 1].
+
+    Raises:
+        InvalidArgumentError: N is unknown.
+        OutOfRangeError: when it runs, for a length outside of [1, T].
+    """
+    helper = LayerHelper("linear_chain_crf", name, input.program)
+    tags = _tags("linear_chain_crf", input)
+    transition = helper.create_parameter(
+        param_attr, [tags + 2, tags], input.dtype
+    )
+    inputs = {
+        "Emission": input,
+        "Transition": transition,
+        "Label": label,
+        "Length": length,
+    }
+    return helper.append_op("linear_chain_crf", inputs)["LogLikelihood"]
+
+
+def crf_decoding(
+    input: Variable,
+    length: Variable,
+    param_attr: Any,
+    label: Variable | None = None,
+) -> Variable:
+    """The likeliest tags of each sequence, by Viterbi's algorithm.
+
+    Args:
+        input: emissions [B, T, N].
+        length: how many of the T count, [B], int64.
+        param_attr: the name (or attribute) of the transitions.
+        label: tags [B, T]; then it returns where they are right.
+
+    Returns:
+        Tags [B, T], int64; zeros behind the end.
+    """
+    helper = LayerHelper("crf_decoding", program=input.program)
+    tags = _tags("crf_decoding", input)
+    transition = helper.create_parameter(
+        param_attr, [tags + 2, tags], input.dtype
+    )
+    inputs = {
+        "Emission": input,
+        "Transition": transition,
+        "Length": length,
+        "Label": label,
+    }
+    return helper.append_op("crf_decoding", inputs)["ViterbiPath"]

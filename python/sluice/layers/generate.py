@@ -1,0 +1,180 @@
+"""Writes the function of an op from its schema.
+
+The text serves twice: compiled when a function is first used, and without
+bodies as the stub ``ops.pyi`` that editors and type checkers read.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import textwrap
+from typing import Any
+
+Schema = dict[str, Any]
+
+_TYPES = {
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "string": "str",
+    "ints": "Sequence[int]",
+    "floats": "Sequence[float]",
+    "strings": "Sequence[str]",
+    "dtype": "Any",
+}
+
+
+def snake_case(name: str) -> str:
+    """Turn ``ParamOut`` into ``param_out``, and add ``_`` to keywords."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    name = re.sub(r"\W", "_", name)
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def camel_case(name: str) -> str:
+    """Turn ``top_k`` into ``TopK``."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def required_outputs(schema: Schema) -> list[str]:
+    """The outputs that every op of this schema has."""
+    return [out["name"] for out in schema["outputs"] if not out["optional"]]
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        inside = ", ".join(map(_literal, value))
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    if isinstance(value, float) and value - value != 0:
+        return f'float("{value}")'
+    if isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    return f'"{value}"'  # a dtype
+
+
+class _Function:
+    """The parameters of one function, in order."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        attributes = {a["name"] for a in schema["attributes"]}
+        self.inputs = {}
+        for argument in schema["inputs"]:
+            name = snake_case(argument["name"])
+            taken = name in attributes
+            self.inputs[argument["name"]] = name + "_var" * taken
+        self.attributes = {
+            a["name"]: snake_case(a["name"]) for a in schema["attributes"]
+        }
+
+    def parameters(self) -> list[str]:
+        required, optional = [], []
+        for argument in self.schema["inputs"]:
+            name = self.inputs[argument["name"]]
+            type = "Sequence[Variable]" if argument["variadic"] else "Variable"
+            if argument["optional"]:
+                optional.append(f"{name}: {type} | None = None")
+            else:
+                required.append(f"{name}: {type}")
+        defaults = []
+        for attribute in self.schema["attributes"]:
+            name = self.attributes[attribute["name"]]
+            type = _TYPES[attribute["type"]]
+            if attribute["required"]:
+                required.append(f"{name}: {type}")
+            else:
+                default = _literal(attribute["default"])
+                defaults.append(f"{name}: {type} = {default}")
+        last = ["*", *optional, "name: str | None = None", 'hint: str = ""']
+        return required + defaults + last
+
+    def result(self) -> str:
+        names = required_outputs(self.schema)
+        if len(names) == 1:
+            return "Variable"
+        return camel_case(self.schema["name"]) + "Outputs"
+
+    def docstring(self) -> str:
+        schema = self.schema
+        lines = [schema["doc"] or schema["name"], "", "Args:"]
+        for argument in schema["inputs"]:
+            lines.append(self._entry(self.inputs[argument["name"]], argument))
+        for attribute in schema["attributes"]:
+            entry = f"    {self.attributes[attribute['name']]}: "
+            lines.append(entry + attribute["doc"] + self._limits(attribute))
+        lines.append("    name: what the output is called.")
+        lines.append("    hint: which kernel to prefer or require.")
+        lines += ["", "Returns:"]
+        for output in schema["outputs"]:
+            if not output["optional"]:
+                lines.append(self._entry(snake_case(output["name"]), output))
+        wrapped = []
+        for line in lines:
+            indent = " " * (len(line) - len(line.lstrip()))
+            wrapped += textwrap.wrap(
+                line, 76, subsequent_indent=indent * 2 if indent else ""
+            ) or [""]
+        return "\n".join(wrapped)
+
+    def _entry(self, name: str, argument: dict[str, Any]) -> str:
+        allowed = self.schema["type_vars"].get(argument["dtype"])
+        dtype = " or ".join(allowed) if allowed else argument["dtype"]
+        return f"    {name} ({dtype}): {argument['doc']}"
+
+    @staticmethod
+    def _limits(attribute: dict[str, Any]) -> str:
+        text = ""
+        if attribute["choices"]:
+            text += f" One of {', '.join(attribute['choices'])}."
+        if attribute["minimum"] is not None:
+            text += f" At least {attribute['minimum']:g}."
+        if attribute["maximum"] is not None:
+            text += f" At most {attribute['maximum']:g}."
+        return text
+
+
+def outputs_source(schema: Schema) -> str:
+    """The named tuple that a function with several outputs returns."""
+    names = required_outputs(schema)
+    if len(names) == 1:
+        return ""
+    fields = "".join(f"    {snake_case(name)}: Variable\n" for name in names)
+    return (
+        f"class {camel_case(schema['name'])}Outputs(NamedTuple):\n"
+        f'    """What {schema["name"]} returns."""\n\n{fields}\n\n'
+    )
+
+
+def function_source(schema: Schema, stub: bool = False) -> str:
+    """The source text of the function of an op."""
+    function = _Function(schema)
+    parameters = ",\n    ".join(function.parameters())
+    doc = textwrap.indent(function.docstring(), "    ").strip()
+    doc = doc.replace("\\", "\\\\").replace('"""', "'''")
+    head = (
+        f"def {snake_case(schema['name'])}(\n    {parameters},\n"
+        f') -> {function.result()}:\n    """{doc}\n    """\n'
+    )
+    if stub:
+        return head + "    ...\n"
+    inputs = ", ".join(f'"{a}": {p}' for a, p in function.inputs.items())
+    attributes = ", ".join(
+        f'"{a}": {p}' for a, p in function.attributes.items()
+    )
+    return (
+        f'{head}    return _append("{schema["name"]}", {{{inputs}}}, '
+        f"{{{attributes}}}, name, hint)\n"
+    )
+
+
+def stub_source(schemas: list[Schema]) -> str:
+    """The stub file for the functions of all these ops."""
+    head = (
+        '"""Functions for single ops, written from their schemas."""\n\n'
+        "from collections.abc import Sequence\n"
+        "from typing import Any, NamedTuple\n\n"
+        "from ..framework import Variable\n\n"
+    )
+    parts = [outputs_source(s) + function_source(s, stub=True) for s in schemas]
+    return head + "\n".join(parts)

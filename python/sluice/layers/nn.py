@@ -1,0 +1,312 @@
+"""Layers with parameters, written on LayerHelper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import InvalidArgumentError
+from ..framework import Variable
+from ..initializer import Constant, Normal, Uniform
+from ..layer_helper import LayerHelper
+
+Pair = int | Sequence[int]
+
+
+def _pair(value: Pair) -> list[int]:
+    return [value, value] if isinstance(value, int) else list(value)
+
+
+def _channels(layer: str, x: Variable, data_format: str) -> int:
+    if x.shape is None or len(x.shape) != 4:
+        raise InvalidArgumentError(
+            f"{layer}: input must have rank 4, got {x!r}", "python.rank"
+        )
+    channels = x.shape[3 if data_format == "NHWC" else 1]
+    if channels is None:
+        raise InvalidArgumentError(
+            f"{layer}: the number of channels must be known, got {x!r}",
+            "python.channels",
+        )
+    return channels
+
+
+def fc(
+    input: Variable,
+    size: int,
+    num_flatten_dims: int = 1,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """Fully connected layer: ``act(input @ weight + bias)``.
+
+    Args:
+        input: of rank 2 or more; dimensions from ``num_flatten_dims`` on are
+            taken together, their sizes must be known.
+        size: outputs.
+        num_flatten_dims: leading dimensions that are kept.
+        param_attr: of the weight [inputs, size]; Xavier by default.
+        bias_attr: of the bias [size]; zeros by default, False for none.
+        act: an op with input X and output Out, such as ``"relu"``.
+        name: of the layer.
+
+    Returns:
+        [leading dimensions of input..., size].
+
+    Raises:
+        InvalidArgumentError: a size is unknown, or the rank too small.
+    """
+    helper = LayerHelper("fc", name, input.program)
+    shape = input.shape or ()
+    if not 0 < num_flatten_dims < len(shape):
+        raise InvalidArgumentError(
+            f"fc: num_flatten_dims must be between 1 and the input's rank less "
+            f"one, got {num_flatten_dims} for {input!r}",
+            "python.num_flatten_dims",
+        )
+    rows = shape[num_flatten_dims:]
+    inputs = None if None in rows else math.prod(rows)  # type: ignore[arg-type]
+    weight = helper.create_parameter(param_attr, [inputs, size], input.dtype)  # type: ignore[list-item]
+    bias = helper.create_parameter(bias_attr, [size], input.dtype, is_bias=True)
+    attrs = {"x_num_col_dims": num_flatten_dims, "y_num_col_dims": 1}
+    out = helper.append_op("mul", {"X": input, "Y": weight}, attrs=attrs)["Out"]
+    return helper.append_activation(helper.append_bias(out, bias), act)
+
+
+def conv2d(
+    input: Variable,
+    num_filters: int,
+    filter_size: Pair,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    dilation: Pair = 1,
+    groups: int = 1,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+    data_format: str = "NCHW",
+) -> Variable:
+    """2-d convolution, with a bias and an activation.
+
+    Args:
+        input: [N, C, H, W], or [N, H, W, C] for NHWC.
+        num_filters: channels of the output.
+        filter_size: one number, or height and width; so are the next three.
+        stride: pixels from one window to the next.
+        padding: rows and columns of zeros around the input.
+        dilation: pixels from one element of the filter to the next.
+        groups: into how many groups the channels are divided.
+        param_attr: of the filter [num_filters, C / groups, height, width].
+        bias_attr: of the bias [num_filters]; False for none.
+        act: an op with input X and output Out, such as ``"relu"``.
+        name: of the layer.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+
+    Returns:
+        [N, num_filters, H', W'], or [N, H', W', num_filters].
+
+    Raises:
+        InvalidArgumentError: the input has another rank, channels are unknown
+            or not divisible by groups, or the filter does not fit.
+    """
+    helper = LayerHelper("conv2d", name, input.program)
+    channels = _channels("conv2d", input, data_format)
+    if groups < 1 or channels % groups != 0:
+        raise InvalidArgumentError(
+            f"conv2d: {channels} input channels cannot be divided into "
+            f"{groups} groups",
+            "python.groups",
+        )
+    window = _pair(filter_size)
+    shape = [num_filters, channels // groups, *window]
+    deviation = math.sqrt(2.0 / max(math.prod(shape[1:]), 1))
+    weight = helper.create_parameter(
+        param_attr, shape, input.dtype, Normal(0.0, deviation)
+    )
+    bias = helper.create_parameter(
+        bias_attr, [num_filters], input.dtype, is_bias=True
+    )
+    attrs = {
+        "strides": _pair(stride),
+        "paddings": _pair(padding),
+        "dilations": _pair(dilation),
+        "groups": groups,
+        "data_format": data_format,
+    }
+    inputs = {"Input": input, "Filter": weight, "Bias": bias}
+    out = helper.append_op("conv2d", inputs, attrs=attrs)["Output"]
+    return helper.append_activation(out, act)
+
+
+def pool2d(
+    input: Variable,
+    pool_size: Pair = 2,
+    pool_type: str = "max",
+    pool_stride: Pair | None = None,
+    pool_padding: Pair = 0,
+    global_pooling: bool = False,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    name: str | None = None,
+    data_format: str = "NCHW",
+) -> Variable:
+    """The largest or the average number of each window.
+
+    Args:
+        input: [N, C, H, W], or [N, H, W, C] for NHWC.
+        pool_size: one number, or height and width of the window.
+        pool_type: ``"max"`` or ``"avg"``.
+        pool_stride: pixels between windows; the window's size if None.
+        pool_padding: pixels that windows may reach out of the input.
+        global_pooling: one window over everything.
+        ceil_mode: whether pixels left over get a window.
+        exclusive: whether averages leave the padding out.
+        name: of the output.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+
+    Returns:
+        The input's shape with H and W divided by the stride.
+    """
+    attrs = {
+        "pooling_type": pool_type,
+        "ksize": _pair(pool_size),
+        "strides": _pair(pool_size if pool_stride is None else pool_stride),
+        "paddings": _pair(pool_padding),
+        "global_pooling": global_pooling,
+        "ceil_mode": ceil_mode,
+        "exclusive": exclusive,
+        "data_format": data_format,
+    }
+    outputs = {"Out": name} if name else None
+    return input.program.append_op("pool2d", {"X": input}, outputs, attrs)[
+        "Out"
+    ]
+
+
+def batch_norm(
+    input: Variable,
+    act: str | None = None,
+    is_test: bool = False,
+    momentum: float = 0.9,
+    epsilon: float = 1e-5,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
+    """Normalise each channel over batch and image, then scale and shift it.
+
+    The moving averages of mean and variance are persistables that training
+    updates; they take the batch's place in a program cloned for testing.
+
+    Args:
+        input: [N, C, H, W], or [N, H, W, C] for NHWC.
+        act: an op with input X and output Out, such as ``"relu"``.
+        is_test: use the moving averages.
+        momentum: of the moving averages.
+        epsilon: added to the variance.
+        param_attr: of the scale [C]; ones by default.
+        bias_attr: of the shift [C]; zeros by default.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+        name: of the layer.
+
+    Returns:
+        A variable of the input's shape.
+    """
+    helper = LayerHelper("batch_norm", name, input.program)
+    size, dtype = [_channels("batch_norm", input, data_format)], input.dtype
+    scale = helper.create_parameter(param_attr, size, dtype, Constant(1.0))
+    bias = helper.create_parameter(bias_attr, size, dtype, is_bias=True)
+    mean = helper.create_persistable(
+        f"{helper.name}.mean", size, dtype, Constant(0.0)
+    )
+    variance = helper.create_persistable(
+        f"{helper.name}.variance", size, dtype, Constant(1.0)
+    )
+    inputs = {
+        "X": input,
+        "Scale": scale,
+        "Bias": bias,
+        "Mean": mean,
+        "Variance": variance,
+    }
+    outputs = {"MeanOut": mean, "VarianceOut": variance}
+    attrs = {
+        "momentum": momentum,
+        "epsilon": epsilon,
+        "is_test": is_test,
+        "data_format": data_format,
+    }
+    out = helper.append_op("batch_norm", inputs, outputs, attrs)["Y"]
+    return helper.append_activation(out, act)
+
+
+def dropout(
+    x: Variable,
+    dropout_prob: float = 0.5,
+    is_test: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+    dropout_implementation: str = "upscale_in_train",
+) -> Variable:
+    """Set elements to zero at random while training.
+
+    Args:
+        x: of any shape.
+        dropout_prob: the share that becomes zero.
+        is_test: leave it out; ``clone(for_test=True)`` sets it.
+        seed: of the random numbers.
+        name: of the output.
+        dropout_implementation: ``"upscale_in_train"`` divides what stays by
+            ``1 - dropout_prob``; ``"downgrade_in_infer"`` multiplies by it
+            when testing.
+
+    Returns:
+        A variable of the shape of x.
+    """
+    attrs = {
+        "dropout_prob": dropout_prob,
+        "is_test": is_test,
+        "seed": seed,
+        "dropout_implementation": dropout_implementation,
+    }
+    outputs = {"Out": name} if name else None
+    return x.program.append_op("dropout", {"X": x}, outputs, attrs)["Out"]
+
+
+def embedding(
+    input: Variable,
+    size: Sequence[int],
+    padding_idx: int | None = None,
+    param_attr: Any = None,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Variable:
+    """Rows of a table of parameters, by number.
+
+    Args:
+        input: row numbers, int64.
+        size: [rows, columns] of the table.
+        padding_idx: a row number that gives zeros.
+        param_attr: of the table.
+        dtype: of the table.
+        name: of the layer.
+
+    Returns:
+        [shape of input..., columns] (a last dimension of 1 is taken off).
+
+    Raises:
+        OutOfRangeError: when it runs, for a number outside of the table.
+    """
+    helper = LayerHelper("embedding", name, input.program)
+    limit = 1.0 / math.sqrt(max(size[-1], 1))
+    table = helper.create_parameter(
+        param_attr, size, dtype, Uniform(-limit, limit)
+    )
+    attrs = {} if padding_idx is None else {"padding_idx": padding_idx}
+    inputs = {"W": table, "Ids": input}
+    return helper.append_op("lookup_table", inputs, attrs=attrs)["Out"]

@@ -1,0 +1,91 @@
+"""Functions for single ops: one for each registered op, also for those of op
+libraries that are loaded later. They are written from the schemas when they
+are first used (see generate.py), so that importing costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .. import _core, framework
+from ..framework import Variable
+
+
+def names() -> list[str]:
+    """The ops that have a function here."""
+    return [n for n in _core._op_names() if not _core._schema(n)["internal"]]
+
+
+def schema(op: str) -> dict[str, Any]:
+    """What an op takes and gives; raises NotFoundError with near names."""
+    return _core._schema(op)
+
+
+def _program_of(inputs: Mapping[str, Any]) -> framework.Program:
+    for value in inputs.values():
+        first = (
+            value[0] if isinstance(value, (list, tuple)) and value else value
+        )
+        if isinstance(first, Variable):
+            return first.program
+    return framework.default_main_program()
+
+
+def _append(
+    op: str,
+    inputs: Mapping[str, Any],
+    attrs: Mapping[str, Any],
+    name: str | None,
+    hint: str,
+) -> Any:
+    required = _REQUIRED[op]
+    named: dict[str, Any] = {}
+    if name is not None:
+        single = len(required) == 1
+        named = {o: name if single else f"{name}.{o}" for o in required}
+        named = {o: n for o, n in named.items() if o not in _UPDATES[op]}
+    made = _program_of(inputs).append_op(op, inputs, named, attrs, hint)
+    if len(required) == 1:
+        return made[required[0]]
+    return _OUTPUTS[op](*(made[output] for output in required))
+
+
+_REQUIRED: dict[str, list[str]] = {}
+_UPDATES: dict[str, set[str]] = {}
+_OUTPUTS: dict[str, Any] = {}
+
+
+def _make(op: str) -> Any:
+    from . import generate
+
+    described = schema(op)
+    space = dict(globals())
+    source = generate.outputs_source(described)
+    source += generate.function_source(described)
+    code = "from __future__ import annotations\n" + source
+    exec(compile(code, f"<sluice.layers.{op}>", "exec"), space)
+    _REQUIRED[op] = generate.required_outputs(described)
+    _UPDATES[op] = {o["name"] for o in described["outputs"] if o["updates"]}
+    _OUTPUTS[op] = space.get(generate.camel_case(op) + "Outputs")
+    function = space[generate.snake_case(op)]
+    function.__module__ = __name__
+    return function
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_") or name not in names():
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, names(), 2)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise AttributeError(f"there is no op or layer {name!r}{hint}")
+    globals()[name] = function = _make(name)
+    return function
+
+
+def __dir__() -> list[str]:
+    return [*names(), "names", "schema"]
+
+
+__all__ = ["NamedTuple", "Sequence", "names", "schema"]

@@ -1,0 +1,89 @@
+"""Layers without parameters that do more, or give less, than one op."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..framework import Variable
+
+
+class TopK(NamedTuple):
+    """What topk returns."""
+
+    values: Variable
+    indices: Variable
+
+
+def softmax_with_cross_entropy(
+    logits: Variable,
+    label: Variable,
+    soft_label: bool = False,
+    return_softmax: bool = False,
+) -> Any:
+    """Cross entropy of the softmax of logits, computed in one go.
+
+    Args:
+        logits: [N, classes].
+        label: [N, 1] int64, or [N, classes] of probabilities.
+        soft_label: whether labels are probabilities.
+        return_softmax: also return the softmax.
+
+    Returns:
+        The loss [N, 1]; with ``return_softmax`` (loss, softmax).
+
+    Raises:
+        OutOfRangeError: when it runs, for a label that is no class.
+    """
+    inputs = {"Logits": logits, "Label": label}
+    attrs = {"soft_label": True} if soft_label else {}
+    made = logits.program.append_op(
+        "softmax_with_cross_entropy", inputs, attrs=attrs
+    )
+    if return_softmax:
+        return made["Loss"], made["Softmax"]
+    return made["Loss"]
+
+
+def cross_entropy(input: Variable, label: Variable) -> Variable:
+    """Cross entropy of probabilities; for logits use
+    :func:`softmax_with_cross_entropy`, which is faster and exact.
+
+    Args:
+        input: [N, classes], rows that add up to 1.
+        label: [N, 1] int64.
+
+    Returns:
+        The loss [N, 1].
+    """
+    # The softmax of logarithms of probabilities is the probabilities.
+    logits = input.program.append_op("log", {"X": input})["Out"]
+    return softmax_with_cross_entropy(logits, label)
+
+
+def topk(input: Variable, k: int = 1) -> TopK:
+    """The k largest elements of each row, and where they stand.
+
+    Args:
+        input: [..., columns].
+        k: at most the number of columns.
+
+    Returns:
+        values and indices (int64), both [..., k].
+    """
+    made = input.program.append_op("top_k", {"X": input}, attrs={"k": k})
+    return TopK(made["Out"], made["Indices"])
+
+
+def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
+    """The share of rows whose label is among the k largest elements.
+
+    Args:
+        input: [N, classes] of scores.
+        label: [N, 1] int64.
+        k: at most the number of classes.
+
+    Returns:
+        A float32 variable of one element.
+    """
+    inputs = {"Indices": topk(input, k).indices, "Label": label}
+    return input.program.append_op("accuracy", inputs)["Accuracy"]

@@ -1,0 +1,126 @@
+"""Looking at kernels, running single ops, and what was built."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import _core, executor
+from .framework import Program
+
+__all__ = [
+    "Kernel",
+    "compare",
+    "kernels",
+    "load_op_library",
+    "run_op",
+    "show_config",
+]
+
+
+class Kernel(NamedTuple):
+    """One registered kernel."""
+
+    op: str
+    place: str
+    dtype: str
+    layout: str
+    library: str
+    variant: str
+    priority: int
+
+
+def kernels(op: str | None = None) -> list[Kernel]:
+    """List the kernels of one op, or of all, in order of priority.
+
+    Raises NotFoundError and lists near names.
+    """
+    return [Kernel(**kernel) for kernel in _core._kernels(op)]
+
+
+def run_op(
+    op: str,
+    inputs: Mapping[str, Any],
+    attrs: Mapping[str, Any] | None = None,
+    place: Any = "cpu",
+    hint: str = "",
+    outputs: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Run one op by itself on arrays.
+
+    Args:
+        op: the op's type.
+        inputs: arrays, or lists of arrays for variadic arguments, by name.
+        attrs: attributes by name.
+        place: where it shall run.
+        hint: which kernel to prefer or require.
+        outputs: what to compute; everything that is not optional if empty.
+
+    Returns:
+        Arrays by output name.
+
+    Raises:
+        SluiceError: as appending and running the op would.
+    """
+    import numpy as np
+
+    schema = _core._schema(op)
+    variadic = {a["name"] for a in schema["inputs"] if a["variadic"]}
+    pairs = []
+    for argument, value in inputs.items():
+        for one in value if argument in variadic else [value]:
+            array = one if isinstance(one, _core.Tensor) else np.array(one)
+            pairs.append((argument, array))
+    return _core._run_op(
+        op, pairs, dict(attrs or {}), place, hint, list(outputs)
+    )
+
+
+def compare(
+    program: Program,
+    feed: Mapping[str, Any],
+    hints_a: str,
+    hints_b: str,
+    place: Any = "cpu",
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    scope: _core.Scope | None = None,
+) -> _core.Comparison:
+    """Run a program under two sets of kernel hints, op by op.
+
+    The result is true when all outputs agree; print it for a table of
+    kernels, errors and times. Parameters are read from ``scope`` (the global
+    one if None) and not written.
+    """
+    scope = executor.global_scope() if scope is None else scope
+    return _core._compare(
+        program, feed, hints_a, hints_b, place, rtol, atol, scope
+    )
+
+
+def load_op_library(path: str | os.PathLike[str]) -> list[str]:
+    """Add the ops of a library made with ``sluice_add_operator_library``.
+
+    Returns:
+        The new ops; each has a function in ``sluice.layers`` from now on.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidArgumentError: it is no op library, or a name is taken.
+        DataLossError: it is truncated.
+    """
+    before = set(_core._op_names())
+    _core._load_op_library(os.fspath(path))
+    return [name for name in _core._op_names() if name not in before]
+
+
+def show_config(mode: str = "stdout") -> dict[str, Any] | None:
+    """Print what was built and found; ``mode="dicts"`` returns it instead."""
+    config = _core._config()
+    if mode == "dicts":
+        return config
+    for key, value in config.items():
+        text = ", ".join(value) if isinstance(value, list) else value
+        print(f"{key:16} {text}")
+    return None

@@ -1,0 +1,42 @@
+"""Names that no other variable of the process has."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+__all__ = ["generate", "guard"]
+
+_counts: dict[str, int] = {}
+_prefix: list[str] = []
+
+
+def generate(key: str) -> str:
+    """Return ``key_0``, then ``key_1`` and so on."""
+    key = "/".join([*_prefix, key])
+    number = _counts.get(key, 0)
+    _counts[key] = number + 1
+    return f"{key}_{number}"
+
+
+@contextlib.contextmanager
+def guard() -> Iterator[None]:
+    """Count from 0 inside the block, so that a rebuilt program has the names
+    of the first.
+    """
+    global _counts
+    outer, _counts = _counts, {}
+    try:
+        yield
+    finally:
+        _counts = outer
+
+
+@contextlib.contextmanager
+def scope(name: str) -> Iterator[None]:
+    """Begin all names of the block with ``name/``."""
+    _prefix.append(name)
+    try:
+        yield
+    finally:
+        _prefix.pop()
