@@ -1,0 +1,137 @@
+"""Reads strings of noisy digits whose successors are constrained.
+
+Each digit may be followed by three others only. A classifier that looks at one
+image at a time knows nothing of that; a conditional random field behind it
+does. The field has kernels on the CPU only: at a CUDA place it alone falls to
+the CPU, and Explain says why and what moves. The FPGA stub computes the
+distances and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import digits_data
+import numpy as np
+
+import sluice as sl
+
+TAGS = 10
+LENGTH = 12
+NOISE = 0.55
+
+
+def strings(count: int, images, labels, random):
+    """Images [count, LENGTH, 64], tags [count, LENGTH], lengths [count]."""
+    by_tag = [np.flatnonzero(labels[:, 0] == tag) for tag in range(TAGS)]
+    tags = np.empty((count, LENGTH), np.int64)
+    tags[:, 0] = random.integers(0, TAGS, count)
+    for t in range(1, LENGTH):
+        step = random.choice([1, 3, 7], count)
+        tags[:, t] = (tags[:, t - 1] + step) % TAGS
+    chosen = [[random.choice(by_tag[tag]) for tag in row] for row in tags]
+    pixels = images[np.asarray(chosen)].reshape(count, LENGTH, 64)
+    noise = random.normal(0, NOISE, pixels.shape)
+    lengths = random.integers(LENGTH // 2, LENGTH + 1, count)
+    return (pixels + noise).astype(np.float32), tags, lengths
+
+
+def emissions(image: sl.Variable) -> sl.Variable:
+    """Scores [B, LENGTH, TAGS]: how near each image is to a known shape."""
+    rows = sl.layers.reshape(image, shape=[-1, 64])
+    shapes = sl.LayerHelper("shapes").create_parameter(
+        sl.ParamAttr(name="shapes"), [TAGS, 64], "float32"
+    )
+    distance = sl.layers.manhattan_distance(rows, shapes)
+    scores = sl.layers.scale(distance, scale=-0.25)
+    return sl.layers.reshape(scores, shape=[-1, LENGTH, TAGS])
+
+
+def build():
+    """Programs: training, tagging one image at a time, tagging strings."""
+    train, startup = sl.Program(), sl.Program()
+    with sl.program_guard(train, startup):
+        image = sl.data("image", [None, LENGTH, 64])
+        tag = sl.data("tag", [None, LENGTH], "int64")
+        length = sl.data("length", [None], "int64")
+        scores = emissions(image)
+        cost = sl.layers.linear_chain_crf(
+            scores, tag, length=length, param_attr=sl.ParamAttr(name="moves")
+        )
+        loss = sl.layers.mean(cost)
+        tagging = train.clone(for_test=True)
+        sl.optimizer.Adam(0.02).minimize(loss)
+    with sl.program_guard(tagging):
+        path = sl.layers.crf_decoding(
+            tagging.var(scores.name),
+            length=tagging.var("length"),
+            param_attr=sl.ParamAttr(name="moves"),
+        )
+    return train, startup, tagging, scores, loss, path
+
+
+def right(guessed, tags, lengths) -> float:
+    """The share of tags that are right; positions past the end do not count."""
+    inside = np.arange(LENGTH) < lengths[:, None]
+    return float((guessed == tags)[inside].mean())
+
+
+def main() -> None:
+    """Train on the CPU, tag at every place."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=150)
+    options = parser.parse_args()
+
+    images, labels = digits_data.load()
+    random = np.random.default_rng(7)
+    train, startup, tagging, scores, loss, path = build()
+    exe, scope = sl.Executor(sl.CPUPlace()), sl.Scope()
+    exe.run(startup, scope=scope)
+    first = slice(digits_data.TRAIN)
+    known, known_labels = images[first], labels[first]
+    means = [
+        known[known_labels[:, 0] == tag].reshape(-1, 64).mean(0)
+        for tag in range(TAGS)
+    ]
+    scope.set("shapes", np.asarray(means, np.float32))
+    for step in range(options.steps):
+        pixels, tags, lengths = strings(32, known, known_labels, random)
+        (cost,) = exe.run(
+            train,
+            feed={"image": pixels, "tag": tags, "length": lengths},
+            fetch_list=[loss],
+            scope=scope,
+        )
+        if step % 50 == 0:
+            print(f"step {step}: cost {float(cost):.3f} a string")
+
+    rest = slice(digits_data.TRAIN, None)
+    pixels, tags, lengths = strings(200, images[rest], labels[rest], random)
+    feed = {"image": pixels, "length": lengths}
+    results = {}
+    for place in (sl.CPUPlace(), sl.CUDAPlace(0), sl.FPGAPlace(0)):
+        try:
+            there = sl.Executor(place)
+        except sl.SluiceError as error:
+            print(f"{place}: {error}")
+            continue
+        emitted, tagged = there.run(
+            tagging,
+            feed=feed,
+            fetch_list=[scores.name, path],
+            scope=scope,
+        )
+        results[str(place)] = tagged
+        print(
+            f"{place}: one image at a time "
+            f"{100 * right(emitted.argmax(2), tags, lengths):.1f} %, with the "
+            f"field {100 * right(tagged, tags, lengths):.1f} %"
+        )
+        if str(place) != "cpu":
+            print(there.explain(tagging))
+            same = np.array_equal(tagged, results["cpu"])
+            print(f"the same tags as on the CPU: {same}")
+
+
+if __name__ == "__main__":
+    main()
