@@ -1,5 +1,6 @@
 #include "tests/bad_input/bad_input.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/missing_device.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/executor.h"
@@ -150,8 +151,9 @@ TEST_F(BadNames, AKernelRequiredWhereNoneIsRegistered) {
 }
 
 TEST_F(BadNames, APlaceThatIsNotThere) {
-  ExpectRefusedInput(ErrorCode::kUnimplemented, "device.no_cuda", {"CUDA"},
-                     [] { Executor executor(platform::CUDAPlace{0}); });
+  const auto refusal = RefusalOfMissingDevice();
+  ExpectRefusedInput(refusal.code, refusal.check_id, {"cuda:40"},
+                     [] { Executor executor(kMissingDevice); });
   ExpectRefusedInput(
       ErrorCode::kInvalidArgument, "hint.form", {"variant plain"}, [] {
         RunOp("top_k", {{"X", Floats({2, 3})}}, {}, {.hint = "variant plain"});

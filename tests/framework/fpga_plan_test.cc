@@ -45,8 +45,10 @@ class FpgaPlanTest : public ::testing::Test {
   }
   static int Waits(const Plan& plan) {
     return static_cast<int>(std::count_if(
-        plan.instructions().begin(), plan.instructions().end(),
-        [](auto& step) { return step.kind == InstructionKind::kWait; }));
+        plan.instructions().begin(), plan.instructions().end(), [](auto& step) {
+          return step.kind == InstructionKind::kWait ||
+                 step.kind == InstructionKind::kQueueWait;
+        }));
   }
 
   PluginDevice& device_;
@@ -145,7 +147,7 @@ TEST_F(FpgaPlanTest, ValuesGoFromDeviceToDeviceOverTheHost) {
   const std::string second = Distance(first, "x", "require place=fpga:1");
   Executor executor;
   const auto plan = executor.Prepare(program_, feeds_, {second});
-  EXPECT_EQ(plan->devices().size(), 2u);
+  EXPECT_EQ(plan->queues().size(), 2u);
   EXPECT_EQ(plan->Run(feeds_)[0].ToVector<float>(), (Values{8, 5, 10, 13}));
 }
 

@@ -34,11 +34,11 @@ TEST_F(KernelHintsTest, ParsesSelectorVerbAndConstraints) {
       "a test");
   ASSERT_EQ(hints.size(), 2u);
   EXPECT_EQ(hints[0].selector, "crop");
-  EXPECT_TRUE(hints[0].require);
+  EXPECT_EQ(hints[0].mode, HintMode::kRequire);
   EXPECT_EQ(hints[0].place, "fpga:0");
   EXPECT_EQ(hints[0].library, "PLAIN");
   EXPECT_EQ(hints[1].selector, "*");
-  EXPECT_FALSE(hints[1].require);
+  EXPECT_EQ(hints[1].mode, HintMode::kPrefer);
   EXPECT_EQ(ToString(hints[1]), "prefer variant=tiled, layout=NCHW (a test)");
 }
 
@@ -101,6 +101,22 @@ TEST_F(KernelHintsTest, InnerGuardsComeFirstThenFileThenEnvironment) {
                                                 "file", "environment"}));
   EXPECT_EQ(ActiveKernelHints()[3].source, "file " + path);
   std::remove(path.c_str());
+}
+
+TEST_F(KernelHintsTest, ProgramsAndLibrarySwitchesHaveTheirPlace) {
+  setenv("SLUICE_KERNEL_HINTS", "prefer variant=environment", 1);
+  setenv("SLUICE_ENABLE_TEST", "0", 1);
+  const auto hints = ActiveKernelHints("allow library=TEST", {"TEST", "NONE"});
+  ASSERT_EQ(hints.size(), 3u);
+  EXPECT_EQ(ToString(hints[0]), "allow library=TEST (program)");
+  EXPECT_EQ(ToString(hints[2]), "exclude library=TEST (SLUICE_ENABLE_TEST=0)");
+  setenv("SLUICE_ENABLE_TEST", "1", 1);
+  EXPECT_EQ(ActiveKernelHints("", {"TEST"}).size(), 1u);
+  setenv("SLUICE_ENABLE_TEST", "off", 1);
+  ExpectError(ErrorCode::kInvalidArgument, "hint.library_switch",
+              {"SLUICE_ENABLE_TEST must be 0 or 1, got \"off\""},
+              [] { ActiveKernelHints("", {"TEST"}); });
+  unsetenv("SLUICE_ENABLE_TEST");
 }
 
 TEST_F(KernelHintsTest, NamesAFileThatIsMissing) {

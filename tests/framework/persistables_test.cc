@@ -56,6 +56,17 @@ TEST_F(PersistablesTest, AreWrittenWithoutBeingFetched) {
   EXPECT_EQ(Of("v"), (Values{10, 20}));
 }
 
+TEST_F(PersistablesTest, AnOutputThatUpdatesGoesThereUnlessToldOtherwise) {
+  EXPECT_EQ(
+      Append(&program_, "test_update", {{"Param", {"w"}}, {"Delta", {"d"}}}),
+      "w");
+  EXPECT_EQ(
+      Append(&program_, "test_update", {{"Param", {"d"}}, {"Delta", {"d"}}}),
+      "test_update_2.ParamOut");
+  Run();
+  EXPECT_EQ(Of("w"), (Values{2, 3}));
+}
+
 TEST_F(PersistablesTest, LaterOpsReadTheNewValue) {
   Update("w", "w");
   Update("w", "w");

@@ -5,6 +5,7 @@
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/missing_device.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/executor.h"
@@ -336,15 +337,16 @@ TEST_F(PlanBuilderTest, AnOpsOwnHintComesFirst) {
 TEST_F(PlanBuilderTest, APreferredDeviceMayBeMissingARequiredOneMayNot) {
   const std::string out = Add("x", "x");
   {
-    const KernelHintGuard guard("prefer place=cuda:0");
+    const KernelHintGuard guard("prefer place=cuda:40");
     const auto plan = Prepare({{"x", x_}}, {out});
     EXPECT_TRUE(HasNote(*plan,
-                        "prefer place=cuda:0 (scope guard) is left "
+                        "prefer place=cuda:40 (scope guard) is left "
                         "out"));
   }
-  const KernelHintGuard guard("require place=cuda:0");
-  ExpectError(ErrorCode::kUnimplemented, "device.no_cuda",
-              {"asked for by hint require place=cuda:0"}, [&] {
+  const KernelHintGuard guard("require place=cuda:40");
+  const auto refusal = sluice::testing::RefusalOfMissingDevice();
+  ExpectError(refusal.code, refusal.check_id,
+              {"asked for by hint require place=cuda:40"}, [&] {
                 Prepare({{"x", x_}}, {out});
               });
 }
@@ -360,6 +362,26 @@ TEST_F(PlanBuilderTest, APredicateSeesTheKnownShapes) {
   const auto large = Prepare({{"x", Iota({50, 2})}}, {out});
   EXPECT_EQ(small->decisions()[0].kernel->variant, "plain");
   EXPECT_EQ(large->decisions()[0].kernel->variant, "picky");
+}
+
+TEST_F(PlanBuilderTest, AKernelThatCannotBeMadeGivesWayToTheNext) {
+  const std::string out = Append(&program_, "test_scratch", {{"X", {"x"}}});
+  const auto large = Prepare({{"x", Iota({500, 2})}}, {out});
+  EXPECT_EQ(large->decisions()[0].kernel->variant, "reluctant");
+  const auto small = Prepare({{"x", x_}}, {out});
+  const Decision& decision = small->decisions()[0];
+  EXPECT_EQ(decision.kernel->variant, "plain");
+  EXPECT_EQ(decision.candidates[0].refusal,
+            platform::Format("test_scratch: needs 1000 elements, got {}",
+                             x_.numel()));
+  EXPECT_LT(small->ops()[0].scratch_bytes, 4096u);
+  EXPECT_EQ(small->Run({{"x", x_}})[0].ToVector<float>(), x_.ToVector<float>());
+
+  const KernelHintGuard guard("require variant=reluctant");
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"reluctant", "needs 1000 elements"}, [&] {
+                Prepare({{"x", x_}}, {out});
+              });
 }
 
 TEST_F(PlanBuilderTest, RunsNothingAtAll) {

@@ -259,7 +259,7 @@ TEST(ProgramIoTest, RefusesAttributesThatAreNotWhole) {
 TEST(ProgramIoTest, RefusesVariablesOfNoKind) {
   ExpectError(ErrorCode::kDataLoss, "program_io.variable_kind",
               {"x", "in variable 0"},
-              [] { ParseProgram(File(kFirst + Data("x", "float32", 3))); });
+              [] { ParseProgram(File(kFirst + Data("x", "float32", 9))); });
 }
 
 TEST(ProgramIoTest, RefusesBlocksThatCannotBe) {
@@ -356,25 +356,25 @@ TEST_F(ProgramFileTest, ReplacesAFileAsAWhole) {
 }
 
 TEST_F(ProgramFileTest, NamesAFileThatCannotBeRead) {
-  ExpectError(ErrorCode::kNotFound, "program_io.open", {path_, "No such file"},
+  ExpectError(ErrorCode::kNotFound, "file.open", {path_, "No such file"},
               [&] { LoadProgram(path_); });
-  ExpectError(ErrorCode::kNotFound, "program_io.open", {folder_},
+  ExpectError(ErrorCode::kNotFound, "file.open", {folder_},
               [&] { LoadProgram(folder_); });
   mkfifo(path_.c_str(), 0600);
-  ExpectError(ErrorCode::kNotFound, "program_io.open", {"no file"},
+  ExpectError(ErrorCode::kNotFound, "file.open", {"no file"},
               [&] { LoadProgram(path_); });
 }
 
 TEST_F(ProgramFileTest, NamesAFileWhoseReadingFails) {
-  ExpectError(ErrorCode::kNotFound, "program_io.read", {"/proc/self/mem"},
+  ExpectError(ErrorCode::kNotFound, "file.read", {"/proc/self/mem"},
               [] { LoadProgram("/proc/self/mem"); });
 }
 
 TEST_F(ProgramFileTest, NamesAFileThatCannotBeWritten) {
-  ExpectError(ErrorCode::kNotFound, "program_io.create", {"/nowhere/"},
+  ExpectError(ErrorCode::kNotFound, "file.create", {"/nowhere/"},
               [&] { SaveProgram(Program(), folder_ + "/nowhere/a"); });
   mkdir(path_.c_str(), 0700);
-  ExpectError(ErrorCode::kResourceExhausted, "program_io.write", {path_},
+  ExpectError(ErrorCode::kResourceExhausted, "file.write", {path_},
               [&] { SaveProgram(Program(), path_); });
   EXPECT_EQ(Names(), std::vector<std::string>{"model.slp"});
 }

@@ -53,6 +53,23 @@ TEST(RegistryTest, RefusesAnOperatorTwice) {
               [&] { registry.AddOperator("op", &Schema); });
 }
 
+TEST(RegistryTest, FindsTheOpThatServesARole) {
+  Registry registry;
+  ExpectError(ErrorCode::kNotFound, "registry.no_op_for_role", {"sum"},
+              [&] { registry.OpFor(OpRole::kSum); });
+  const auto sum = [](OpSchema& op) {
+    Schema(op);
+    op.Serves(OpRole::kSum);
+  };
+  registry.AddOperator("add_up", sum);
+  registry.AddOperator("op", &Schema);
+  EXPECT_EQ(registry.OpFor(OpRole::kSum).name(), "add_up");
+  ExpectError(ErrorCode::kInvalidArgument, "registry.role_twice",
+              {"total", "sum", "add_up"},
+              [&] { registry.AddOperator("total", sum); });
+  EXPECT_EQ(registry.FindSchema("total"), nullptr);
+}
+
 TEST(RegistryTest, RefusesASchemaThatContradictsItself) {
   Registry registry;
   EXPECT_THROW(registry.AddOperator("op", [](OpSchema&) {}), platform::Error);

@@ -39,6 +39,7 @@ class ResolverTest : public ::testing::Test {
     Registry registry;
     for (const KernelDef& kernel : kernels_)
       registry.AddKernel(kernel);
+    if (!module_.name.empty()) registry.AddModule(module_);
     ResolveRequest request{.schema = schema_, .op = op_};
     request.op_index = 4;
     request.expected_place = place_;
@@ -58,6 +59,7 @@ class ResolverTest : public ::testing::Test {
   OpSchema schema_;
   OpDesc op_;
   std::vector<KernelDef> kernels_;
+  KernelModule module_;
   PlaceKey place_;
   bool moves_ = true;
   std::string variant_;
@@ -75,6 +77,15 @@ TEST_F(ResolverTest, TakesTheHigherPriority) {
   Kernel("tiled", 10);
   EXPECT_EQ(Run().reason, "priority 10 before plain with 0");
   EXPECT_EQ(variant_, "tiled");
+}
+
+TEST_F(ResolverTest, APriorityMayDependOnTheSizes) {
+  Kernel("plain");
+  Kernel("tiled", 10).priority_of = [](const KernelQuery& query) {
+    return query.inputs[0][0] > 2 ? 10 : -3;
+  };
+  EXPECT_EQ(Run().reason, "priority 0 before tiled with -3");
+  EXPECT_EQ(variant_, "plain");
 }
 
 TEST_F(ResolverTest, TakesTheEarlierRegistrationAmongEquals) {
@@ -197,6 +208,40 @@ TEST_F(ResolverTest, TheFirstHintIsTheStrongest) {
   kernels_[2].key.library = "OTHER";
   Run("prefer variant=c; require library=OTHER");
   EXPECT_EQ(variant_, "c");
+}
+
+TEST_F(ResolverTest, ExcludeRefusesUnlessSomethingStrongerAllows) {
+  Kernel("plain");
+  Kernel("fast", 10).key.library = "OTHER";
+  Run("exclude library=OTHER");
+  EXPECT_EQ(variant_, "plain");
+  EXPECT_EQ(refusals_["fast"],
+            "excluded by hint: exclude library=OTHER (a test)");
+  EXPECT_EQ(Run("allow library=OTHER; exclude library=OTHER").reason,
+            "priority 10 before plain with 0");
+  Run("exclude library=OTHER; allow library=OTHER");
+  EXPECT_EQ(variant_, "plain");
+  // It wants no place either.
+  Kernel("systolic", 0, PlaceKind::kFPGA);
+  Run("exclude place=fpga");
+  EXPECT_EQ(variant_, "fast");
+}
+
+TEST_F(ResolverTest, SaysWhichLibraryIsOffOrMissing) {
+  Kernel("plain");
+  module_ = {"OTHER", "of_this_test", {"op"}};
+  EXPECT_EQ(Run("exclude library=OTHER").notes,
+            std::vector<std::string>{"library OTHER is off: exclude "
+                                     "library=OTHER (a test)"});
+  const Decision decision = Run();
+  EXPECT_EQ(variant_, "plain");
+  ASSERT_EQ(decision.notes.size(), 1u);
+  EXPECT_EQ(decision.notes[0],
+            "library OTHER is not there: libsluice_of_this_test.so is not "
+            "beside libsluice.so");
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"library OTHER is not there"},
+              [&] { Run("require library=OTHER"); });
 }
 
 TEST_F(ResolverTest, ListsEveryRefusalWhenNothingFits) {

@@ -223,5 +223,22 @@ TEST(TensorValuesTest, WidensEveryDType) {
       (std::vector<double>{-2.5}));
 }
 
+TEST(TensorTest, TheStorageVersionRisesWithEachAccessForWriting) {
+  Tensor tensor = Tensor::FromVector<float>({2}, {1, 2});
+  const auto before = tensor.storage_version();
+  const Tensor& reader = tensor;
+  reader.data<float>();
+  EXPECT_EQ(tensor.storage_version(), before);
+  tensor.data<float>()[0] = 3;
+  const auto after = tensor.storage_version();
+  EXPECT_EQ(after.first, before.first);
+  EXPECT_GT(after.second, before.second);
+  tensor.mutable_data<float>(platform::CPUPlace());
+  EXPECT_GT(tensor.storage_version().second, after.second);
+  EXPECT_NE(tensor.CopyTo(platform::CPUPlace()).storage_version().first,
+            before.first);
+  EXPECT_EQ(Tensor().storage_version().first, 0u);
+}
+
 }  // namespace
 }  // namespace sluice::framework

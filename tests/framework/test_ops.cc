@@ -121,7 +121,8 @@ class DivideKernel final : public OpKernel {
 };
 
 template <typename T>
-class ScratchKernel final : public OpKernel {
+class ScratchKernel : public OpKernel {
+ public:
   using OpKernel::OpKernel;
   void Prepare(framework::KernelPreparation& preparation) override {
     preparation.scratch_bytes =
@@ -135,6 +136,19 @@ class ScratchKernel final : public OpKernel {
     // Would destroy its input, did the scratch memory overlap with it.
     std::memcpy(out.raw_data(), scratch, x.bytes());
     std::fill_n(scratch, x.numel(), std::numeric_limits<T>::quiet_NaN());
+  }
+};
+
+template <typename T>
+class ReluctantKernel final : public ScratchKernel<T> {
+  using ScratchKernel<T>::ScratchKernel;
+  void Prepare(framework::KernelPreparation& preparation) override {
+    ScratchKernel<T>::Prepare(preparation);
+    preparation.scratch_bytes += 4096;
+    const int64_t numel = preparation.query.inputs[0].numel();
+    if (numel >= 1000) return;
+    platform::Raise(ErrorCode::kUnimplemented, "test_scratch.reluctant",
+                    "test_scratch: needs 1000 elements, got {}", numel);
   }
 };
 
@@ -276,6 +290,12 @@ REGISTER_OPERATOR(test_scratch, OneInput);
 REGISTER_OP_CPU_KERNEL(test_scratch,
                        ScratchKernel<float>,
                        ScratchKernel<double>);
+REGISTER_OP_KERNEL(test_scratch,
+                   PLAIN,
+                   CPUPlace,
+                   reluctant,
+                   KernelTraits().Priority(5),
+                   ReluctantKernel<float>);
 REGISTER_OPERATOR(test_update, UpdateSchema);
 REGISTER_OP_CPU_KERNEL(test_update, UpdateKernel<float>, UpdateKernel<double>);
 REGISTER_OPERATOR(test_views, ViewsSchema);
@@ -297,6 +317,8 @@ void UseTestOps() {
     SLUICE_USE_OPERATOR(test_some);
     SLUICE_USE_OPERATOR(test_scratch);
     SLUICE_USE_CPU_KERNEL(test_scratch);
+    SluiceRegisterKernel_test_scratch_CPUPlace_PLAIN_reluctant(
+        framework::Registry::Global());
     SLUICE_USE_OPERATOR(test_update);
     SLUICE_USE_CPU_KERNEL(test_update);
     SLUICE_USE_OPERATOR(test_views);

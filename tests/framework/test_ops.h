@@ -16,6 +16,8 @@
 //   test_divide    Out = 1 / X.
 //   test_some      Out has so many elements of X as nobody knows; no kernel.
 //   test_scratch   Out = X, by way of scratch memory, with NaN behind it.
+//                  Variants: plain; reluctant (float32; its Prepare refuses
+//                  fewer than 1000 elements).
 //   test_views     Out is X's memory in shape [numel]; SameBytes too, but it is
 //                  one element longer, so that it cannot be.
 //   test_many      everything that a schema can say; see test_ops.cc.

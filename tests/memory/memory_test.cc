@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/memory/allocator.h"
+#include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/place.h"
 
@@ -31,8 +32,13 @@ TEST(MemoryTest, UsedFollowsAllocAndFreeOfEveryFormOfPlace) {
 }
 
 TEST(MemoryTest, APlaceWithoutADeviceIsANamedError) {
-  ExpectError(ErrorCode::kUnimplemented, "device.no_cuda", {"cuda:0"},
+  // As in a build without CUDA: nothing offers the kind.
+  auto& manager = platform::DeviceManager::Instance();
+  manager.SetKindLoader([](platform::PlaceKind) {});
+  ExpectError(ErrorCode::kUnimplemented, "device.no_cuda",
+              {"cuda:0", "this build has no CUDA", "SLUICE_CUDA=ON", "cpu"},
               [] { Alloc(CUDAPlace{}, 16); });
+  manager.SetKindLoader(nullptr);
 }
 
 TEST(MemoryTest, AnUnusedPlaceUsesNothing) {

@@ -102,6 +102,19 @@ TEST(BiasAdd, RefusesOtherNumbersOfChannels) {
               [&] { BiasAdd(x, bias, "CHWN"); });
 }
 
+TEST(BiasAddGrad, SumsOverEachChannel) {
+  const auto grad = Tensor::FromVector<float>({2, 2, 2}, {1, 2, 3, 4,  //
+                                                          5, 6, 7, 8});
+  auto grads = RunOp("bias_add_grad", {{"Out@GRAD", grad}}, {},
+                     {.outputs = {"X@GRAD", "Bias@GRAD"}});
+  EXPECT_EQ(grads["X@GRAD"].ToVector<float>(), grad.ToVector<float>());
+  EXPECT_EQ(grads["Bias@GRAD"].ToVector<float>(), (std::vector<float>{14, 22}));
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
+              {"bias_add_grad", "Out@GRAD", "rank 2"}, [] {
+                InferOpShapes("bias_add_grad", {{"Out@GRAD", {3}}});
+              });
+}
+
 }  // namespace
 }  // namespace sluice::operators
 
@@ -140,7 +153,28 @@ Arrays BiasAddReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+std::vector<OpExample> BiasAddGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = BiasAddExamples(make);
+  for (OpExample& example : examples) {
+    const framework::DDim dims = example.inputs[0].second.dims();
+    example.inputs = {{"Out@GRAD", make.Values(dims)}};
+  }
+  return examples;
+}
+
+Arrays BiasAddGradReference(const Arrays& in, const OpDesc& op) {
+  const bool nchw = GetAttr<std::string>(op, "data_format") == "NCHW";
+  const Array& grad = in.at("Out@GRAD");
+  Array bias(framework::DDim{grad.dims[nchw ? 1 : grad.dims.rank() - 1]});
+  for (size_t i = 0; i < grad.values.size(); ++i) {
+    const auto index = grad.IndexOf(static_cast<int64_t>(i));
+    bias(nchw ? index[1] : index.back()) += grad.values[i];
+  }
+  return {{"X@GRAD", grad}, {"Bias@GRAD", bias}};
+}
+
 REGISTER_OP_CASE(bias_add, BiasAddExamples, BiasAddReference);
+REGISTER_OP_CASE(bias_add_grad, BiasAddGradExamples, BiasAddGradReference, 4);
 
 }  // namespace
 }  // namespace sluice::testing

@@ -54,6 +54,28 @@ TEST(CastTest, RefusesANameThatIsNoDType) {
               });
 }
 
+TEST(CastGradTest, HasTheDTypeOfX) {
+  const Tensor x = Tensor::FromVector<double>({2}, {1, 2});
+  const Tensor grad = Tensor::FromVector<float>({2}, {0.5F, -3});
+  EXPECT_EQ(RunOp("cast_grad", {{"X", x}, {"Out@GRAD", grad}})["X@GRAD"]
+                .ToVector<double>(),
+            (std::vector<double>{0.5, -3}));
+}
+
+TEST(CastGradTest, RefusesIntegersAndOtherShapes) {
+  const Tensor x = Tensor::FromVector<double>({2}, {1, 2});
+  const Tensor whole = Tensor::FromVector<int32_t>({2}, {1, 2});
+  const Tensor scalar = Tensor::FromVector<float>({}, {1});
+  ExpectError(ErrorCode::kInvalidArgument, "op.dtype", {"cast_grad", "int32"},
+              [&] {
+                RunOp("cast_grad", {{"X", whole}, {"Out@GRAD", x}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_rank",
+              {"cast_grad", "Out@GRAD"}, [&] {
+                RunOp("cast_grad", {{"X", x}, {"Out@GRAD", scalar}});
+              });
+}
+
 }  // namespace
 }  // namespace sluice::operators
 
@@ -108,7 +130,26 @@ Arrays CastReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+std::vector<OpExample> CastGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (DType from :
+       {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    for (const framework::DDim& dims :
+         {framework::DDim{3, 7}, {1, 0, 2}, {}, {37, 911}}) {
+      examples.push_back({{{"X", make.Values(dims)},
+                           {"Out@GRAD", make.Integers(from, dims, -100, 100)}},
+                          {}});
+    }
+  }
+  return examples;
+}
+
+Arrays CastGradReference(const Arrays& in, const OpDesc& /*op*/) {
+  return {{"X@GRAD", in.at("Out@GRAD")}};
+}
+
 REGISTER_OP_CASE(cast, CastExamples, CastReference);
+REGISTER_OP_CASE(cast_grad, CastGradExamples, CastGradReference);
 
 }  // namespace
 }  // namespace sluice::testing

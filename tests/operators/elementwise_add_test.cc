@@ -1,10 +1,9 @@
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "tests/operators/elementwise_case.h"
 #include "tests/operators/infer_op_shapes.h"
-#include "tests/operators/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -110,13 +109,39 @@ TEST(ElementwiseAdd, InfersUnknownShapes) {
 TEST(ElementwiseAdd, RefusesShapesThatDoNotFit) {
   const auto x = Tensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   const auto y = Tensor::FromVector<float>({2}, {1, 2});
-  ExpectError(ErrorCode::kInvalidArgument, "elementwise_add.shapes",
+  ExpectError(ErrorCode::kInvalidArgument, "elementwise.shapes",
               {"elementwise_add", "[2, 3]", "[2]", "dim 1"},
               [&] { Add(x, y); });
-  ExpectError(ErrorCode::kInvalidArgument, "elementwise_add.axis",
+  ExpectError(ErrorCode::kInvalidArgument, "elementwise.axis",
               {"elementwise_add", "axis = 2", "[2, 3]", "<= 2"},
               [&] { Add(x, y, 2); });
   EXPECT_EQ(Add(x, y, 0).dims(), DDim({2, 3}));
+}
+
+TEST(ElementwiseAddGrad, SumsOverTheRepeatedDimensions) {
+  const auto x = Tensor::FromVector<float>({2, 3}, {0, 0, 0, 0, 0, 0});
+  const auto y = Tensor::FromVector<float>({3}, {0, 0, 0});
+  const auto grad = Tensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  auto grads =
+      RunOp("elementwise_add_grad", {{"X", x}, {"Y", y}, {"Out@GRAD", grad}},
+            {}, {.outputs = {"X@GRAD", "Y@GRAD"}});
+  EXPECT_EQ(grads["X@GRAD"].ToVector<float>(), grad.ToVector<float>());
+  EXPECT_EQ(grads["Y@GRAD"].ToVector<float>(), (std::vector<float>{5, 7, 9}));
+}
+
+TEST(ElementwiseAddGrad, RefusesAGradientOfAnotherShape) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_rank",
+              {"elementwise_add_grad", "Out@GRAD"}, [] {
+                InferOpShapes("elementwise_add_grad",
+                              {{"X", {2, 3}}, {"Y", {3}}, {"Out@GRAD", {3}}});
+              });
+}
+
+TEST(ElementwiseAdd, RefusesTheMostNegativeAxis) {
+  const auto x = Tensor::FromVector<float>({2}, {1, 2});
+  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
+              {"elementwise_add", "axis", "at least -1"},
+              [&] { Add(x, x, std::numeric_limits<int64_t>::min()); });
 }
 
 }  // namespace
@@ -126,59 +151,8 @@ TEST(ElementwiseAdd, RefusesShapesThatDoNotFit) {
 namespace sluice::testing {
 namespace {
 
-using framework::DDim;
-using framework::OpDesc;
-
-std::vector<OpExample> ElementwiseAddExamples(ExampleMaker& make) {
-  const auto add = [&](const DDim& x, const DDim& y, int64_t axis = -1) {
-    return OpExample{{{"X", make.Values(x)}, {"Y", make.Values(y)}},
-                     {{"axis", axis}}};
-  };
-  return {add({3, 5}, {3, 5}),    add({2, 3, 5}, {5}),
-          add({4, 1, 3}, {2, 1}), add({3}, {2, 1}),
-          add({2, 3, 5}, {3}, 1), add({2, 3, 5}, {2, 3}, 0),
-          add({}, {7}),           add({1, 1}, {}),
-          add({0, 3}, {3}),       add({2, 0}, {1, 1}),
-          add({5, 1}, {1, 0}),    add({251, 263}, {251, 263}),
-          add({251, 263}, {263}), add({251, 263}, {251}, 0)};
-}
-
-// The element of `array` that stands at `index` of the result, which `array`'s
-// first dimension joins at `axis`.
-double Broadcast(const Array& array,
-                 const std::vector<int64_t>& index,
-                 int64_t axis) {
-  std::vector<int64_t> own(array.dims.rank());
-  for (size_t i = 0; i < own.size(); ++i) {
-    own[i] = array.dims[static_cast<int>(i)] == 1 ? 0 : index[axis + i];
-  }
-  return array.values[array.Offset(own)];
-}
-
-Arrays ElementwiseAddReference(const Arrays& in, const OpDesc& op) {
-  const Array& x = in.at("X");
-  const Array& y = in.at("Y");
-  const int64_t rank = std::max(x.dims.rank(), y.dims.rank());
-  const int64_t given = GetAttr<int64_t>(op, "axis");
-  const int64_t x_axis = rank - x.dims.rank();
-  const int64_t y_axis = given < 0 ? rank - y.dims.rank() : given;
-  DDim dims(std::vector<int64_t>(rank, 1));
-  for (int i = 0; i < x.dims.rank(); ++i)
-    dims[x_axis + i] = x.dims[i];
-  for (int i = 0; i < y.dims.rank(); ++i) {
-    if (dims[y_axis + i] == 1) dims[y_axis + i] = y.dims[i];
-  }
-  Array out(dims);
-  for (size_t i = 0; i < out.values.size(); ++i) {
-    const auto index = out.IndexOf(static_cast<int64_t>(i));
-    out.values[i] = Broadcast(x, index, x_axis) + Broadcast(y, index, y_axis);
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(elementwise_add,
-                 ElementwiseAddExamples,
-                 ElementwiseAddReference);
+SLUICE_ELEMENTWISE_CASE(
+    elementwise_add, Divisors::kAnywhere, x + y, grad, grad, 1);
 
 }  // namespace
 }  // namespace sluice::testing

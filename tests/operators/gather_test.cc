@@ -1,8 +1,9 @@
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
+#include "tests/operators/harness.h"
 #include "tests/operators/infer_op_shapes.h"
-#include "tests/operators/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -120,6 +121,28 @@ TEST(GatherTest, RefusesAResultOfTooManyDims) {
   });
 }
 
+TEST(GatherGradTest, AddsUpWhatWasPickedTwice) {
+  const Tensor x = Tensor::FromVector<float>({3, 1}, {0, 0, 0});
+  const Tensor grad = Tensor::FromVector<float>({3, 1}, {1, 2, 4});
+  EXPECT_EQ(RunOp("gather_grad", {{"X", x},
+                                  {"Index", Index({3}, {2, 0, 2})},
+                                  {"Out@GRAD", grad}})["X@GRAD"]
+                .ToVector<float>(),
+            (std::vector<float>{2, 0, 5}));
+}
+
+TEST(GatherGradTest, RefusesIndicesAndShapesThatDoNotFit) {
+  const Tensor x = Tensor::FromVector<float>({3}, {0, 0, 0});
+  const auto run = [&](const Tensor& index, const Tensor& grad) {
+    RunOp("gather_grad", {{"X", x}, {"Index", index}, {"Out@GRAD", grad}});
+  };
+  ExpectError(ErrorCode::kOutOfRange, "gather.index_range_at_run",
+              {"gather_grad: input Index[0] = 3", "[0, 3)"},
+              [&] { run(Index({1}, {3}), Tensor(x).Slice(0, 1)); });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"gather_grad", "Out@GRAD"}, [&] { run(Index({1}, {1}), x); });
+}
+
 }  // namespace
 }  // namespace sluice::operators
 
@@ -176,7 +199,34 @@ Arrays GatherReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+std::vector<OpExample> GatherGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = GatherExamples(make);
+  for (OpExample& example : examples) {
+    const OpDesc op = DescribeExample("gather", example);
+    const Arrays out = GatherReference(InputArrays(example), op);
+    example.inputs.emplace_back("Out@GRAD", make.Values(out.at("Out").dims));
+  }
+  return examples;
+}
+
+Arrays GatherGradReference(const Arrays& in, const OpDesc& op) {
+  // What gather makes of the offsets in X says where each gradient goes.
+  Array offsets = in.at("X");
+  std::iota(offsets.values.begin(), offsets.values.end(), 0.0);
+  const Array picked =
+      GatherReference({{"X", offsets}, {"Index", in.at("Index")}}, op)
+          .at("Out");
+  Array x_grad(offsets.dims);
+  for (size_t i = 0; i < picked.values.size(); ++i) {
+    x_grad.values[static_cast<size_t>(picked.values[i])] +=
+        in.at("Out@GRAD").values[i];
+  }
+  return {{"X@GRAD", x_grad}};
+}
+
 REGISTER_OP_CASE(gather, GatherExamples, GatherReference);
+// Sums of some twenty numbers, in float32.
+REGISTER_OP_CASE(gather_grad, GatherGradExamples, GatherGradReference, 8);
 
 }  // namespace
 }  // namespace sluice::testing

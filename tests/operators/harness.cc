@@ -7,6 +7,7 @@
 
 #include "sluice/framework/op_check.h"
 #include "sluice/platform/device.h"
+#include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 
 namespace sluice::testing {
@@ -19,10 +20,13 @@ using platform::DType;
 
 namespace {
 
-// A plug-in's kernels are there once a place of it was asked for.
-void LoadStub() {
-  static const bool found = !platform::FindPlugin("fpga").empty();
-  if (found) platform::DeviceManager::Instance().Get(platform::FPGAPlace{0});
+// The kernels of a plug-in and of a module are there once a place of it was
+// asked for.
+void LoadDevices() {
+  static const bool fpga = !platform::FindPlugin("fpga").empty();
+  if (fpga) platform::DeviceManager::Instance().Get(platform::FPGAPlace{0});
+  static const bool cuda = platform::LoadModule("cuda").empty();
+  if (cuda) platform::DeviceManager::Instance().Get(platform::CUDAPlace{0});
 }
 
 // So that a tensor of 10,000 wrong elements is one failure.
@@ -33,7 +37,10 @@ void ExpectNoneWrong(int wrong, const std::string& first) {
 }  // namespace
 
 std::vector<const KernelDef*> KernelsOf(const std::string& op) {
-  LoadStub();
+  LoadDevices();
+  for (const auto* module : Registry::Global().Modules(op)) {
+    platform::LoadModule(module->name);
+  }
   return Registry::Global().Kernels(op);
 }
 
@@ -46,6 +53,10 @@ std::string HintFor(const KernelDef& kernel) {
   }
   if (kernel.key.layout != framework::Layout::kAny) {
     hint += platform::Format(", layout={}", kernel.key.layout);
+  }
+  // Also where SLUICE_ENABLE_... switches its library off.
+  if (kernel.key.library != "PLAIN") {
+    hint += platform::Format("; allow library={}", kernel.key.library);
   }
   return hint;
 }
@@ -67,21 +78,42 @@ std::optional<Outputs> RunKernel(const KernelDef& kernel,
   }
 }
 
+std::vector<std::string> InputNames(const OpExample& example) {
+  std::map<std::string, int> seen;
+  std::vector<std::string> names;
+  for (const auto& [argument, tensor] : example.inputs) {
+    const int number = seen[argument]++;
+    names.push_back(number == 0 ? argument
+                                : platform::Format("{}[{}]", argument, number));
+  }
+  return names;
+}
+
+void BindInputs(const OpExample& example, OpDesc* op) {
+  const std::vector<std::string> names = InputNames(example);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& argument = example.inputs[i].first;
+    if (names[i] == argument) op->inputs.push_back({argument, {}});
+    for (auto& [bound, vars] : op->inputs) {
+      if (bound == argument) vars.push_back(names[i]);
+    }
+  }
+}
+
 OpDesc DescribeExample(const std::string& op, const OpExample& example) {
   OpDesc desc;
   desc.type = op;
-  for (const auto& [argument, tensor] : example.inputs) {
-    desc.inputs.push_back({argument, {argument}});
-  }
+  BindInputs(example, &desc);
   desc.attributes = example.attributes;
   framework::CompleteOp(Registry::Global().Schema(op), &desc);
   return desc;
 }
 
 Arrays InputArrays(const OpExample& example) {
+  const std::vector<std::string> names = InputNames(example);
   Arrays arrays;
-  for (const auto& [argument, tensor] : example.inputs) {
-    arrays.emplace(argument, ToArray(tensor));
+  for (size_t i = 0; i < names.size(); ++i) {
+    arrays.emplace(names[i], ToArray(example.inputs[i].second));
   }
   return arrays;
 }

@@ -25,6 +25,13 @@ std::optional<Outputs> RunKernel(const framework::KernelDef& kernel,
                                  const OpExample& example,
                                  bool isolate = false);
 
+// The variable of each input: named as its argument, or X[1], X[2] for the
+// further ones of a variadic X.
+std::vector<std::string> InputNames(const OpExample& example);
+
+// Binds these variables to the arguments of `op`.
+void BindInputs(const OpExample& example, framework::OpDesc* op);
+
 // The op as the reference sees it, arguments and attributes complete.
 framework::OpDesc DescribeExample(const std::string& op,
                                   const OpExample& example);
@@ -38,7 +45,8 @@ void ExpectNear(const framework::Tensor& got, const Array& want, double slack);
 void ExpectSameBits(const framework::Tensor& got,
                     const framework::Tensor& want);
 
-// Kernels of `op`, those of the FPGA stub included where it is built.
+// Kernels of `op`, those of modules, the FPGA stub and CUDA included where they
+// are built.
 std::vector<const framework::KernelDef*> KernelsOf(const std::string& op);
 
 // "X float32 [2, 3], Y float32 [4, 3], axis = 1".

@@ -24,7 +24,10 @@ inline std::map<std::string, framework::DDim> InferOpShapes(
   op.attributes = attributes;
   std::vector<framework::DDim> dims;
   for (const auto& [name, shape] : inputs) {
-    op.inputs.push_back({name, {name}});
+    if (op.inputs.empty() || op.inputs.back().first != name) {
+      op.inputs.push_back({name, {}});
+    }
+    op.inputs.back().second.push_back(name);
     dims.push_back(shape);
   }
   for (const framework::ArgDef& output : schema.outputs()) {

@@ -36,14 +36,15 @@ struct Array {
   std::vector<int64_t> IndexOf(int64_t offset) const;
   size_t Offset(const std::vector<int64_t>& index) const;
 };
-// By argument name. Optional inputs that were left out are not there.
+// By argument name. Optional inputs that were left out are not there; further
+// variables of a variadic input X are X[1], X[2].
 using Arrays = std::map<std::string, Array>;
 
 Array ToArray(const framework::Tensor& tensor);
 // Rounds to `dtype`: to nearest even for floats.
 framework::Tensor ToTensor(const Array& array, platform::DType dtype);
 
-// One way to run the op.
+// One way to run the op. A variadic argument is given several times.
 struct OpExample {
   std::vector<std::pair<std::string, framework::Tensor>> inputs;
   framework::AttributeMap attributes;

@@ -1,7 +1,7 @@
 #include <vector>
 
+#include "tests/operators/harness.h"
 #include "tests/operators/infer_op_shapes.h"
-#include "tests/operators/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -110,6 +110,20 @@ TEST(ReduceSum, RefusesDimensionsThatAreNotThere) {
               });
 }
 
+TEST(ReduceSumGrad, RepeatsTheGradient) {
+  const auto x = Tensor::FromVector<float>({2, 2}, {0, 0, 0, 0});
+  const auto grad = Tensor::FromVector<float>({2}, {5, 6});
+  EXPECT_EQ(RunOp("reduce_sum_grad", {{"X", x}, {"Out@GRAD", grad}},
+                  {{"dim", Ints{1}}})["X@GRAD"]
+                .ToVector<float>(),
+            (std::vector<float>{5, 5, 6, 6}));
+  ExpectError(
+      ErrorCode::kInvalidArgument, "infer_shape.merge_rank",
+      {"reduce_sum_grad", "Out@GRAD"}, [] {
+        InferOpShapes("reduce_sum_grad", {{"X", {2, 2}}, {"Out@GRAD", {2}}});
+      });
+}
+
 }  // namespace
 }  // namespace sluice::operators
 
@@ -173,6 +187,51 @@ Arrays ReduceSumReference(const Arrays& in, const OpDesc& op) {
 
 // The reference itself loses digits where it adds 70,000 numbers.
 REGISTER_OP_CASE(reduce_sum, ReduceSumExamples, ReduceSumReference, 4);
+
+// For each element of X the offset of its sum.
+std::vector<size_t> SumOf(const DDim& x, const OpDesc& op) {
+  const Ints& dim = GetAttr<Ints>(op, "dim");
+  const bool all = dim.empty() || GetAttr<bool>(op, "reduce_all");
+  const Array numbers(x);
+  std::vector<size_t> offsets;
+  for (size_t i = 0; i < numbers.values.size(); ++i) {
+    const Ints index = numbers.IndexOf(static_cast<int64_t>(i));
+    size_t offset = 0;
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      bool summed = all;
+      for (const int64_t given : dim) {
+        summed = summed || (given < 0 ? given + x.rank() : given) == axis;
+      }
+      if (!summed) offset = offset * x[axis] + index[axis];
+    }
+    offsets.push_back(offset);
+  }
+  return offsets;
+}
+
+std::vector<OpExample> ReduceSumGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = ReduceSumExamples(make);
+  for (OpExample& example : examples) {
+    const Arrays in = InputArrays(example);
+    const OpDesc op = DescribeExample("reduce_sum", example);
+    example.inputs.emplace_back(
+        "Out@GRAD", make.Values(ReduceSumReference(in, op).at("Out").dims));
+  }
+  return examples;
+}
+
+Arrays ReduceSumGradReference(const Arrays& in, const OpDesc& op) {
+  Array x_grad(in.at("X").dims);
+  const std::vector<size_t> offsets = SumOf(x_grad.dims, op);
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    x_grad.values[i] = in.at("Out@GRAD").values[offsets[i]];
+  }
+  return {{"X@GRAD", x_grad}};
+}
+
+REGISTER_OP_CASE(reduce_sum_grad,
+                 ReduceSumGradExamples,
+                 ReduceSumGradReference);
 
 }  // namespace
 }  // namespace sluice::testing

@@ -95,6 +95,17 @@ TEST(ReshapeTest, RefusesAProductThatOverflows) {
                 {kLarge, kLarge});
 }
 
+TEST(ReshapeGradTest, RefusesAnotherNumberOfElements) {
+  ExpectError(
+      ErrorCode::kInvalidArgument, "reshape_grad.count",
+      {"reshape_grad", "Out@GRAD [7]", "X [2, 3]"}, [] {
+        InferOpShapes("reshape_grad", {{"X", {2, 3}}, {"Out@GRAD", {7}}});
+      });
+  EXPECT_EQ(InferOpShapes("reshape_grad", {{"X", {-1, 3}}, {"Out@GRAD", {7}}})
+                .at("X@GRAD"),
+            DDim({-1, 3}));
+}
+
 }  // namespace
 }  // namespace sluice::operators
 
@@ -138,7 +149,24 @@ Arrays ReshapeReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+std::vector<OpExample> ReshapeGradExamples(ExampleMaker& make) {
+  const auto example = [&](const framework::DDim& x,
+                           const framework::DDim& out) {
+    return OpExample{{{"X", make.Values(x)}, {"Out@GRAD", make.Values(out)}},
+                     {}};
+  };
+  return {example({3, 4}, {2, 6}), example({}, {1, 1}), example({1}, {}),
+          example({0, 3}, {5, 0}), example({301, 150}, {150, 301})};
+}
+
+Arrays ReshapeGradReference(const Arrays& in, const OpDesc& /*op*/) {
+  Array x_grad(in.at("X").dims);
+  x_grad.values = in.at("Out@GRAD").values;
+  return {{"X@GRAD", x_grad}};
+}
+
 REGISTER_OP_CASE(reshape, ReshapeExamples, ReshapeReference);
+REGISTER_OP_CASE(reshape_grad, ReshapeGradExamples, ReshapeGradReference);
 
 }  // namespace
 }  // namespace sluice::testing

@@ -7,6 +7,7 @@
 
 #include "tests/testing/expect_error.h"
 #include "tests/testing/fake_device.h"
+#include "tests/testing/missing_device.h"
 #include <gtest/gtest.h>
 
 #include "sluice/platform/device.h"
@@ -94,10 +95,12 @@ TEST_F(DeviceContextPoolTest, AContextThatCannotWaitIsNotReused) {
 }
 
 TEST_F(DeviceContextPoolTest, APlaceWithoutADeviceIsTheManagersError) {
-  sluice::testing::ExpectError(ErrorCode::kUnimplemented, "device.no_cuda",
-                               {"cuda:0"}, [] { Pool().Get(CUDAPlace{}); });
-  sluice::testing::ExpectError(ErrorCode::kUnimplemented, "device.no_cuda",
-                               {"cuda:0"}, [] { Pool().Acquire(CUDAPlace{}); });
+  const auto refusal = sluice::testing::RefusalOfMissingDevice();
+  const auto place = sluice::testing::kMissingDevice;
+  sluice::testing::ExpectError(refusal.code, refusal.check_id, {"cuda:40"},
+                               [&] { Pool().Get(place); });
+  sluice::testing::ExpectError(refusal.code, refusal.check_id, {"cuda:40"},
+                               [&] { Pool().Acquire(place); });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "sluice/platform/device_context.h"
 
 #include "tests/testing/expect_error.h"
+#include "tests/testing/missing_device.h"
 #include <gtest/gtest.h>
 #include <unsupported/Eigen/CXX11/Tensor>
 
@@ -46,11 +47,11 @@ TEST(CPUDeviceContextTest, ComputeCallsTheKernel) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(CUDADeviceContextTest, SaysThatItIsNotBuilt) {
-  sluice::testing::ExpectError(ErrorCode::kUnimplemented,
-                               "cuda_device_context.not_built",
-                               {"cuda:1", "no CUDA", "SLUICE_CUDA=ON"},
-                               [] { CUDADeviceContext context(CUDAPlace{1}); });
+TEST(CUDADeviceContextTest, NeedsADevice) {
+  const auto refusal = sluice::testing::RefusalOfMissingDevice();
+  sluice::testing::ExpectError(refusal.code, refusal.check_id, {"cuda:40"}, [] {
+    CUDADeviceContext context(sluice::testing::kMissingDevice);
+  });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "tests/testing/expect_error.h"
 #include "tests/testing/fake_device.h"
+#include "tests/testing/missing_device.h"
 #include <gtest/gtest.h>
 
 #include "sluice/platform/cpu_info.h"
@@ -47,11 +48,10 @@ TEST(DeviceManagerTest, TheCpuIsAlwaysThere) {
   EXPECT_EQ(Manager().Get(CPUPlace{}).place(), PlaceKey(CPUPlace{}));
 }
 
-TEST(DeviceManagerTest, CudaIsUnimplementedAndSaysWhatToDo) {
-  EXPECT_EQ(Manager().Count(PlaceKind::kCUDA), 0);
-  ExpectError(ErrorCode::kUnimplemented, "device.no_cuda",
-              {"cuda:1", "this build has no CUDA", "SLUICE_CUDA=ON", "cpu"},
-              [] { Manager().Get(CUDAPlace{1}); });
+TEST(DeviceManagerTest, ACudaDeviceThatIsNotThereIsRefused) {
+  const auto refusal = sluice::testing::RefusalOfMissingDevice();
+  ExpectError(refusal.code, refusal.check_id, {"cuda:40", "cpu"},
+              [] { Manager().Get(sluice::testing::kMissingDevice); });
 }
 
 TEST(DeviceManagerTest, AKindWithoutAPlugInIsNotFound) {
@@ -133,9 +133,10 @@ TEST(DeviceManagerTest, ALoaderIsAskedOnceForAnUnknownKind) {
   EXPECT_EQ(Manager().Get(PlaceKey(kind, 0)).place(), PlaceKey(kind, 0));
   Manager().Get(PlaceKey(kind, 0));
   EXPECT_EQ(asked, std::vector<PlaceKind>{kind});
-  EXPECT_THROW(Manager().Get(CUDAPlace{}), Error);
-  EXPECT_THROW(Manager().Get(CUDAPlace{}), Error);
-  EXPECT_EQ(asked, (std::vector<PlaceKind>{kind, PlaceKind::kCUDA}));
+  const PlaceKind other = InternPlaceKind("lazier");
+  EXPECT_THROW(Manager().Get(PlaceKey(other, 0)), Error);
+  EXPECT_THROW(Manager().Get(PlaceKey(other, 0)), Error);
+  EXPECT_EQ(asked, (std::vector<PlaceKind>{kind, other}));
 }
 
 TEST(DeviceManagerTest, ALoadersErrorIsTheAnswerEachTime) {

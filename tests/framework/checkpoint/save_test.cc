@@ -1,0 +1,231 @@
+#include <csignal>
+#include <cstring>
+
+#include "tests/framework/checkpoint/checkpoint_fixture.h"
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "sluice/framework/executor.h"
+#include "sluice/platform/plugin/plugin_loader.h"
+
+namespace sluice::testing {
+namespace {
+
+TEST_F(CheckpointTest, KeepsValuesAndTheStep) {
+  const std::string saved = Values(scope_);
+  Save();
+  Fill(&scope_, 2);
+  EXPECT_NE(Values(scope_), saved);
+  Load();
+  EXPECT_EQ(Values(scope_), saved);
+  Scope fresh;
+  LoadParameters(path_, program_, fresh);
+  EXPECT_EQ(Values(fresh), saved);
+  EXPECT_EQ(Names(), std::vector<std::string>{"model.safetensors"});
+}
+
+TEST_F(CheckpointTest, IsASafetensorsFile) {
+  Program program;
+  program.Persistable("w\n\"\\", DType::kFloat32, {2, 1});
+  program.Persistable("a", DType::kInt8, {3});
+  Scope scope;
+  scope.set_step(7);
+  Set(&scope, "w\n\"\\", Floats({2, 1}, {1, -2}));
+  Set(&scope, "a", Tensor::FromVector<int8_t>({3}, {1, 2, 3}));
+  SaveParameters(path_, program, scope);
+  const std::string bytes = Bytes();
+  uint64_t size = 0;
+  std::memcpy(&size, bytes.data(), 8);
+  ASSERT_EQ(bytes.size(), 8 + size + 11);
+  EXPECT_EQ((8 + size) % 64, 0u);
+  const std::string header = bytes.substr(8, size);
+  for (
+      const char* part :
+      {R"({"__metadata__":{"format":"sluice","format_version":"1","checksum":")",
+       R"("step":"7")",
+       R"("w\n\"\\":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]})",
+       R"("a":{"dtype":"I8","shape":[3],"data_offsets":[8,11]}})"}) {
+    EXPECT_NE(header.find(part), std::string::npos) << header;
+  }
+  float values[2];
+  std::memcpy(values, bytes.data() + 8 + size, sizeof(values));
+  EXPECT_EQ(values[0], 1);
+  EXPECT_EQ(values[1], -2);
+  EXPECT_EQ(bytes.substr(8 + size + 8), "\1\2\3");
+  Scope loaded;
+  LoadParameters(path_, program, loaded);
+  EXPECT_EQ(loaded.step(), 7u);
+}
+
+TEST_F(CheckpointTest, TheSameValuesGiveTheSameBytes) {
+  Save();
+  const std::string bytes = Bytes();
+  Load();
+  Save();
+  EXPECT_EQ(Bytes(), bytes);
+}
+
+TEST_F(CheckpointTest, EveryDType) {
+  Program program;
+  Scope scope;
+  for (const DType dtype : platform::kAllDTypes) {
+    const std::string name(ToString(dtype));
+    program.Persistable(name, dtype, {1, 2});
+    Tensor value;
+    value.Resize({1, 2}).mutable_data(dtype, PlaceKey());
+    std::memset(value.raw_data(), 1, value.bytes());
+    Set(&scope, name.c_str(), value);
+  }
+  SaveParameters(path_, program, scope);
+  Scope loaded;
+  LoadParameters(path_, program, loaded);
+  for (const DType dtype : platform::kAllDTypes) {
+    const auto& value =
+        *loaded.FindVar(std::string(ToString(dtype)))->Get<Tensor>();
+    EXPECT_EQ(value.dtype(), dtype);
+    const std::string ones(value.bytes(), '\1');
+    EXPECT_EQ(std::memcmp(value.raw_data(), ones.data(), ones.size()), 0);
+  }
+}
+
+TEST_F(CheckpointTest, LooksIntoParents) {
+  Scope child(&scope_);
+  child.set_step(3);
+  SaveParameters(path_, program_, child);
+  Fill(&scope_, 5);
+  LoadParameters(path_, program_, child);
+  EXPECT_TRUE(child.LocalVarNames().empty());
+  EXPECT_EQ(scope_.FindVar("count")->Get<Tensor>()->data<int64_t>()[0], 1);
+  EXPECT_EQ(child.step(), 3u);
+  EXPECT_EQ(scope_.step(), 45u);
+}
+
+TEST_F(CheckpointTest, WhatTheUserHoldsDoesNotChange) {
+  Save();
+  const Tensor held = *scope_.FindVar("b")->Get<Tensor>();
+  Set(&scope_, "b", held);
+  Fill(&scope_, 2);
+  const Tensor second = *scope_.FindVar("b")->Get<Tensor>();
+  Load();
+  EXPECT_EQ(second.data<float>()[0], 2);
+}
+
+TEST_F(CheckpointTest, CopiesFromOtherPlaces) {
+  if (platform::FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
+  const std::string saved = Values(scope_);
+  Tensor& w = *scope_.Var("w").GetMutable<Tensor>();
+  w = w.CopyTo(platform::FPGAPlace{0});
+  Save();
+  Load();
+  EXPECT_EQ(Values(scope_), saved);
+}
+
+TEST_F(CheckpointTest, TheNextRunUsesWhatWasLoaded) {
+  program_.Data("g", DType::kFloat32, {3});
+  program_.Data("rate", DType::kFloat32, {1});
+  program_.AppendOp(
+      "sgd", {{"Param", {"b"}}, {"Grad", {"g"}}, {"LearningRate", {"rate"}}},
+      {}, {}, {{"ParamOut", {"b"}}});
+  framework::Executor executor;
+  const auto run = [&] {
+    return executor
+        .Run(program_,
+             {{"g", Floats({3}, {1, 1, 1})}, {"rate", Floats({1}, {1})}}, {"b"},
+             &scope_)[0]
+        .ToVector<float>();
+  };
+  run();
+  Save();
+  const auto next = run();
+  EXPECT_NE(run(), next);
+  Load();
+  EXPECT_EQ(run(), next);
+}
+
+// --- what cannot be saved
+TEST_F(CheckpointTest, NamesVariablesWithoutAValue) {
+  program_.Persistable("lost", DType::kFloat32, {1});
+  program_.Persistable("empty", DType::kFloat32, {1});
+  scope_.Var("empty");
+  ExpectError(ErrorCode::kFailedPrecondition, "checkpoint.no_value",
+              {"lost", "empty"}, [&] { Save(); });
+  EXPECT_TRUE(Names().empty());
+}
+
+TEST_F(CheckpointTest, NamesValuesThatDoNotFit) {
+  for (const Tensor& wrong :
+       {Floats({2}, {1, 2}), Tensor::FromVector<int32_t>({3}, {1, 2, 3})}) {
+    Set(&scope_, "b", wrong);
+    ExpectError(ErrorCode::kInvalidArgument, "checkpoint.value",
+                {"variable b is float32 [3]"}, [&] { Save(); });
+  }
+}
+
+TEST_F(CheckpointTest, RefusesNamesThatJsonCannotHold) {
+  for (const char* name : {"__metadata__", "\xff"}) {
+    Program program;
+    program.Persistable(name, DType::kBool, {1});
+    Scope scope;
+    Set(&scope, name, Tensor::FromVector<bool>({1}, {true}));
+    ExpectError(ErrorCode::kInvalidArgument, "checkpoint.name", {"UTF-8"},
+                [&] { SaveParameters(path_, program, scope); });
+  }
+}
+
+TEST_F(CheckpointTest, NamesAFileThatCannotBeWritten) {
+  ExpectError(ErrorCode::kNotFound, "file.create", {"/nowhere/"}, [&] {
+    SaveParameters(folder_ + "/nowhere/a", program_, scope_);
+  });
+  mkdir(path_.c_str(), 0700);
+  ExpectError(ErrorCode::kResourceExhausted, "file.write", {path_},
+              [&] { Save(); });
+  EXPECT_EQ(Names(), std::vector<std::string>{"model.safetensors"});
+}
+
+// Runs `call` in a child and returns its exit status.
+template <typename Call>
+int InAChild(Call call) {
+  const pid_t child = fork();
+  if (child == 0) {
+    int status = 99;
+    try {
+      status = call();
+    } catch (...) {
+    }
+    _exit(status);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+
+// A disk that is full after so many bytes: whatever has been written then, the
+// old file is still there.
+TEST_F(CheckpointTest, AFullDiskLeavesTheOldFile) {
+  Save();
+  const std::string saved = Values(scope_);
+  const std::string bytes = Bytes();
+  for (size_t limit = 0; limit < bytes.size(); limit += 37) {
+    Fill(&scope_, 2);
+    const int status = InAChild([&] {
+      std::signal(SIGXFSZ, SIG_IGN);  // write fails with EFBIG
+      const struct rlimit size { limit, limit };
+      setrlimit(RLIMIT_FSIZE, &size);
+      try {
+        Save();
+      } catch (const platform::Error& error) {
+        return error.code() == ErrorCode::kResourceExhausted ? 7 : 8;
+      }
+      return 9;
+    });
+    ASSERT_EQ(status, 7) << limit;
+    ASSERT_EQ(Names(), std::vector<std::string>{"model.safetensors"});
+    Load();
+    ASSERT_EQ(Values(scope_), saved);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::testing

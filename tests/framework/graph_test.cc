@@ -1,0 +1,147 @@
+#include "sluice/framework/plan/graph.h"
+
+#include "tests/framework/test_ops.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/executor.h"
+#include "sluice/framework/inspect/explain.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::CPUPlace;
+using platform::ErrorCode;
+using sluice::testing::Append;
+using sluice::testing::ExpectError;
+using sluice::testing::Floats;
+
+using Ids = std::vector<int>;
+
+// x -> twice -> four -> eight, each a test_add of a value to itself.
+class GraphTest : public ::testing::Test {
+ protected:
+  GraphTest() {
+    sluice::testing::UseTestOps();
+    program_.Data("x", DType::kFloat32, {-1, 2});
+    twice_ = Double("x");
+    four_ = Double(twice_);
+    eight_ = Double(four_);
+  }
+  std::string Double(const std::string& x) {
+    return Append(&program_, "test_add", {{"X", {x}}, {"Y", {x}}});
+  }
+  Graph Make(const std::vector<std::string>& fetches,
+             const std::string& hints = "") {
+    return Graph(program_, {{"x", DType::kFloat32, {3, 2}, CPUPlace()}},
+                 fetches, CPUPlace(), ParseKernelHints(hints, "a test"),
+                 std::vector<std::vector<KernelHint>>(3));
+  }
+  // What computes `out` from `x` at once, were it not for the factor.
+  static OpDesc Fused(const std::string& x, const std::string& out) {
+    OpDesc op;
+    op.type = "test_divide";
+    op.inputs = {{"X", {x}}};
+    op.outputs = {{"Out", {out}}};
+    return op;
+  }
+
+  Program program_;
+  std::string twice_;
+  std::string four_;
+  std::string eight_;
+};
+
+TEST_F(GraphTest, HasTheNeededOpsAndEveryShape) {
+  const Graph graph = Make({four_});
+  EXPECT_EQ(graph.order(), (Ids{0, 1}));
+  EXPECT_EQ(graph.not_needed(), Ids{2});
+  EXPECT_EQ(graph.dims(twice_), DDim({3, 2}));
+  EXPECT_EQ(graph.Writer(four_), 1);
+  EXPECT_EQ(graph.Readers(twice_), Ids{1});
+  EXPECT_TRUE(graph.IsInternal(twice_));
+  EXPECT_FALSE(graph.IsInternal(four_));
+  EXPECT_FALSE(graph.IsInternal("x"));
+}
+
+TEST_F(GraphTest, ReplacesSeveralOpsByOne) {
+  Graph graph = Make({eight_});
+  ASSERT_TRUE(graph.Replace({0, 1}, Fused("x", four_)));
+  EXPECT_EQ(graph.order(), (Ids{1, 2}));
+  EXPECT_EQ(graph.op(1).desc.type, "test_divide");
+  EXPECT_EQ(graph.op(1).covers, (Ids{0, 1}));
+}
+
+TEST_F(GraphTest, AHintThatWantsAnotherKernelKeepsTheOpsApart) {
+  for (const char* hints :
+       {"require variant=wrong", "test_add: prefer variant=wrong",
+        "#1: require variant=wrong", "exclude variant=plain"}) {
+    Graph graph = Make({eight_}, hints);
+    EXPECT_FALSE(graph.Replace({0, 1}, Fused("x", four_))) << hints;
+    EXPECT_EQ(graph.order(), (Ids{0, 1, 2})) << hints;
+    EXPECT_EQ(graph.op(1).desc.type, "test_add") << hints;
+  }
+  Graph graph = Make({eight_}, "prefer variant=plain");
+  EXPECT_TRUE(graph.Replace({0, 1}, Fused("x", four_)));
+}
+
+TEST_F(GraphTest, KeepsTheOpsWhenNoKernelTakesTheOther) {
+  Graph graph = Make({eight_});
+  OpDesc op = Fused("x", four_);
+  op.attributes["nonsense"] = true;
+  ExpectError(ErrorCode::kNotFound, "op.unknown_attribute", {"nonsense"}, [&] {
+    graph.Replace({0, 1}, op);
+  });
+  EXPECT_EQ(graph.order(), (Ids{0, 1, 2}));
+}
+
+TEST_F(GraphTest, InsertsAndRewrites) {
+  Graph graph = Make({eight_});
+  const std::string inverse = graph.NewName("inverse");
+  EXPECT_NE(inverse, graph.NewName("inverse"));
+  const int id = graph.InsertBefore(1, Fused(twice_, inverse));
+  EXPECT_EQ(graph.order(), (Ids{0, id, 1, 2}));
+  EXPECT_EQ(graph.dims(inverse), DDim({3, 2}));
+  OpDesc second = graph.op(1).desc;
+  second.inputs = {{"X", {inverse}}, {"Y", {inverse}}};
+  graph.Rewrite(1, second);
+  EXPECT_EQ(graph.Readers(twice_), Ids{id});
+  EXPECT_EQ(graph.Readers(inverse), Ids{1});
+}
+
+// Replaces the first two of three doublings by 1 / X, while it is allowed to.
+bool g_pass_on = false;
+int HalvingPass(Graph& graph) {
+  if (!g_pass_on || graph.order().size() != 3) return 0;
+  OpDesc op;
+  op.type = "test_divide";
+  op.inputs = graph.op(0).desc.inputs;
+  op.inputs.resize(1);
+  op.outputs = graph.op(1).desc.outputs;
+  return graph.Replace({0, 1}, op) ? 1 : 0;
+}
+
+TEST_F(GraphTest, PassesRunWhenAPlanIsPreparedAndExplainSaysSo) {
+  Registry::Global().AddPass({"halving", 5, HalvingPass});
+  ExpectError(ErrorCode::kInvalidArgument, "registry.pass_twice", {"halving"},
+              [] {
+                Registry::Global().AddPass({"halving", 6, HalvingPass});
+              });
+  g_pass_on = true;
+  const Tensor x = Floats({1, 2}, {2, 4});
+  Executor executor;
+  const auto results = executor.Run(program_, {{"x", x}}, {eight_});
+  EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{1, 0.5F}));
+  const std::string text = executor.Explain(program_);
+  EXPECT_NE(text.find("pass halving: 1 changes"), std::string::npos) << text;
+  EXPECT_NE(text.find("op 1 (test_divide) also does the work of 0 (test_add)"),
+            std::string::npos)
+      << text;
+  Executor as_written(CPUPlace(), {.passes = false});
+  EXPECT_EQ(as_written.Run(program_, {{"x", x}}, {eight_})[0].ToVector<float>(),
+            (std::vector<float>{16, 32}));
+  g_pass_on = false;
+}
+
+}  // namespace
+}  // namespace sluice::framework

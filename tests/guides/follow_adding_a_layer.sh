@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Does what design/adding_a_layer.md says, word for word, in an empty folder:
+#   follow_adding_a_layer.sh SOURCE_DIR WORK_DIR PYTHON
+# PYTHONPATH names the package. Fails unless the layer trains and its tests
+# pass.
+set -euo pipefail
+source_dir=$1 work=$2 python=$3
+guide=$source_dir/design/adding_a_layer.md
+rm -rf "$work" && mkdir -p "$work"
+
+# Each block with file=NAME becomes that file; the ```sh run blocks are run.
+awk -v work="$work" '
+  /^```[a-z]* file=/ { sub(/.*file=/, ""); file = work "/" $0; next }
+  /^```sh run/ { file = work "/run.sh"; next }
+  /^```/ { file = ""; next }
+  file != "" { print >> file }' "$guide"
+
+cd "$work"
+python() { "$python" -B "$@"; }
+export -f python
+export python
+bash -euxo pipefail run.sh | tee output
+grep -q '= sigmoid(' output
+grep -q '2 passed\|\[100%\]' output
+first=$(sed -n 's/^step 0: loss //p' output)
+last=$(sed -n 's/^step 100: loss //p' output)
+awk -v first="$first" -v last="$last" 'BEGIN { exit !(last < first / 2) }'

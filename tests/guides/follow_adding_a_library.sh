@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Does what design/adding_a_library.md says, word for word, in a copy of the
+# tree:
+#   follow_adding_a_library.sh SOURCE_DIR WORK_DIR [CMAKE_OPTION...]
+# Fails unless the module builds, its kernels pass the harness, and a missing
+# module is no error.
+set -euo pipefail
+source_dir=$1 work=$2
+shift 2
+guide=$source_dir/design/adding_a_library.md
+tree=$work/tree
+rm -rf "$tree" && mkdir -p "$tree/operators/eigen"
+tar -C "$source_dir" --exclude=./build --exclude=./.git -cf - . |
+  tar -C "$tree" -xf -
+
+# Each ```... file=NAME block becomes that file; the ```cmake word block is the
+# word.
+awk -v tree="$tree" '
+  /^```[a-z]+ file=/ { sub(/^.*file=/, ""); file = tree "/" $0; next }
+  /^```cmake word/ { file = tree "/word"; next }
+  /^```/ { file = ""; next }
+  file != "" { print > file }' "$guide"
+word=$(cat "$tree/word") && rm "$tree/word"
+sed -i "s/^set(library_modules/&\n  $word/" "$tree/operators/CMakeLists.txt"
+
+touched=$(cd "$tree" && { diff -rq --exclude=build --exclude=.git \
+  "$source_dir" . || true; } | wc -l)
+if [ "$touched" -ne 2 ]; then
+  echo "the guide touches $touched places, expected a folder and the list" >&2
+  exit 1
+fi
+
+# Two levels below the source, as every preset: then ccache knows the objects.
+build=$tree/build/guide
+cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DSLUICE_BUILD_BENCHMARKS=OFF -DSLUICE_BUILD_EXAMPLES=OFF \
+  -DSLUICE_CUDA=OFF "$@" >/dev/null
+cmake --build "$build" --target sluice_operators_test sluice-kernels
+"$build/tools/sluice-kernels" matmul | grep -c "EIGEN.*eigen" | grep -qx 2
+test_program=$(find "$build" -name sluice_operators_test -type f)
+"$test_program" --gtest_filter="Ops/OpHarness.*/matmul" --gtest_brief=1
+
+# Without the module the others remain.
+rm "$(find "$build/lib" -name libsluice_eigen.so)"
+"$build/tools/sluice-kernels" matmul >"$work/kernels.log"
+if grep -q EIGEN "$work/kernels.log"; then
+  echo "kernels of a module that is not there" >&2
+  exit 1
+fi
+grep -q PLAIN "$work/kernels.log"

@@ -1,0 +1,119 @@
+// Values that only a kernel on a CUDA device sees, and that it has to refuse.
+#include <cstring>
+#include <vector>
+
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run_op.h"
+#include "sluice/platform/plugin/kernel_module.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::RunOp;
+using framework::Tensor;
+using platform::DType;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+
+class CUDAData : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string& missing = platform::LoadModule("cuda");
+    if (!missing.empty()) GTEST_SKIP() << missing;
+  }
+
+  static constexpr const char* kHint = "require place=cuda:0";
+};
+
+TEST_F(CUDAData, GatherRefusesAnIndexOutsideOfX) {
+  const Tensor x = Tensor::FromVector<float>({3, 1}, {1, 2, 3});
+  for (const int64_t bad : {int64_t{-1}, int64_t{3}, INT64_MIN}) {
+    const Tensor index = Tensor::FromVector<int64_t>({2}, {0, bad});
+    ExpectError(
+        ErrorCode::kOutOfRange, "gather.index_range_on_device",
+        {"gather", "element 1 of input Index", std::to_string(bad), "[0, 3)",
+         "in op 0"},
+        [&] {
+          RunOp("gather", {{"X", x}, {"Index", index}}, {}, {.hint = kHint});
+        });
+  }
+  // The next run is none the worse for it.
+  const Tensor index = Tensor::FromVector<int64_t>({2}, {2, 0});
+  EXPECT_EQ(
+      RunOp("gather", {{"X", x}, {"Index", index}}, {}, {.hint = kHint})["Out"]
+          .ToVector<float>(),
+      (std::vector<float>{3, 1}));
+}
+
+TEST_F(CUDAData, AverageEmbeddingMaskRefusesRunsOutsideOfTheImage) {
+  const Tensor embedding = Tensor::FromVector<float>({1, 1, 2, 1}, {1, 2});
+  const int64_t runs[][2] = {{-1, 1}, {2, 1}, {0, 3}};
+  for (const auto& run : runs) {
+    const Tensor mask =
+        Tensor::FromVector<int64_t>({1, 1, 1, 2}, {run[0], run[1]});
+    ExpectError(ErrorCode::kOutOfRange, "average_embedding_mask.bad_run",
+                {"average_embedding_mask", "run 0 of input Mask",
+                 "0 <= start <= end <= 2"},
+                [&] {
+                  RunOp("average_embedding_mask",
+                        {{"Embedding", embedding}, {"Mask", mask}}, {},
+                        {.hint = kHint});
+                });
+  }
+}
+
+TEST_F(CUDAData, LookupTableRefusesAnIdThatIsNoRow) {
+  const Tensor w = Tensor::FromVector<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  const Tensor ids = Tensor::FromVector<int64_t>({2}, {2, 3});
+  ExpectError(
+      ErrorCode::kOutOfRange, "lookup_table.id_range_on_device",
+      {"lookup_table", "element 1 of input Ids, 3", "[0, 3)"}, [&] {
+        RunOp("lookup_table", {{"W", w}, {"Ids", ids}}, {}, {.hint = kHint});
+      });
+}
+
+TEST_F(CUDAData, GradientsOfGatherRefuseAnIndexOutsideOfX) {
+  const Tensor x = Tensor::FromVector<float>({3, 1}, {1, 2, 3});
+  const Tensor index = Tensor::FromVector<int32_t>({2}, {0, -1});
+  const Tensor grad = Tensor::FromVector<float>({2, 1}, {1, 2});
+  ExpectError(ErrorCode::kOutOfRange, "gather_grad.index_range_on_device",
+              {"gather_grad", "element 1 of input Index, -1", "[0, 3)"}, [&] {
+                RunOp("gather_grad",
+                      {{"X", x}, {"Index", index}, {"Out@GRAD", grad}}, {},
+                      {.hint = kHint});
+              });
+}
+
+TEST_F(CUDAData, CrossEntropyRefusesALabelThatIsNoClass) {
+  const Tensor logits = Tensor::FromVector<float>({2, 2}, {1, 2, 3, 4});
+  const Tensor label = Tensor::FromVector<int64_t>({2, 1}, {-100, 2});
+  ExpectError(
+      ErrorCode::kOutOfRange,
+      "softmax_with_cross_entropy.label_range_on_device",
+      {"softmax_with_cross_entropy", "input Label has 2 in row 1", "0 to 1"},
+      [&] {
+        RunOp("softmax_with_cross_entropy",
+              {{"Logits", logits}, {"Label", label}}, {}, {.hint = kHint});
+      });
+}
+
+TEST_F(CUDAData, RandomNumbersHaveTheBitsOfTheCPU) {
+  for (const char* op : {"uniform_random", "gaussian_random"}) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+      const framework::AttributeMap attributes = {
+          {"shape", std::vector<int64_t>{1021}},
+          {"seed", int64_t{5}},
+          {"dtype", dtype}};
+      const Tensor want = RunOp(op, {}, attributes)["Out"];
+      const Tensor got = RunOp(op, {}, attributes, {.hint = kHint})["Out"];
+      ASSERT_EQ(got.bytes(), want.bytes());
+      EXPECT_EQ(std::memcmp(got.raw_data(), want.raw_data(), want.bytes()), 0)
+          << op;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::operators

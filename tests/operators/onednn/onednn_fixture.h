@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "sluice/framework/executor.h"
+#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/plan.h"
+#include "sluice/platform/counters.h"
+#include "sluice/platform/plugin/kernel_module.h"
+
+namespace sluice::testing {
+
+// oneDNN computes, also where SLUICE_ENABLE_ONEDNN switches it off.
+inline constexpr const char* kOneDnnOnly =
+    "require library=ONEDNN; allow library=ONEDNN";
+
+// For tests of what all oneDNN kernels share; skipped where it is not built.
+// Every op is computed by oneDNN.
+class OneDnnTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string& missing = platform::LoadModule("onednn");
+    if (!missing.empty()) GTEST_SKIP() << missing;
+  }
+
+  static int64_t Count(const char* name) { return platform::Counter(name); }
+
+  static framework::Tensor Ramp(const framework::DDim& dims) {
+    std::vector<float> values(static_cast<size_t>(dims.numel()));
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(i % 17) / 8 - 1;
+    }
+    return framework::Tensor::FromVector<float>(dims, values);
+  }
+
+  // Adds an op with one output, of the first argument's dtype.
+  std::string Append(const std::string& op,
+                     framework::Program::ArgList inputs,
+                     const std::string& output,
+                     framework::AttributeMap attributes = {}) {
+    framework::OpDesc desc;
+    desc.type = op;
+    desc.inputs = std::move(inputs);
+    desc.outputs = {{output, {"t" + std::to_string(ops_++)}}};
+    desc.attributes = std::move(attributes);
+    const std::string name = desc.outputs[0].second[0];
+    program_.AppendOp(desc);
+    return name;
+  }
+
+  void Data(const std::string& name, const framework::Tensor& value) {
+    program_.Data(name, value.dtype(), value.dims());
+    feeds_.emplace_back(name, value);
+  }
+
+  std::optional<framework::KernelHintGuard> hint_{kOneDnnOnly};
+  framework::Program program_;
+  framework::Feeds feeds_;
+  framework::Executor executor_;
+
+ private:
+  int ops_ = 0;
+};
+
+}  // namespace sluice::testing

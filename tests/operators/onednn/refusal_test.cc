@@ -1,0 +1,95 @@
+#include "tests/operators/onednn/onednn_fixture.h"
+#include "tests/testing/expect_error.h"
+
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelHintGuard;
+using framework::Tensor;
+using platform::ErrorCode;
+using sluice::testing::ExpectError;
+
+class RefusalTest : public testing::OneDnnTest {
+ protected:
+  RefusalTest() {
+    Data("x", Ramp({4, 5}));
+    out_ = Append("softmax", {{"X", {"x"}}}, "Out", {{"axis", int64_t{0}}});
+  }
+  std::string out_;
+};
+
+// oneDNN's softmax along another than the last axis is its reference code.
+TEST_F(RefusalTest, WhatOnlyReferenceCodeTakesGoesToTheNextKernel) {
+  hint_.reset();
+  const KernelHintGuard guard("prefer library=ONEDNN; allow library=ONEDNN");
+  const auto plan = executor_.Prepare(program_, feeds_, {out_});
+  const framework::Decision& decision = plan->decisions()[0];
+  EXPECT_EQ(decision.kernel->key.library, "PLAIN");
+  EXPECT_NE(framework::ExplainText(*plan).find("only its reference code takes"),
+            std::string::npos);
+}
+
+TEST_F(RefusalTest, WhatIsRequiredIsAnError) {
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"softmax", "ONEDNN", "only its reference code takes this"},
+              [&] { executor_.Prepare(program_, feeds_, {out_}); });
+}
+
+TEST_F(RefusalTest, EmptyArgumentsGoToPlainKernels) {
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"transpose", "takes no empty arguments"}, [&] {
+                framework::RunOp("transpose", {{"X", Ramp({0, 5})}},
+                                 {{"axis", std::vector<int64_t>{1, 0}}},
+                                 {.hint = testing::kOneDnnOnly});
+              });
+}
+
+// oneDNN would divide by 0 there.
+TEST_F(RefusalTest, SizesPast32BitsGoToPlainKernels) {
+  float nothing = 0;
+  const auto borrow = [&](const DDim& dims) {
+    return Tensor::Borrow(platform::CPUPlace(), framework::DType::kFloat32,
+                          dims, &nothing);
+  };
+  Data("large", borrow({2, int64_t{1} << 40}));
+  const auto out = Append("transpose", {{"X", {"large"}}}, "Out",
+                          {{"axis", std::vector<int64_t>{1, 0}}});
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"takes no sizes past 32 bits"},
+              [&] { executor_.Prepare(program_, feeds_, {out}); });
+  Data("image", borrow({1, 1, 8, 8}));
+  Data("filter", borrow({1, 1, 1, 1}));
+  const std::vector<int64_t> strides = {int64_t{1} << 33, 1};
+  const auto conv =
+      Append("conv2d", {{"Input", {"image"}}, {"Filter", {"filter"}}}, "Output",
+             {{"strides", strides}});
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"takes no attributes past 32 bits"},
+              [&] { executor_.Prepare(program_, feeds_, {conv}); });
+}
+
+TEST_F(RefusalTest, SumsOverRepeatedMatricesAreNoMatmul) {
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"matmul_grad_x", "does not sum over repeated matrices"}, [&] {
+                framework::RunOp("matmul_grad_x",
+                                 {{"X", Ramp({2, 4})},
+                                  {"Y", Ramp({3, 4, 5})},
+                                  {"Out@GRAD", Ramp({3, 2, 5})}},
+                                 {}, {.hint = testing::kOneDnnOnly});
+              });
+}
+
+TEST_F(RefusalTest, TheSwitchTurnsTheLibraryOff) {
+  Data("y", Ramp({5, 2}));
+  const auto out = Append("matmul", {{"X", {"x"}}, {"Y", {"y"}}}, "Out");
+  const KernelHintGuard guard("exclude library=ONEDNN");
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel", {"excluded by hint"},
+              [&] { executor_.Prepare(program_, feeds_, {out}); });
+}
+
+}  // namespace
+}  // namespace sluice::operators

@@ -1,0 +1,153 @@
+// CUDA devices as the rest of Sluice sees them.
+#include "sluice/platform/device.h"
+
+#include <cstdlib>
+#include <thread>
+
+#include "tests/platform/cuda/cuda_test.h"
+#include "tests/testing/expect_error.h"
+
+#include "sluice/memory/allocator.h"
+#include "sluice/memory/copy.h"
+#include "sluice/platform/cuda/cuda_check.h"
+
+namespace sluice::platform {
+namespace {
+
+using ::sluice::testing::DeviceArray;
+using ::sluice::testing::ExpectError;
+class CUDADevices : public ::sluice::testing::CUDATest {};
+class CUDADevicesDeathTest : public ::testing::Test {};
+
+std::vector<double> Numbers(size_t size) {
+  std::vector<double> numbers(size);
+  for (size_t i = 0; i < size; ++i) {
+    numbers[i] = static_cast<double>(i % 1000) / 8;
+  }
+  return numbers;
+}
+
+TEST_F(CUDADevices, AnIndexOutOfRangeIsRefusedWithTheCount) {
+  ExpectError(ErrorCode::kNotFound, "device.index",
+              {"cuda:1", "an index below 1", "the number of cuda devices"},
+              [] { CUDADeviceContext context(CUDAPlace{1}); });
+}
+
+TEST_F(CUDADevices, CopiesOfAnySizeComeBack) {
+  for (const size_t size : {0, 1, 7, 1000, 200000, 3000000}) {
+    const auto numbers = Numbers(size);
+    const DeviceArray<double> first(context_, numbers);
+    const DeviceArray<double> second(context_, std::vector<double>(size));
+    context_.CopyOnDevice(second.get(), first.get(), size * sizeof(double));
+    EXPECT_EQ(second.Fetch(), numbers);
+  }
+}
+
+TEST_F(CUDADevices, WhatWasCopiedFromTheHostMayChangeAtOnce) {
+  std::vector<double> numbers = {1, 2, 3};
+  const DeviceArray<double> device(context_, numbers);
+  numbers = {4, 5, 6};
+  EXPECT_EQ(device.Fetch(), (std::vector<double>{1, 2, 3}));
+}
+
+TEST_F(CUDADevices, ACopyBackFromWhereAnotherOneGoesIsInOrder) {
+  const DeviceArray<double> from(context_, {1, 2, 3});
+  const DeviceArray<double> to(context_, {0, 0, 0});
+  std::vector<double> host(3);
+  context_.CopyToHost(host.data(), from.get(), 24);
+  context_.CopyFromHost(to.get(), host.data(), 24);
+  EXPECT_EQ(to.Fetch(), (std::vector<double>{1, 2, 3}));
+}
+
+TEST_F(CUDADevices, RoomsCopyWithoutAContext) {
+  const auto numbers = Numbers(1000);
+  const auto device = memory::AllocUnique(kPlace, 8000);
+  std::vector<double> back(1000);
+  memory::Copy(kPlace, device.get(), CPUPlace{}, numbers.data(), 8000);
+  memory::Copy(CPUPlace{}, back.data(), kPlace, device.get(), 8000);
+  EXPECT_EQ(back, numbers);
+}
+
+TEST_F(CUDADevices, ManyThreadsWorkAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      CUDADeviceContext context(kPlace);
+      const std::vector<double> numbers(100 + i, i);
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        const DeviceArray<double> device(context, numbers);
+        if (device.Fetch() == numbers) ++right;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(right, 160);
+}
+
+TEST_F(CUDADevices, RunningOutOfMemoryGivesTheFigures) {
+  memory::ReleaseCache(kPlace);
+  const size_t all = memory::Stats(kPlace).limit;
+  const size_t kept = memory::Stats(kPlace).reserved;
+  // What is cached goes back before it fails.
+  memory::Free(kPlace, memory::Alloc(kPlace, size_t{64} << 20));
+  const size_t most = (all - kept) / 65536 * 65536;
+  cuda_emulation::GetOptions().memory_bytes = all;
+  ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
+              {"cuda:0", "in use", "reserved", "limit"},
+              [&] { memory::Alloc(kPlace, most + 65536); });
+  EXPECT_EQ(memory::Stats(kPlace).reserved, kept);
+  // The device itself may have less than its limit.
+  cuda_emulation::GetOptions().memory_bytes = size_t{1} << 20;
+  ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted", {"cuda:0"},
+              [&] { memory::Alloc(kPlace, size_t{8} << 20); });
+  cuda_emulation::GetOptions().memory_bytes = all;
+  memory::Free(kPlace, memory::Alloc(kPlace, size_t{8} << 20));
+}
+
+TEST_F(CUDADevices, CublasMultipliesOnTheContextsStream) {
+  // Column order: [1 3; 2 4] [5 7; 6 8].
+  const DeviceArray<double> a(context_, {1, 2, 3, 4});
+  const DeviceArray<double> b(context_, {5, 6, 7, 8});
+  const DeviceArray<double> c(context_, {1, 1, 1, 1});
+  const double alpha = 2;
+  const double beta = 1;
+  const auto multiply = [&](cublasOperation_t of_a, cublasOperation_t of_b) {
+    CheckCublas(cublasDgemm(context_.cublas(), of_a, of_b, 2, 2, 2, &alpha,
+                            a.get(), 2, b.get(), 2, &beta, c.get(), 2),
+                "gemm");
+    return c.Fetch();
+  };
+  EXPECT_EQ(multiply(CUBLAS_OP_N, CUBLAS_OP_N),
+            (std::vector<double>{47, 69, 63, 93}));
+  EXPECT_EQ(multiply(CUBLAS_OP_T, CUBLAS_OP_T),
+            (std::vector<double>{47 + 38, 69 + 86, 63 + 44, 93 + 100}));
+  ExpectError(
+      ErrorCode::kInternal, "cuda.cublas", {"gemm", "cuBLAS says"}, [&] {
+        CheckCublas(
+            cublasDgemm(context_.cublas(), CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2,
+                        &alpha, a.get(), 1, b.get(), 2, &beta, c.get(), 2),
+            "gemm");
+      });
+}
+
+TEST_F(CUDADevicesDeathTest, AMachineWithoutAGPUSaysSo) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto look = [] {
+    cuda_emulation::GetOptions().devices = 0;
+    try {
+      CUDADeviceContext context(CUDAPlace{0});
+    } catch (const Error& error) {
+      const bool right = error.code() == ErrorCode::kNotFound;
+      std::fprintf(stderr, "%s\n", error.what());
+      std::_Exit(right ? 3 : 4);
+    }
+  };
+  EXPECT_EXIT(look(), ::testing::ExitedWithCode(3),
+              "no CUDA-capable device is detected");
+}
+
+}  // namespace
+}  // namespace sluice::platform

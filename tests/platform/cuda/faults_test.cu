@@ -1,0 +1,307 @@
+// Mistakes that kernels and their callers make, planted one by one: each has to
+// be noticed every time.
+#include <numeric>
+
+#include "tests/platform/cuda/cuda_test.h"
+#include "tests/testing/expect_error.h"
+
+#include "sluice/memory/allocator.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::platform {
+namespace {
+
+using cuda_emulation::StreamMode;
+using ::sluice::testing::DeviceArray;
+using ::sluice::testing::ExpectError;
+using Floats = std::vector<float>;
+class CUDAFaults : public ::sluice::testing::CUDATest {};
+class CUDAFaultsDeathTest : public ::sluice::testing::CUDATest {};
+
+constexpr int kThreads = 128;
+
+enum class Mistake { kNone, kNoBarrierAfterWrite, kNoBarrierBeforeReuse };
+
+// Turns each block of kThreads numbers round, twice over.
+template <Mistake mistake>
+__global__ void TurnTwice(const float* in, float* out) {
+  SLUICE_SHARED_ARRAY(float, buffer, [kThreads]);
+  const int i = threadIdx.x;
+  const int64_t at = int64_t{blockIdx.x} * kThreads + i;
+  buffer[i] = in[at];
+  if (mistake != Mistake::kNoBarrierAfterWrite) __syncthreads();
+  const float turned = buffer[kThreads - 1 - i];
+  if (mistake != Mistake::kNoBarrierBeforeReuse) __syncthreads();
+  buffer[i] = turned + 1;
+  __syncthreads();
+  out[at] = buffer[kThreads - 1 - i];
+}
+
+template <Mistake mistake>
+bool TurnsRight(CUDADeviceContext& context) {
+  Floats numbers(2 * kThreads);
+  std::iota(numbers.begin(), numbers.end(), 1.0F);
+  const DeviceArray<float> in(context, numbers);
+  const DeviceArray<float> out(context, Floats(numbers.size()));
+  Launch<TurnTwice<mistake>>({context, dim3(2), dim3(kThreads)}, in.get(),
+                             out.get());
+  for (float& number : numbers) {
+    ++number;
+  }
+  return out.Fetch() == numbers;
+}
+
+TEST_F(CUDAFaults, AMissingBarrierGivesWrongNumbersInEveryOrder) {
+  InEveryOrder([&] {
+    EXPECT_TRUE(TurnsRight<Mistake::kNone>(context_));
+    EXPECT_FALSE(TurnsRight<Mistake::kNoBarrierAfterWrite>(context_));
+    EXPECT_FALSE(TurnsRight<Mistake::kNoBarrierBeforeReuse>(context_));
+  });
+}
+
+__global__ void WriteAt(float* out, int64_t index) {
+  out[index] = 1;
+}
+__global__ void ReadAt(const float* in, float* out, int64_t index) {
+  *out = in[index];
+}
+
+TEST_F(CUDAFaults, AWriteOnePastTheEndNamesTheKernel) {
+  for (const size_t size : {1, 2, 3, 63, 64, 100, 1024, 3333, 300000}) {
+    const DeviceArray<float> out(context_, Floats(size));
+    Launch<WriteAt>({context_, dim3(1), dim3(1)}, out.get(), size - 1);
+    context_.Wait();
+    Launch<WriteAt>({context_, dim3(1), dim3(1)}, out.get(), size);
+    ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+                {"cuda:0", "WriteAt", "of allocation"},
+                [&] { context_.Wait(); });
+    cuda_emulation::ClearFault();
+  }
+}
+
+TEST_F(CUDAFaults, AWriteBeforeTheBeginningNamesTheKernel) {
+  const DeviceArray<float> out(context_, Floats(10));
+  Launch<WriteAt>({context_, dim3(1), dim3(1)}, out.get(), -1);
+  ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+              {"WriteAt", "is byte -4 of allocation"},
+              [&] { context_.Wait(); });
+}
+
+TEST_F(CUDAFaults, AnAccessFarOutNamesTheThread) {
+  const DeviceArray<float> out(context_, Floats(10));
+  Launch<ReadAt>({context_, dim3(1), dim3(1)}, out.get(), out.get(), 1 << 20);
+  ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+              {"ReadAt, block (0, 0, 0), thread (0, 0, 0)", "illegal read"},
+              [&] { context_.Wait(); });
+}
+
+TEST_F(CUDAFaults, ALostDeviceRefusesEverything) {
+  const DeviceArray<float> out(context_, Floats(10));
+  Launch<WriteAt>({context_, dim3(1), dim3(1)}, out.get(), 1 << 20);
+  EXPECT_THROW(context_.Wait(), Error);
+  const auto refused = [](const auto& call) {
+    ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+                {"the device is lost until the process ends"}, call);
+  };
+  refused([&] { context_.Wait(); });
+  refused([&] { context_.CopyOnDevice(out.get(), out.get() + 4, 16); });
+  refused([&] { Launch<WriteAt>({context_, dim3(1), dim3(1)}, out.get(), 0); });
+  refused([&] { CUDADeviceContext another(kPlace); });
+}
+
+TEST_F(CUDAFaults, UseAfterFreeIsNoticedInTheCacheAndBeyond) {
+  for (const bool cached : {true, false}) {
+    auto memory = memory::AllocUnique(kPlace, 100);
+    auto* pointer = static_cast<float*>(memory.get());
+    memory.reset();
+    if (!cached) memory::ReleaseCache(kPlace);
+    Launch<WriteAt>({context_, dim3(1), dim3(1)}, pointer, 0);
+    ExpectError(ErrorCode::kDeviceLost, "cuda.call", {"WriteAt", "illegal"},
+                [&] { context_.Wait(); });
+    cuda_emulation::ClearFault();
+  }
+}
+
+__global__ void UseHostMemory(float* host) {
+  *host = 1;
+}
+
+TEST_F(CUDAFaults, AddressesOfTheHostAreNotTheDevices) {
+  Launch<UseHostMemory>({context_, dim3(1), dim3(1)}, nullptr);
+  ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+              {"UseHostMemory", "host memory"}, [&] { context_.Wait(); });
+}
+
+__global__ void HalfOfThemWait() {
+  if (threadIdx.x < 64) __syncthreads();
+}
+__global__ void TwoBarriers() {
+  if (threadIdx.x < 64) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+}
+__global__ void ShuffleFromFinished(int* out) {
+  if (threadIdx.x >= 16) return;
+  *out = __shfl_sync(0xFFFFFFFF, 1, 20);
+}
+
+TEST_F(CUDAFaults, DivergentBarriersAreReported) {
+  InEveryOrder([&] {
+    Launch<HalfOfThemWait>({context_, dim3(1), dim3(kThreads)});
+    ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+                {"HalfOfThemWait", "barrier divergence",
+                 "threads 0 to 63 wait at the barrier",
+                 "threads 64 to 127 have finished", "faults_test.cu"},
+                [&] { context_.Wait(); });
+  });
+  InEveryOrder([&] {
+    Launch<TwoBarriers>({context_, dim3(1), dim3(kThreads)});
+    ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+                {"TwoBarriers", "barrier divergence"},
+                [&] { context_.Wait(); });
+  });
+}
+
+TEST_F(CUDAFaults, AShuffleFromALaneThatTakesNoPartIsReported) {
+  const DeviceArray<int> out(context_, {0});
+  Launch<ShuffleFromFinished>({context_, dim3(1), dim3(32)}, out.get());
+  ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+              {"ShuffleFromFinished", "lane 20", "takes no part"},
+              [&] { context_.Wait(); });
+}
+
+__global__ void PastTheSharedArray(int index) {
+  SLUICE_SHARED_ARRAY(float, first, [16]);
+  SLUICE_SHARED_ARRAY(float, second, [16]);
+  first[0] = second[0] = 0;
+  second[index] = 1;
+}
+__global__ void PastTheDynamicArray(int index) {
+  SLUICE_DYNAMIC_SHARED(float, buffer);
+  buffer[index] = 1;
+}
+
+TEST_F(CUDAFaults, WritesPastSharedArraysAreReported) {
+  for (const int index : {-1, 16}) {
+    Launch<PastTheSharedArray>({context_, dim3(1), dim3(1)}, index);
+    ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+                {"PastTheSharedArray", "outside of shared array"},
+                [&] { context_.Wait(); });
+    cuda_emulation::ClearFault();
+  }
+  Launch<PastTheDynamicArray>({context_, dim3(1), dim3(1), 64}, 16);
+  ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+              {"PastTheDynamicArray", "out of dynamic shared memory"},
+              [&] { context_.Wait(); });
+}
+
+__global__ void UseStack(int depth, int* out) {
+  volatile char room[4096];
+  room[0] = static_cast<char>(depth);
+  if (depth > 0) UseStack(depth - 1, out);
+  *out += room[0];
+}
+
+TEST_F(CUDAFaults, AStackOverflowIsReported) {
+  const DeviceArray<int> out(context_, {0});
+  Launch<UseStack>({context_, dim3(1), dim3(1)}, 100, out.get());
+  ExpectError(ErrorCode::kDeviceLost, "cuda.call",
+              {"UseStack", "stack overflow"}, [&] { context_.Wait(); });
+}
+
+__global__ void Nothing() {}
+
+TEST_F(CUDAFaults, ALaunchThatNoGPUTakesIsRefusedAtOnce) {
+  const auto refused = [&](dim3 grid, dim3 block, size_t shared) {
+    ExpectError(ErrorCode::kInvalidArgument, "cuda.call",
+                {"Nothing", "no GPU takes"}, [&] {
+                  Launch<Nothing>({context_, grid, block, shared});
+                });
+  };
+  refused(dim3(0), dim3(1), 0);
+  refused(dim3(1), dim3(0), 0);
+  refused(dim3(1), dim3(1025), 0);
+  refused(dim3(1), dim3(32, 33), 0);
+  refused(dim3(1), dim3(1, 1, 65), 0);
+  refused(dim3(1, 65536), dim3(1), 0);
+  refused(dim3(1), dim3(1), 49153);
+  // The device is none the worse for it.
+  Launch<Nothing>({context_, dim3(1), dim3(1024), 49152});
+  context_.Wait();
+}
+
+__global__ void SetKernel(float* out, float value) {
+  *out = value;
+}
+
+// What a second stream reads of what the first one writes.
+float ReadOnAnotherStream(CUDADeviceContext& context, bool wait) {
+  CUDADeviceContext other(CUDAPlace{0});
+  const DeviceArray<float> out(context, {1});
+  context.Wait();
+  Launch<SetKernel>({context, dim3(1), dim3(1)}, out.get(), 2.0F);
+  cudaEvent_t event = nullptr;
+  CheckCUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
+  CheckCUDA(cudaEventRecord(event, context.stream()), "record");
+  if (wait) CheckCUDA(cudaStreamWaitEvent(other.stream(), event, 0), "wait");
+  CheckCUDA(cudaEventDestroy(event), "destroy");
+  float value = 0;
+  other.CopyToHost(&value, out.get(), sizeof(value));
+  other.Wait();
+  context.Wait();
+  return value;
+}
+
+TEST_F(CUDAFaults, AMissingWaitReadsWhatWasThereBefore) {
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(ReadOnAnotherStream(context_, true), 2);
+    EXPECT_EQ(ReadOnAnotherStream(context_, false), 1);
+  }
+}
+
+// What a stream reads of what another one overwrites afterwards.
+float OverwriteOnAnotherStream(CUDADeviceContext& context, bool wait) {
+  CUDADeviceContext other(CUDAPlace{0});
+  const DeviceArray<float> in(context, {1});
+  const DeviceArray<float> out(context, {0});
+  context.Wait();
+  context.CopyOnDevice(out.get(), in.get(), sizeof(float));
+  cudaEvent_t event = nullptr;
+  CheckCUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
+  CheckCUDA(cudaEventRecord(event, context.stream()), "record");
+  if (wait) CheckCUDA(cudaStreamWaitEvent(other.stream(), event, 0), "wait");
+  CheckCUDA(cudaEventDestroy(event), "destroy");
+  Launch<SetKernel>({other, dim3(1), dim3(1)}, in.get(), 2.0F);
+  return out.Fetch().front();
+}
+
+TEST_F(CUDAFaults, AMissingWaitBeforeOverwritingShowsWhenOthersGoFirst) {
+  cuda_emulation::GetOptions().streams = StreamMode::kOthers;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(OverwriteOnAnotherStream(context_, true), 1);
+    EXPECT_EQ(OverwriteOnAnotherStream(context_, false), 2);
+  }
+}
+
+TEST_F(CUDAFaults, WhatIsCopiedToTheHostIsNotThereBeforeTheWait) {
+  const DeviceArray<float> values(context_, {1, 2, 3});
+  Floats host = {1, 2, 3};
+  context_.CopyToHost(host.data(), values.get(), 12);
+  EXPECT_NE(host, (Floats{1, 2, 3}));
+  context_.Wait();
+  EXPECT_EQ(host, (Floats{1, 2, 3}));
+}
+
+TEST_F(CUDAFaultsDeathTest, TheHostMayNotTouchDeviceMemory) {
+  const DeviceArray<float> values(context_, {1, 2, 3});
+  context_.Wait();
+  volatile float* pointer = values.get();
+  EXPECT_DEATH(static_cast<void>(pointer[1]),
+               "the host reads from device memory.*byte 4 of allocation.*12");
+  EXPECT_DEATH(pointer[1] = 1, "the host writes to device memory");
+}
+
+}  // namespace
+}  // namespace sluice::platform

@@ -1,0 +1,222 @@
+import gc
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import sluice as sl
+
+
+def scaled(shape=(None, 3), dtype="float32"):
+    x = sl.data("x", shape, dtype)
+    return x, sl.layers.scale(x, 2.0)
+
+
+def misaligned(array):
+    bytes_ = b"x" + array.tobytes()
+    return np.frombuffer(bytes_, "f4", offset=1).reshape(array.shape)
+
+
+def test_lists_and_numbers_become_the_variables_dtype(exe):
+    _, y = scaled()
+    (value,) = exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[y])
+    assert value.dtype == np.float32
+    np.testing.assert_array_equal(value, [[2, 4, 6]])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a,
+        lambda a: a[:, ::-1],
+        lambda a: a[::2],
+        lambda a: a[:0],
+        np.asfortranarray,
+        lambda a: a.astype(">f4"),
+        misaligned,
+        sl.Tensor,
+        lambda a: memoryview(np.ascontiguousarray(a)),
+    ],
+)
+def test_feeds_of_any_layout(exe, rng, change):
+    _, y = scaled()
+    fed = change(rng.random((4, 3), "f4"))
+    before = np.array(fed)
+    (value,) = exe.run(feed={"x": fed}, fetch_list=[y])
+    np.testing.assert_array_equal(value, before.astype("f4") * 2)
+    np.testing.assert_array_equal(np.array(fed), before)
+
+
+def test_read_only_feeds(exe):
+    _, y = scaled()
+    array = np.ones((1, 3), "f4")
+    array.flags.writeable = False
+    (value,) = exe.run(feed={"x": array}, fetch_list=[y])
+    np.testing.assert_array_equal(value, [[2, 2, 2]])
+
+
+def test_wrong_feeds_are_named(exe):
+    _, y = scaled()
+    with pytest.raises(sl.InvalidArgumentError, match="float64") as error:
+        exe.run(feed={"x": np.ones((1, 3))}, fetch_list=[y])
+    assert error.value.check_id == "feed.dtype"
+    assert "astype" in str(error.value)
+    with pytest.raises(sl.InvalidArgumentError, match=r"\[1, 4\]"):
+        exe.run(feed={"x": np.ones((1, 4), "f4")}, fetch_list=[y])
+    with pytest.raises(sl.SluiceError, match="z"):
+        exe.run(feed={"z": np.ones((1, 4), "f4")}, fetch_list=[y])
+    with pytest.raises(sl.SluiceError, match="feed"):
+        exe.run(feed={}, fetch_list=[y])
+    with pytest.raises(sl.InvalidArgumentError, match="feed x"):
+        exe.run(feed={"x": ["no", "number"]}, fetch_list=[y])
+    with pytest.raises(sl.InvalidArgumentError, match="uint32"):
+        exe.run(feed={"x": np.ones((1, 3), "u4")}, fetch_list=[y])
+    with pytest.raises(TypeError, match="dict"):
+        exe.run(feed=[1], fetch_list=[y])
+    (value,) = exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=[y])
+    assert value.sum() == 6
+
+
+def test_wrong_fetches_are_named(exe):
+    x, y = scaled()
+    with pytest.raises(sl.NotFoundError, match=f"did you mean {y.name}"):
+        exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=[y.name + "s"])
+    with pytest.raises(TypeError, match="fetch_list"):
+        exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=y)
+    assert exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=[x])[0].sum() == 3
+
+
+def test_a_fetched_array_never_changes_and_outlives_everything(rng):
+    with sl.program_guard(sl.Program()):
+        x, y = scaled()
+        executor = sl.Executor()
+        first = rng.random((2, 3), "f4")
+        kept = executor.run(feed={"x": first}, fetch_list=[y, x])
+        for _ in range(50):
+            executor.run(feed={"x": rng.random((2, 3), "f4")}, fetch_list=[y])
+    del executor, x, y
+    gc.collect()
+    np.testing.assert_array_equal(kept[0], first * 2)
+    np.testing.assert_array_equal(kept[1], first)
+    assert not np.shares_memory(kept[1], first)
+
+
+def test_results_may_be_tensors(exe):
+    _, y = scaled()
+    (value,) = exe.run(
+        feed={"x": [[1, 1, 1]]}, fetch_list=[y], return_numpy=False
+    )
+    assert isinstance(value, sl.Tensor)
+
+
+def test_plans_are_kept_by_shape(exe):
+    _, y = scaled()
+    for rows in (1, 2, 1, 2):
+        exe.run(feed={"x": np.ones((rows, 3), "f4")}, fetch_list=[y])
+    assert exe.cached_plans == 2
+
+
+def test_many_threads_share_a_plan(exe, rng):
+    _, y = scaled()
+    arrays = [rng.random((5, 3), "f4") for _ in range(8)]
+    failures = []
+
+    def work(array):
+        for _ in range(200):
+            (value,) = exe.run(feed={"x": array}, fetch_list=[y])
+            if not np.array_equal(value, array * 2):
+                failures.append(value)
+
+    threads = [threading.Thread(target=work, args=(a,)) for a in arrays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def slow_program():
+    x = sl.data("x", [200, 200])
+    y = x
+    for _ in range(3000):
+        y = sl.layers.manhattan_distance(y, x)
+    return y, {"x": np.zeros((200, 200), "f4")}
+
+
+def test_ctrl_c_stops_a_run_and_the_next_one_works(exe):
+    y, feed = slow_program()
+    exe.prepare(feed=feed, fetch_list=[y])
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        exe.run(feed=feed, fetch_list=[y])
+    timer.join()
+    with sl.program_guard(sl.Program()):
+        _, z = scaled()
+        assert exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=[z])[0].sum() == 6
+
+
+def test_other_threads_go_on_while_a_program_runs(exe):
+    y, feed = slow_program()
+    exe.prepare(feed=feed, fetch_list=[y])
+    program = sl.default_main_program()
+    done = threading.Event()
+
+    def run():
+        exe.run(program, feed=feed, fetch_list=[y])
+        done.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    ticks = 0
+    while not done.is_set():
+        ticks += 1
+        time.sleep(0.001)
+    thread.join()
+    assert ticks > 5
+
+
+def test_scopes():
+    scope = sl.Scope()
+    scope["w"] = np.arange(3.0)
+    assert "w" in scope
+    copy = scope["w"].numpy()
+    scope.set("w", [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(copy, np.arange(3.0))
+    np.testing.assert_array_equal(scope.find_var("w"), np.ones(3))
+    assert scope.find_var("v") is None
+    with pytest.raises(KeyError, match="fetch"):
+        scope["v"]
+    assert scope.new_scope().find_var("w") is not None
+    assert scope.names() == ["w"]
+
+
+def test_debug_runs(exe):
+    _, y = scaled()
+    z = sl.layers.scale(y, 3.0)
+    values = exe.run_keeping_all(feed={"x": [[1, 1, 1]]}, fetch_list=[z])
+    assert {y.name, z.name} <= set(values)
+    (value,) = exe.run_checked(feed={"x": [[1, 1, 1]]}, fetch_list=[z])
+    assert value.sum() == 18
+    profile = exe.profile(feed={"x": [[1, 1, 1]]}, fetch_list=[z])
+    assert "scale" in str(profile)
+    assert profile.seconds > 0
+    assert "traceEvents" in profile.chrome_trace
+
+
+def test_an_executor_at_no_device():
+    with pytest.raises(sl.SluiceError, match="cuda:77"):
+        sl.Executor(sl.CUDAPlace(77))
+
+
+def test_the_fpga_falls_back_and_explains():
+    _, y = scaled()
+    executor = sl.Executor(sl.FPGAPlace(0))
+    (value,) = executor.run(feed={"x": [[1, 1, 1]]}, fetch_list=[y])
+    assert value.sum() == 6
+    text = executor.explain()
+    assert "scale" in text
+    assert "fpga" in text

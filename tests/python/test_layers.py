@@ -1,0 +1,235 @@
+import inspect
+import os
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from sluice.layers import generate, ops
+
+
+@pytest.mark.parametrize("op", ops.names())
+def test_every_op_has_a_function_with_a_signature(op):
+    function = getattr(ops, op)
+    parameters = inspect.signature(function).parameters
+    schema = ops.schema(op)
+    count = len(schema["inputs"]) + len(schema["attributes"])
+    assert len(parameters) == count + 2
+    for argument in schema["inputs"]:
+        assert argument["doc"].split()[0] in function.__doc__
+    stub = generate.function_source(schema, stub=True)
+    compile("from __future__ import annotations\n" + stub, op, "exec")
+
+
+def test_functions_with_several_outputs_return_named_tuples(exe):
+    x = sl.data("x", [None, 4])
+    found = sl.layers.top_k(x, k=2, name="best")
+    assert found.out.name == "best.Out"
+    _, indices = exe.run(feed={"x": [[1, 4, 3, 2]]}, fetch_list=list(found))
+    np.testing.assert_array_equal(indices, [[1, 2]])
+
+
+def test_an_unknown_layer_lists_near_names():
+    with pytest.raises(AttributeError, match="did you mean .*reduce_sum"):
+        sl.layers.reduce_sums  # noqa: B018
+    assert "scale" in dir(sl.layers)
+
+
+def test_hints_choose_the_kernel(exe):
+    x, y = sl.data("x", [None, 4]), sl.data("y", [None, 4])
+    feed = {"x": np.ones((2, 4), "f4"), "y": np.zeros((3, 4), "f4")}
+    d = sl.layers.manhattan_distance(x, y, hint="require variant=plain")
+    exe.run(feed=feed, fetch_list=[d])
+    assert "op attribute" in exe.explain()
+
+
+def test_hints_hold_for_a_block(exe):
+    x, y = sl.data("x", [None, 4]), sl.data("y", [None, 4])
+    d = sl.layers.manhattan_distance(x, y)
+    feed = {"x": np.ones((2, 4), "f4"), "y": np.zeros((3, 4), "f4")}
+
+    def variant():
+        exe.run(feed=feed, fetch_list=[d])
+        return "plain" in exe.explain().split("transfers")[0]
+
+    outer = variant()
+    with sl.kernel_hints("manhattan_distance: prefer variant=plain"):
+        assert variant()
+        with sl.kernel_hints("manhattan_distance: prefer variant=blocked"):
+            assert "blocked" in exe.prepare(feed=feed, fetch_list=[d]).explain()
+    assert variant() == outer
+    assert exe.cached_plans == 3
+    with pytest.raises(sl.InvalidArgumentError, match="nonsense"):
+        sl.kernel_hints("nonsense")
+
+
+def test_hints_survive_generators_that_are_closed_in_any_order(exe):
+    x = sl.data("x", [None, 4])
+    z = sl.layers.scale(x, 2.0)
+
+    def inside(text):
+        with sl.kernel_hints(text):
+            yield
+
+    first = inside("scale: require variant=none_such")
+    second = inside("scale: prefer library=PLAIN")
+    next(first), next(second)
+    first.close()
+    exe.run(feed={"x": [[1, 1, 1, 1]]}, fetch_list=[z])
+    second.close()
+    third = inside("scale: require variant=none_such")
+    next(third)
+    with pytest.raises(sl.SluiceError, match="none_such"):
+        exe.run(feed={"x": [[1, 1, 1, 1]]}, fetch_list=[z])
+    del third
+    exe.run(feed={"x": [[1, 1, 1, 1]]}, fetch_list=[z])
+
+
+def test_kernels_lists_what_is_registered():
+    kernel = sl.kernels("scale")[0]
+    assert kernel.op == "scale"
+    assert kernel.library == "PLAIN"
+    assert len(sl.kernels()) > 20
+    with pytest.raises(sl.NotFoundError, match="did you mean scale"):
+        sl.kernels("scal")
+
+
+def test_run_op_runs_one_op():
+    out = sl.run_op("scale", {"X": [1.0, 2.0]}, {"scale": 3.0})
+    np.testing.assert_array_equal(out["Out"], [3.0, 6.0])
+    out = sl.run_op("sum", {"X": [np.ones(2), np.ones(2)]})
+    np.testing.assert_array_equal(out["Out"], [2.0, 2.0])
+    with pytest.raises(sl.SluiceError):
+        sl.run_op("scale", {})
+
+
+def test_compare_says_where_two_ways_part():
+    x, y = sl.data("x", [None, 4]), sl.data("y", [None, 4])
+    sl.layers.manhattan_distance(x, y)
+    feed = {"x": np.ones((2, 4), "f4"), "y": np.zeros((3, 4), "f4")}
+    result = sl.compare(
+        sl.default_main_program(),
+        feed,
+        "manhattan_distance: require variant=plain",
+        "manhattan_distance: require variant=blocked",
+    )
+    assert result
+    assert result.ops[0].kernel_a != result.ops[0].kernel_b
+    assert "manhattan_distance" in str(result)
+
+
+def test_parameters_are_shared_by_name():
+    x = sl.data("x", [None, 4])
+    constant = sl.initializer.Constant(0.5)
+    attr = sl.ParamAttr(name="shared", initializer=constant)
+    sl.layers.fc(x, 3, param_attr=attr, bias_attr=False)
+    sl.layers.fc(x, 3, param_attr=attr, bias_attr=False)
+    names = [v.name for v in sl.default_main_program().all_parameters()]
+    assert names == ["shared"]
+    assert len(sl.default_startup_program().ops) == 1
+    with pytest.raises(sl.InvalidArgumentError, match="shared"):
+        sl.layers.fc(x, 5, param_attr=attr)
+
+
+def test_fc_wants_known_sizes(exe):
+    with pytest.raises(sl.InvalidArgumentError, match="known"):
+        sl.layers.fc(sl.data("x", [None, None]), 3)
+    with pytest.raises(sl.InvalidArgumentError, match="num_flatten_dims"):
+        sl.layers.fc(sl.data("y", [None]), 3)
+    x = sl.data("z", [None, 3])
+    y = sl.layers.fc(x, 2, param_attr=sl.initializer.Constant(1.0))
+    with pytest.raises(sl.FailedPreconditionError, match="startup"):
+        exe.run(feed={"z": [[1, 1, 1]]}, fetch_list=[y])
+    exe.run(sl.default_startup_program())
+    (value,) = exe.run(feed={"z": [[1, 2, 3]]}, fetch_list=[y])
+    np.testing.assert_array_equal(value, [[6, 6]])
+
+
+def test_conv2d_refuses_what_cannot_be(exe):
+    x = sl.data("x", [None, 3, 8, 8])
+    with pytest.raises(sl.InvalidArgumentError, match="groups"):
+        sl.layers.conv2d(x, 4, 3, groups=2)
+    with pytest.raises(sl.InvalidArgumentError, match="rank 4"):
+        sl.layers.conv2d(sl.data("y", [None, 3]), 4, 3)
+
+
+def test_config():
+    config = sl.show_config("dicts")
+    assert config["version"] == sl.__version__
+    assert "cpu" in config["places"]
+    assert set(config["modules"]) <= {"onednn", "cuda"}
+    assert all(count >= 0 for count in sl.counters().values())
+
+
+def test_threads():
+    before = sl.num_threads()
+    sl.set_num_threads(1)
+    assert sl.num_threads() == 1
+    sl.set_num_threads(0)
+    assert sl.num_threads() == before
+    with pytest.raises(sl.InvalidArgumentError):
+        sl.set_num_threads(-1)
+
+
+def test_libraries_that_are_none(tmp_path):
+    path = tmp_path / "libnone.so"
+    with pytest.raises(sl.NotFoundError):
+        sl.load_op_library(path)
+    path.write_bytes(b"text")
+    with pytest.raises(sl.InvalidArgumentError):
+        sl.load_op_library(path)
+    with pytest.raises(sl.SluiceError):
+        sl.load_device_plugin(str(path))
+
+
+def test_cross_entropy_is_that_of_probabilities(exe):
+    x, label = sl.data("x", [None, 3]), sl.data("label", [None, 1], "int64")
+    loss = sl.layers.cross_entropy(x, label)
+    feed = {"x": [[0.5, 0.25, 0.25]], "label": [[1]]}
+    (value,) = exe.run(feed=feed, fetch_list=[loss])
+    np.testing.assert_allclose(value, [[np.log(4)]], rtol=1e-6)
+
+
+def test_accuracy_counts_the_right_rows(exe):
+    x, label = sl.data("x", [None, 3]), sl.data("label", [None, 1], "int64")
+    share = sl.layers.accuracy(x, label)
+    feed = {"x": [[1, 2, 0], [3, 1, 0]], "label": [[1], [2]]}
+    (value,) = exe.run(feed=feed, fetch_list=[share])
+    assert value == 0.5
+
+
+def test_a_convolutional_layer_with_everything(exe, rng):
+    x = sl.data("x", [None, 2, 6, 6])
+    y = sl.layers.conv2d(x, 4, 3, stride=2, padding=1, groups=2, act="relu")
+    z = sl.layers.pool2d(y, 3, "avg")
+    assert y.shape == (None, 4, 3, 3)
+    assert z.shape == (None, 4, 1, 1)
+    exe.run(sl.default_startup_program())
+    feed = {"x": rng.random((2, 2, 6, 6), "f4")}
+    whole, mean = exe.run(feed=feed, fetch_list=[y, z])
+    assert (whole >= 0).all()
+    np.testing.assert_allclose(mean[..., 0, 0], whole.mean((2, 3)), rtol=1e-5)
+
+
+def test_a_library_adds_its_layers(exe):
+    path = os.environ.get("TEST_OP_LIBRARY")
+    if not path or not os.path.exists(path):
+        pytest.skip("TEST_OP_LIBRARY is not built")
+    assert sl.load_op_library(path) == ["leaky_relu"]
+    assert "slope" in inspect.signature(sl.layers.leaky_relu).parameters
+    x = sl.data("x", [None, 2])
+    y = sl.layers.leaky_relu(x, slope=0.5)
+    (value,) = exe.run(feed={"x": [[-2, 3]]}, fetch_list=[y])
+    np.testing.assert_array_equal(value, [[-1, 3]])
+    assert sl.load_op_library(path) == []
+
+
+def test_an_embedding_takes_rows(exe):
+    ids = sl.data("ids", [None, 1], "int64")
+    table = sl.initializer.NumpyArray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    y = sl.layers.embedding(ids, [3, 2], param_attr=table)
+    exe.run(sl.default_startup_program())
+    (value,) = exe.run(feed={"ids": [[2], [0]]}, fetch_list=[y])
+    np.testing.assert_array_equal(value.reshape(2, 2), [[5, 6], [1, 2]])
+    with pytest.raises(sl.OutOfRangeError):
+        exe.run(feed={"ids": [[3]]}, fetch_list=[y])

@@ -1,0 +1,140 @@
+import pickle
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import sluice as sl
+
+
+def small():
+    x = sl.data("x", [None, 4])
+    y = sl.layers.scale(x, 2.0, name="twice")
+    return x, sl.layers.reduce_sum(y, name="total")
+
+
+def test_it_reads_like_code():
+    small()
+    lines = str(sl.default_main_program()).splitlines()
+    assert "  x = data(float32 [?, 4])" in lines
+    assert any(line.startswith("  twice = scale(X=x, ") for line in lines)
+
+
+def test_variables_know_their_shapes():
+    x, total = small()
+    assert x.shape == (None, 4)
+    assert x.ndim == 2
+    assert x.dtype == sl.float32
+    assert x.stop_gradient
+    assert repr(x) == "Variable(x: float32 [None, 4])"
+    assert "is_data" in x._repr_html_()
+    assert sl.default_main_program().var("total").name == total.name
+    with pytest.raises(sl.NotFoundError, match="did you mean total"):
+        sl.default_main_program().var("totl")
+    with pytest.raises(TypeError, match="no value"):
+        bool(x)
+
+
+def test_ops_know_what_made_them():
+    small()
+    op = sl.default_main_program().ops[0]
+    assert op.type == "scale"
+    assert op.inputs == {"X": ["x"]}
+    assert op.attrs["scale"] == 2.0
+    assert op.line[0] == __file__
+
+
+def test_errors_come_at_the_users_own_line():
+    x, _ = small()
+    with pytest.raises(sl.SluiceError, match="test_program.py:") as error:
+        sl.layers.crop(x, shape=[1], offsets=[0])
+    assert isinstance(error.value, ValueError)
+    count = len(sl.default_main_program().ops)
+    with pytest.raises(sl.SluiceError, match="bogus"):
+        sl.default_main_program().append_op("bogus", {"X": x})
+    with pytest.raises(sl.InvalidArgumentError, match="expected a variable"):
+        sl.layers.scale(3)
+    with pytest.raises(sl.InvalidArgumentError, match="attribute scale"):
+        sl.layers.scale(x, [[1]])
+    assert len(sl.default_main_program().ops) == count
+
+
+def test_variables_of_two_programs_do_not_mix():
+    x, _ = small()
+    with sl.program_guard(sl.Program()):
+        y = sl.data("y", [None, 4])
+        with pytest.raises(sl.InvalidArgumentError, match="another program"):
+            sl.layers.elementwise_add(y, x)
+
+
+def test_a_name_is_taken_once():
+    small()
+    with pytest.raises(sl.InvalidArgumentError, match="x"):
+        sl.data("x", [1])
+    with pytest.raises(sl.InvalidArgumentError, match="shape"):
+        sl.data("z", ["many"])
+
+
+def test_it_survives_bytes_pickle_and_files(exe, tmp_path):
+    small()
+    program = sl.default_main_program()
+    path = tmp_path / "p.sluice"
+    sl.io.save_program(program, path)
+    for copy in (
+        sl.Program.parse(program.serialize()),
+        pickle.loads(pickle.dumps(program)),
+        sl.io.load_program(path),
+        program.clone(),
+    ):
+        assert str(copy) == str(program)
+        feed = {"x": [[1, 2, 3, 4]]}
+        assert exe.run(copy, feed, ["total"])[0] == 20
+    with pytest.raises(sl.DataLossError):
+        sl.Program.parse(program.serialize()[:-3], "half")
+    with pytest.raises(sl.NotFoundError):
+        sl.io.load_program(tmp_path / "none")
+
+
+def test_it_explains_without_running():
+    small()
+    text = sl.default_main_program().explain()
+    assert "reduce_sum" in text
+    assert "the only kernel" in text or "priority" in text
+    assert "fpga" in sl.default_main_program().explain(place="fpga:0")
+
+
+def test_explain_wants_a_run_first(exe):
+    small()
+    with pytest.raises(sl.FailedPreconditionError, match="hint: exe.run"):
+        exe.explain()
+
+
+def test_it_draws_svg(tmp_path):
+    small()
+    program = sl.default_main_program()
+    program.draw(tmp_path / "net.svg")
+    root = ElementTree.parse(tmp_path / "net.svg").getroot()
+    texts = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == ["x", "scale", "reduce_sum"]
+    assert "<svg" in program._repr_html_()
+    ElementTree.fromstring(sl.Program().draw())
+
+
+def test_operators_append_ops(exe):
+    x = sl.data("x", [None, 2])
+    targets = [x + x, x + 1, 1 + x, x - 1, 3 - x, x * 2, 2 * x, x / 2, -x]
+    feed = {"x": [[3, 5]]}
+    first = [6, 4, 4, 2, 0, 6, 6, 1.5, -3]
+    results = exe.run(feed=feed, fetch_list=targets)
+    assert [float(r[0, 0]) for r in results] == first
+    with pytest.raises(TypeError):
+        x + "text"
+
+
+def test_name_scopes():
+    x = sl.data("x", [None, 2])
+    with sl.name_scope("tower"):
+        sl.layers.fc(x, 3, param_attr=sl.initializer.Constant(1.0))
+    names = [v.name for v in sl.default_main_program().all_parameters()]
+    assert names == ["tower/fc_0.w_0", "tower/fc_0.b_0"] or all(
+        name.startswith("tower/fc_0") or "tower" in name for name in names
+    )

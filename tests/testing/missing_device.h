@@ -1,0 +1,25 @@
+#pragma once
+
+#include "sluice/platform/error.h"
+#include "sluice/platform/place_key.h"
+#include "sluice/platform/plugin/kernel_module.h"
+
+namespace sluice::testing {
+
+// A CUDA device that no machine has, and how it is refused: for want of CUDA,
+// or for its index.
+inline constexpr platform::CUDAPlace kMissingDevice{40};
+
+struct Refusal {
+  platform::ErrorCode code;
+  const char* check_id;
+};
+
+inline Refusal RefusalOfMissingDevice() {
+  if (platform::LoadModule("cuda").empty()) {
+    return {platform::ErrorCode::kNotFound, "device.index"};
+  }
+  return {platform::ErrorCode::kUnimplemented, "device.no_cuda"};
+}
+
+}  // namespace sluice::testing
