@@ -25,6 +25,10 @@ get_property(tools GLOBAL PROPERTY SLUICE_TOOLS)
 install(TARGETS ${tools} EXPORT sluice-targets)
 install(FILES "${SLUICE_INCLUDE_ROOT}/generated/sluice/ops.h"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice")
+get_property(modules GLOBAL PROPERTY SLUICE_MODULES)
+if(modules)
+  install(TARGETS ${modules} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)
 install(TARGETS ${plugins}
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/sluice_plugins")

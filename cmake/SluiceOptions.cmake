@@ -4,28 +4,41 @@
 option(SLUICE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(SLUICE_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(SLUICE_BUILD_BENCHMARKS "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+set(SLUICE_BUILD_PYTHON "AUTO" CACHE STRING
+  "The Python package: ON, OFF, or AUTO where nanobind is found")
+set_property(CACHE SLUICE_BUILD_PYTHON PROPERTY STRINGS AUTO ON OFF)
 option(SLUICE_WERROR "Treat compiler warnings as errors" OFF)
 set(SLUICE_SANITIZE "" CACHE STRING
   "Sanitizers, as for -fsanitize=, e.g. address,undefined or thread")
 set(SLUICE_CUDA "AUTO" CACHE STRING "CUDA kernels: AUTO, ON, OFF or EMULATE")
 set_property(CACHE SLUICE_CUDA PROPERTY STRINGS AUTO ON OFF EMULATE)
 
-# There are no CUDA kernels yet: AUTO says what it found, ON must not pass for
-# a build that has them.
-find_program(SLUICE_NVCC nvcc HINTS /usr/local/cuda/bin ENV CUDA_PATH)
+# What SLUICE_CUDA comes to: SLUICE_CUDA_MODE is OFF, ON (nvcc) or EMULATE (the
+# same .cu files by the host compiler).
+find_program(SLUICE_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda/bin)
 mark_as_advanced(SLUICE_NVCC)
-if(SLUICE_CUDA STREQUAL "ON" OR SLUICE_CUDA STREQUAL "EMULATE")
-  message(FATAL_ERROR
-    "SLUICE_CUDA=${SLUICE_CUDA}: this version has no CUDA kernels; "
-    "use SLUICE_CUDA=OFF or AUTO")
-elseif(SLUICE_CUDA STREQUAL "AUTO" AND SLUICE_NVCC)
-  message(STATUS "Sluice: CUDA kernels: not in this version "
-    "(a toolkit is at ${SLUICE_NVCC})")
-elseif(SLUICE_CUDA STREQUAL "AUTO" OR SLUICE_CUDA STREQUAL "OFF")
-  message(STATUS "Sluice: CUDA kernels: off")
-else()
+set(SLUICE_CUDA_MODE "${SLUICE_CUDA}")
+if(SLUICE_CUDA STREQUAL "AUTO")
+  if(SLUICE_NVCC)
+    set(SLUICE_CUDA_MODE ON)
+  else()
+    set(SLUICE_CUDA_MODE OFF)
+  endif()
+elseif(NOT SLUICE_CUDA MATCHES "^(ON|OFF|EMULATE)$")
   message(FATAL_ERROR "SLUICE_CUDA=${SLUICE_CUDA}: expected AUTO, ON, OFF or "
     "EMULATE")
+endif()
+if(SLUICE_CUDA_MODE STREQUAL "ON" AND NOT SLUICE_NVCC)
+  message(FATAL_ERROR "SLUICE_CUDA=ON: no nvcc on PATH, in CUDA_PATH or in "
+    "/usr/local/cuda/bin; install a CUDA toolkit, or use SLUICE_CUDA=EMULATE, "
+    "OFF or AUTO")
+endif()
+if(SLUICE_CUDA_MODE STREQUAL "ON")
+  message(STATUS "Sluice: CUDA kernels: by ${SLUICE_NVCC}")
+elseif(SLUICE_CUDA_MODE STREQUAL "EMULATE")
+  message(STATUS "Sluice: CUDA kernels: emulated on the CPU")
+else()
+  message(STATUS "Sluice: CUDA kernels: off")
 endif()
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -50,9 +63,10 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 
 add_library(sluice_build_flags INTERFACE)
+set(warnings -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>)
 target_compile_options(sluice_build_flags INTERFACE
-  -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>
-  -fno-semantic-interposition -ffunction-sections -fdata-sections)
+  "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
+  "$<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition;-ffunction-sections;-fdata-sections>")
 target_link_options(sluice_build_flags INTERFACE -Wl,--gc-sections)
 
 # What the sanitizers watch: the library, its plug-ins and its tools. Tests and

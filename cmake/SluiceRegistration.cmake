@@ -12,6 +12,7 @@ function(sluice_operator_sources out)
   file(GLOB present CONFIGURE_DEPENDS
     "${arg_DIRECTORY}/*_op.cc" "${arg_DIRECTORY}/*_kernel*.cc")
   set(found "")
+  set(found_cuda "")
   foreach(word IN LISTS arg_OPERATORS)
     if(NOT word MATCHES "^[a-z][a-z0-9_]*$")
       message(FATAL_ERROR "\"${word}\" is not an operator word: expected "
@@ -25,9 +26,13 @@ function(sluice_operator_sources out)
         "${word}_kernel.cc (or ${word}_kernel_*.cc) in ${arg_DIRECTORY}")
     endif()
     list(APPEND found "${op_file}" ${kernel_files})
+    file(GLOB cuda_files "${arg_DIRECTORY}/${word}_kernel*.cu")
+    list(APPEND found_cuda ${cuda_files})
   endforeach()
-  set(uncovered ${present})
-  list(REMOVE_ITEM uncovered ${found})
+  # Kernels for CUDA go into a module of their own.
+  file(GLOB uncovered CONFIGURE_DEPENDS "${arg_DIRECTORY}/*_kernel*.cu")
+  list(APPEND uncovered ${present})
+  list(REMOVE_ITEM uncovered ${found} ${found_cuda})
   if(uncovered)
     list(JOIN uncovered "\n  " uncovered)
     message(FATAL_ERROR "no operator word covers\n  ${uncovered}\n"
@@ -53,11 +58,13 @@ function(sluice_scan_registrations out)
     set(word "([A-Za-z0-9_]+)")
     set(comma " ?, ?")
     string(REGEX MATCHALL
-      "REGISTER_(OPERATOR|OP_CPU_KERNEL|OP_CUDA_KERNEL|OP_KERNEL) ?[(][^()]*"
+      "REGISTER_(OPERATOR|PASS|OP_CPU_KERNEL|OP_CUDA_KERNEL|OP_KERNEL) ?[(][^()]*"
       calls "${text}")
     foreach(call IN LISTS calls)
       if(call MATCHES "^REGISTER_OPERATOR ?[(] ?${word}${comma}")
         list(APPEND symbols "SluiceRegisterOperator_${CMAKE_MATCH_1}")
+      elseif(call MATCHES "^REGISTER_PASS ?[(] ?${word}${comma}")
+        list(APPEND symbols "SluiceRegisterPass_${CMAKE_MATCH_1}")
       elseif(call MATCHES
           "^REGISTER_OP_(CPU|CUDA)_KERNEL ?[(] ?${word}${comma}")
         list(APPEND symbols
@@ -89,18 +96,15 @@ function(sluice_scan_registrations out)
 endfunction()
 
 # sluice_write_registration(FILE FUNCTION namespace::Name SOURCES source...
-#                           [EXPORT])
+#                           [DIRECTORY folder MODULES name...])
 # Writes FILE, which defines `void namespace::Name(framework::Registry&)`.
-# EXPORT makes it visible outside its shared library.
+# The module libsluice_<name>.so has the kernels of library <NAME> in
+# <folder>/<name>/*.cc: it is loaded for the ops that they are for.
 function(sluice_write_registration file)
-  cmake_parse_arguments(arg "EXPORT" "FUNCTION" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "" "FUNCTION;DIRECTORY" "SOURCES;MODULES" ${ARGN})
   sluice_scan_registrations(symbols ${arg_SOURCES})
   string(REGEX REPLACE "::[A-Za-z0-9_]+$" "" namespace "${arg_FUNCTION}")
   string(REGEX REPLACE "^.*::" "" name "${arg_FUNCTION}")
-  set(attribute "")
-  if(arg_EXPORT)
-    set(attribute "__attribute__((visibility(\"default\"))) ")
-  endif()
   set(declarations "")
   set(calls "")
   foreach(symbol IN LISTS symbols)
@@ -108,19 +112,78 @@ function(sluice_write_registration file)
       "void ${symbol}(::sluice::framework::Registry&);\n")
     string(APPEND calls "  ${symbol}(registry);\n")
   endforeach()
+  foreach(module IN LISTS arg_MODULES)
+    string(TOUPPER "${module}" library)
+    file(GLOB sources CONFIGURE_DEPENDS "${arg_DIRECTORY}/${module}/*.cc")
+    sluice_scan_registrations(symbols ${sources})
+    set(ops "")
+    foreach(symbol IN LISTS symbols)
+      if(symbol MATCHES
+          "^SluiceRegisterKernel_(.+)_[A-Za-z]+Place_${library}_")
+        list(APPEND ops "\"${CMAKE_MATCH_1}\"")
+      elseif(symbol MATCHES "^SluiceRegisterKernel_")
+        message(FATAL_ERROR "${arg_DIRECTORY}/${module} registers ${symbol}: "
+          "expected kernels of library ${library} only")
+      endif()
+    endforeach()
+    list(REMOVE_DUPLICATES ops)
+    list(JOIN ops ", " ops)
+    string(APPEND calls
+      "  registry.AddModule({\"${library}\", \"${module}\", {${ops}}});\n")
+  endforeach()
   file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [=[
 // Written by CMake from the REGISTER_* macros; do not edit.
-namespace sluice::framework {
-class Registry;
-}
+#include "sluice/framework/registry.h"
 
 extern "C" {
 @declarations@}
 
 namespace @namespace@ {
-@attribute@void @name@(::sluice::framework::Registry& registry);
+void @name@(::sluice::framework::Registry& registry);
 void @name@([[maybe_unused]] ::sluice::framework::Registry& registry) {
 @calls@}
 }  // namespace @namespace@
 ]=])
+endfunction()
+
+# sluice_add_module(NAME SOURCES source...)
+# The optional module libsluice_NAME.so beside libsluice.so, target sluice_NAME:
+# platform/plugin/kernel_module.h loads it and calls its SluiceInitModule, which
+# registers what the sources' REGISTER_* macros define. With a function
+# `extern "C" void SluiceStartModule()` in one of them (EXTRA_INIT), that is
+# called first.
+function(sluice_add_module name)
+  cmake_parse_arguments(arg "EXTRA_INIT" "" "SOURCES" ${ARGN})
+  sluice_scan_registrations(symbols ${arg_SOURCES})
+  set(declarations "")
+  set(calls "")
+  if(arg_EXTRA_INIT)
+    string(APPEND declarations "void SluiceStartModule();\n")
+    string(APPEND calls "  SluiceStartModule();\n")
+  endif()
+  foreach(symbol IN LISTS symbols)
+    string(APPEND declarations
+      "void ${symbol}(::sluice::framework::Registry&);\n")
+    string(APPEND calls "  ${symbol}(registry);\n")
+  endforeach()
+  set(generated "${PROJECT_BINARY_DIR}/generated/init_${name}.cc")
+  file(CONFIGURE OUTPUT "${generated}" @ONLY CONTENT [=[
+// Written by CMake from the REGISTER_* macros; do not edit.
+#include "sluice/framework/registry.h"
+
+extern "C" {
+@declarations@
+__attribute__((visibility("default"))) void SluiceInitModule();
+void SluiceInitModule() {
+  [[maybe_unused]] auto& registry = ::sluice::framework::Registry::Global();
+@calls@}
+}
+]=])
+  add_library(sluice_${name} MODULE ${arg_SOURCES} "${generated}")
+  set_target_properties(sluice_${name} PROPERTIES
+    PREFIX "lib" OUTPUT_NAME "sluice_${name}" LINKER_LANGUAGE CXX
+    INSTALL_RPATH "$ORIGIN")
+  target_link_libraries(sluice_${name} PRIVATE
+    sluice_build_flags sluice_sanitized sluice::sluice)
+  set_property(GLOBAL APPEND PROPERTY SLUICE_MODULES "sluice_${name}")
 endfunction()

@@ -14,6 +14,10 @@ function(sluice_add_tests name)
   # allocation fail, which must not be optimised away.
   target_compile_options(${name} PRIVATE -O1
     $<$<CXX_COMPILER_ID:GNU>:-Wno-alloc-size-larger-than -fno-allocation-dce>)
+  # The harness runs whatever kernels there are; nvcc is for `./dev build cuda`.
+  if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
+    add_dependencies(${name} sluice_cuda)
+  endif()
   if(TARGET OpenMP::OpenMP_CXX)  # some tests open parallel regions themselves
     target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
   endif()

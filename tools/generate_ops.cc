@@ -1,5 +1,6 @@
 // Writes the C++ builders (sluice/ops.h) from the schemas: of libsluice's own
 // operators, or of those that an operator library adds.
+#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <iostream>
@@ -289,7 +290,13 @@ class Builder {
 };
 
 bool HasBuilder(const OpSchema& schema) {
-  if (schema.name().ends_with("_grad")) return false;
+  const auto is_gradient = [](const ArgDef& def) {
+    return def.name.ends_with("@GRAD");
+  };
+  if (schema.internal() || std::any_of(schema.inputs().begin(),
+                                       schema.inputs().end(), is_gradient)) {
+    return false;
+  }
   for (const ArgDef& def : schema.inputs()) {
     if (!def.traits.optional) return true;
   }

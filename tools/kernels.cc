@@ -9,6 +9,7 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/place_key.h"
+#include "sluice/platform/plugin/kernel_module.h"
 
 namespace {
 
@@ -19,6 +20,9 @@ using sluice::platform::Format;
 constexpr const char* kRow = "{:<28} {:<8} {:<9} {:<7} {:<8} {:<10} {:>8}\n";
 
 void PrintKernels(const std::string& op) {
+  for (const auto* module : Registry::Global().Modules(op)) {
+    sluice::platform::LoadModule(module->name);
+  }
   const auto kernels = Registry::Global().Kernels(op);
   for (const KernelDef* kernel : kernels) {
     std::cout << Format(kRow, op, ToString(kernel->key.place),

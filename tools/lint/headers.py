@@ -21,6 +21,12 @@ def flags_of(command):
     return flags
 
 
+def uses_cuda(path):
+    """Whether it sees CUDA's headers, or those of the emulation."""
+    folders = {"cuda", "cuda_emulation"} & set(path.parts)
+    return bool(folders) or path.suffix in (".cu", ".cuh")
+
+
 def compile_alone(compiler, flags, include, language):
     source = f'#include "{include}"\n'
     done = subprocess.run(
@@ -38,13 +44,17 @@ def main():
     for path, command in compile_commands.room_commands(
         arguments.build
     ).items():
-        flags.setdefault(rooms.room_of(path), flags_of(command))
+        # All .cu files are compiled with the flags of the operators.
+        cuda = "cuda" if uses_cuda(path) else rooms.room_of(path)
+        flags.setdefault(cuda, flags_of(command))
     work = []
-    for path in rooms.files(".h"):
-        room = rooms.room_of(path)
-        if room in flags:
+    for path in rooms.files(".h", ".cuh"):
+        if not rooms.room_of(path) or "native" in path.parts:  # for nvcc
+            continue
+        key = "cuda" if uses_cuda(path) else rooms.room_of(path)
+        if key in flags:
             include = f"sluice/{path}"
-            work.append((["g++"], flags[room], include, "c++"))
+            work.append((["g++"], flags[key], include, "c++"))
     root = arguments.build / "include" / "platform"
     c_flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"]
     c_flags.append(f"-I{root}")

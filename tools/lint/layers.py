@@ -11,6 +11,10 @@ CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b(.*)$", re.M)
 # What a header may ask the preprocessor: whether it is read as C++, and the
 # toggles of Highway's repeated inclusion.
 ALLOWED_CONDITION = re.compile(r"__cplusplus|HWY_TARGET_TOGGLE|HWY_ONCE")
+# Its parts are compiled once a target, and may ask for which.
+ALLOWED_IN_PART = re.compile(r"HWY_TARGET|_INL_H_\b")
+# The second runs the threads of an emulated CUDA block.
+BOOST = ("platform/place.h", "platform/cuda_emulation/fiber.cc")
 HEAVY = ("Eigen/", "unsupported/Eigen/", "hwy/", "nlohmann/", "google/")
 
 
@@ -33,8 +37,8 @@ def check(path, text):
             yield problem(match, f"{name} is for users, not for rooms")
         if there and there != here and there not in rooms.ROOMS[here]:
             yield problem(match, f"{here} may not include {there} ({name})")
-        if name.startswith("boost/") and str(path) != "platform/place.h":
-            yield problem(match, f"only platform/place.h includes {name}")
+        if name.startswith("boost/") and str(path) not in BOOST:
+            yield problem(match, f"only {BOOST[0]} includes {name}")
         eigen_functor = here == "operators/math" and "Eigen/" in name
         highway_part = path.name.endswith("-inl.h") and name.startswith("hwy/")
         heavy = name.startswith(HEAVY) and not (eigen_functor or highway_part)
@@ -42,7 +46,11 @@ def check(path, text):
             yield problem(match, f"{name} belongs in a .cc, not in a header")
     if header:
         for match in CONDITION.finditer(text):
-            if not ALLOWED_CONDITION.search(match.group(1)):
+            asked = match.group(1)
+            part = path.name.endswith("-inl.h")
+            if part and ALLOWED_IN_PART.search(asked):
+                continue
+            if not ALLOWED_CONDITION.search(asked):
                 yield problem(
                     match,
                     f"a header asks for {match.group(1).strip()}; "

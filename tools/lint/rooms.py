@@ -12,6 +12,13 @@ ROOMS = {
     "framework": ["platform", "memory"],
     "operators/math": ["platform", "memory", "framework"],
     "operators": ["platform", "memory", "framework", "operators/math"],
+    "operators/onednn": [
+        "platform",
+        "memory",
+        "framework",
+        "operators/math",
+        "operators",
+    ],
     "python": [
         "platform",
         "memory",

@@ -1,5 +1,5 @@
 """No file over 600 lines (a word of warning from 400 on), no folder over 40
-files but those of the operators, which stay flat."""
+files but those of the operators and their functors, which stay flat."""
 
 import collections
 import sys
@@ -9,7 +9,7 @@ import rooms
 MAX_LINES = 600
 WARN_LINES = 400
 MAX_FILES = 40
-FLAT = {"operators", "tests/operators"}
+FLAT = {"operators", "operators/math", "tests/operators"}
 
 
 def main():

@@ -1,0 +1,43 @@
+# libsluice_cuda.so, the module with the CUDA devices and kernels: the .cu files
+# of the operators, by nvcc (SLUICE_CUDA_MODE is ON) or by the host compiler on
+# the emulated CUDA of platform/cuda_emulation (EMULATE).
+
+# sluice_use_cuda(TARGET)
+# Lets the .cu files of a target, listed with paths of the calling folder, see
+# CUDA or its stand-in.
+function(sluice_use_cuda target)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "[.]cu$")
+  if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
+    if(sources)
+      set_source_files_properties(${sources} PROPERTIES
+        LANGUAGE CXX COMPILE_OPTIONS -Wno-unknown-pragmas)
+    endif()
+    target_link_libraries(${target} PRIVATE sluice_cudart)
+  else()
+    target_include_directories(${target} PRIVATE
+      "${PROJECT_SOURCE_DIR}/platform/cuda/native")
+    target_link_libraries(${target} PRIVATE CUDA::cudart CUDA::cublas)
+    set_target_properties(${target} PROPERTIES
+      CUDA_STANDARD 20
+      CUDA_RUNTIME_LIBRARY Shared
+      CUDA_VISIBILITY_PRESET hidden)
+    # fmt 9 takes nvcc for a compiler without constexpr.
+    target_compile_options(${target} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda;--expt-relaxed-constexpr;--fmad=false;-DFMT_USE_CONSTEXPR=1>")
+    # No kernel may spill registers.
+    if(SLUICE_WERROR)
+      target_compile_options(${target} PRIVATE
+        "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xptxas -warn-spills,-Werror>")
+    endif()
+  endif()
+endfunction()
+
+if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
+  file(GLOB cuda_sources CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/platform/cuda/*.cc"
+    "${PROJECT_SOURCE_DIR}/operators/math/*.cu"
+    "${PROJECT_SOURCE_DIR}/operators/*_kernel*.cu")
+  sluice_add_module(cuda EXTRA_INIT SOURCES ${cuda_sources})
+  sluice_use_cuda(sluice_cuda)
+endif()

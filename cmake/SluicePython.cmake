@@ -1,0 +1,39 @@
+# Sets SLUICE_PYTHON when the Python package is to be built: asked for, or
+# possible. ./dev makes the environment build/venv, which is looked at first;
+# `pip install` brings an interpreter of its own.
+set(SLUICE_PYTHON OFF)
+if(SLUICE_BUILD_PYTHON STREQUAL "OFF" OR
+    (SLUICE_BUILD_PYTHON STREQUAL "AUTO" AND
+      (SLUICE_SANITIZE OR NOT PROJECT_IS_TOP_LEVEL)))
+  return()
+endif()
+
+set(venv_python "${PROJECT_SOURCE_DIR}/build/venv/bin/python")
+if(NOT Python_EXECUTABLE AND EXISTS "${venv_python}")
+  set(Python_EXECUTABLE "${venv_python}")
+endif()
+find_package(Python 3.10 QUIET
+  COMPONENTS Interpreter Development.Module
+  OPTIONAL_COMPONENTS Development.SABIModule)
+set(missing "Python with its headers")
+if(Python_FOUND)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+    OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE
+    ERROR_QUIET)
+  find_package(nanobind 3.1 CONFIG QUIET)
+  set(missing "nanobind 3.1 for ${Python_EXECUTABLE}")
+endif()
+# The environment that pip builds a wheel in has oneDNN's package, too.
+if(SKBUILD AND nanobind_ROOT MATCHES "^(.*)/lib/python3[^/]*/site-packages/")
+  list(APPEND CMAKE_PREFIX_PATH "${CMAKE_MATCH_1}")
+endif()
+if(nanobind_FOUND)
+  set(SLUICE_PYTHON ON)
+  message(STATUS "Sluice: Python package: for ${Python_EXECUTABLE}")
+elseif(SLUICE_BUILD_PYTHON STREQUAL "AUTO")
+  message(STATUS "Sluice: Python package: off (no ${missing})")
+else()
+  message(FATAL_ERROR "SLUICE_BUILD_PYTHON=${SLUICE_BUILD_PYTHON}: there is no "
+    "${missing}")
+endif()
