@@ -14,24 +14,6 @@ using platform::Format;
 
 namespace {
 
-bool Contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool ReadsContents(const GraphOp& op, const std::string& var) {
-  return std::any_of(op.schema->inputs().begin(), op.schema->inputs().end(),
-                     [&](const ArgDef& def) {
-                       return !def.traits.shape_only &&
-                              Contains(op.desc.Input(def.name), var);
-                     });
-}
-
-bool Writes(const OpDesc& op, const std::string& var) {
-  return std::any_of(
-      op.outputs.begin(), op.outputs.end(),
-      [&](const auto& output) { return Contains(output.second, var); });
-}
-
 void AddOpContext(const OpDesc& op, int op_index, platform::Error* error) {
   error->AddContext(Format("in op {} ({})", op_index, op.type));
   error->AddContext(DescribeLocation(op.location));
@@ -50,11 +32,11 @@ Graph::Graph(const Program& program,
   for (const std::string& name : fetches) {
     fetched_.insert(program_.FindVar(name).name);
   }
-  FindNeededOps();
+  const std::vector<int> needed = FindNeededOps();
   for (const FeedSpec& feed : feeds) {
     values_[feed.name] = {feed.dims, feed.dtype};
   }
-  for (const int id : order_) {
+  for (const int id : needed) {
     const OpDesc& desc = program_.block().ops[id];
     try {
       ops_[id] = Infer(desc);
@@ -70,6 +52,8 @@ Graph::Graph(const Program& program,
       return !hint.Matches(desc, id);
     });
     Define(op);
+    order_.Append(id);
+    NoteUses(id);
   }
 }
 
@@ -97,8 +81,9 @@ void Graph::CheckFeeds(const std::vector<FeedSpec>& feeds) const {
 }
 
 // Backwards from what is fetched and what persists.
-void Graph::FindNeededOps() {
+std::vector<int> Graph::FindNeededOps() {
   const BlockDesc& block = program_.block();
+  std::vector<int> order;
   std::set<std::string> needed = fetched_;
   for (size_t i = block.ops.size(); i-- > 0;) {
     const OpDesc& op = block.ops[i];
@@ -108,14 +93,15 @@ void Graph::FindNeededOps() {
         runs |= needed.erase(var) > 0 || IsPersistable(var);
       }
     }
-    (runs ? order_ : not_needed_).push_back(static_cast<int>(i));
+    (runs ? order : not_needed_).push_back(static_cast<int>(i));
     if (!runs) continue;
     for (const auto& [argument, vars] : op.inputs) {
       needed.insert(vars.begin(), vars.end());
     }
   }
-  std::reverse(order_.begin(), order_.end());
+  std::reverse(order.begin(), order.end());
   std::reverse(not_needed_.begin(), not_needed_.end());
+  return order;
 }
 
 GraphOp Graph::Infer(OpDesc desc) const {
@@ -155,15 +141,48 @@ void Graph::Define(const GraphOp& op) {
   }
 }
 
+void Graph::NoteUses(int id) {
+  const GraphOp& op = ops_[id];
+  for (const ArgDef& def : op.schema->inputs()) {
+    if (def.traits.shape_only) continue;
+    for (const std::string& var : op.desc.Input(def.name)) {
+      uses_[var].readers.insert(id);
+    }
+  }
+  for (const auto& [argument, vars] : op.desc.outputs) {
+    for (const std::string& var : vars) {
+      uses_[var].writers.insert(id);
+    }
+  }
+}
+
+void Graph::ForgetUses(int id) {
+  const OpDesc& op = ops_[id].desc;
+  for (const auto& [argument, vars] : op.inputs) {
+    for (const std::string& var : vars) {
+      uses_[var].readers.erase(id);
+    }
+  }
+  for (const auto& [argument, vars] : op.outputs) {
+    for (const std::string& var : vars) {
+      uses_[var].writers.erase(id);
+    }
+  }
+}
+
+const Graph::Uses& Graph::UsesOf(const std::string& var) const {
+  static const Uses kNone;
+  const auto found = uses_.find(var);
+  return found == uses_.end() ? kNone : found->second;
+}
+
 bool Graph::IsPersistable(const std::string& var) const {
   const VarDesc* desc = program_.block().FindVar(var);
   return desc != nullptr && desc->persistable;
 }
 
 bool Graph::IsConstant(const std::string& var) const {
-  return IsPersistable(var) &&
-         std::none_of(order_.begin(), order_.end(),
-                      [&](int id) { return Writes(ops_[id].desc, var); });
+  return IsPersistable(var) && UsesOf(var).writers.empty();
 }
 
 bool Graph::IsInternal(const std::string& var) const {
@@ -171,21 +190,16 @@ bool Graph::IsInternal(const std::string& var) const {
 }
 
 int Graph::Writer(const std::string& var) const {
-  int writer = -1;
-  for (const int id : order_) {
-    if (!Writes(ops_[id].desc, var)) continue;
-    if (writer >= 0) return -1;
-    writer = id;
-  }
-  return writer;
+  const std::set<int>& writers = UsesOf(var).writers;
+  return writers.size() == 1 ? *writers.begin() : -1;
 }
 
 std::vector<int> Graph::Readers(const std::string& var) const {
-  std::vector<int> readers;
-  for (const int id : order_) {
-    if (ReadsContents(ops_[id], var)) readers.push_back(id);
-  }
-  return readers;
+  const std::set<int>& readers = UsesOf(var).readers;
+  std::vector<int> in_order(readers.begin(), readers.end());
+  std::sort(in_order.begin(), in_order.end(),
+            [&](int a, int b) { return order_.Precedes(a, b); });
+  return in_order;
 }
 
 const DDim& Graph::dims(const std::string& var) const {
@@ -274,16 +288,17 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
                      ops_[id].covers.end());
   }
   std::sort(op.covers.begin(), op.covers.end());
-  const auto last = std::find_if(order_.rbegin(), order_.rend(), [&](int id) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  const int kept = *std::max_element(ids.begin(), ids.end(), [&](int a, int b) {
+    return order_.Precedes(a, b);
   });
-  const int kept = *last;
   if (!HasKernel(op, kept)) return false;
+  for (const int id : ids) {
+    ForgetUses(id);
+    if (id != kept) order_.Remove(id);
+  }
   Define(op);
   ops_[kept] = std::move(op);
-  std::erase_if(order_, [&](int id) {
-    return id != kept && std::find(ids.begin(), ids.end(), id) != ids.end();
-  });
+  NoteUses(kept);
   return true;
 }
 
@@ -296,7 +311,8 @@ int Graph::InsertBefore(int before, OpDesc desc) {
   Define(op);
   const int id = static_cast<int>(ops_.size());
   ops_.push_back(std::move(op));
-  order_.insert(std::find(order_.begin(), order_.end(), before), id);
+  order_.InsertBefore(before, id);
+  NoteUses(id);
   return id;
 }
 
@@ -305,7 +321,9 @@ void Graph::Rewrite(int id, OpDesc desc) {
   op.hints = std::move(ops_[id].hints);
   op.covers = std::move(ops_[id].covers);
   Define(op);
+  ForgetUses(id);
   ops_[id] = std::move(op);
+  NoteUses(id);
 }
 
 std::string Graph::NewName(const std::string& stem) {

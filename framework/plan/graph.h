@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/framework/plan/op_order.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/plan/resolver.h"
 #include "sluice/framework/registry.h"
@@ -43,7 +44,7 @@ class SLUICE_API Graph {
         const std::vector<std::vector<KernelHint>>& op_hints);
 
   // The ids of the ops, in the order in which they run.
-  const std::vector<int>& order() const { return order_; }
+  const std::vector<int>& order() const { return order_.ids(); }
   const GraphOp& op(int id) const { return ops_[id]; }
   // Program ops that nothing fetched or persistable needs.
   const std::vector<int>& not_needed() const { return not_needed_; }
@@ -93,10 +94,18 @@ class SLUICE_API Graph {
     DDim dims;
     DType dtype = DType::kFloat32;
   };
+  // The ops that write a variable, and those that read its contents.
+  struct Uses {
+    std::set<int> writers;
+    std::set<int> readers;
+  };
   void CheckFeeds(const std::vector<FeedSpec>& feeds) const;
-  void FindNeededOps();
+  std::vector<int> FindNeededOps();
   GraphOp Infer(OpDesc desc) const;
   void Define(const GraphOp& op);
+  void NoteUses(int id);
+  void ForgetUses(int id);
+  const Uses& UsesOf(const std::string& var) const;
   std::vector<KernelHint> HintsFor(const std::vector<int>& ids) const;
   std::optional<Decision> Decide(const GraphOp& op, int id) const;
   bool HasKernel(const GraphOp& op, int id) const;
@@ -104,10 +113,11 @@ class SLUICE_API Graph {
   const Program& program_;
   PlaceKey place_;
   std::vector<GraphOp> ops_;
-  std::vector<int> order_;
+  OpOrder order_;
   std::vector<int> not_needed_;
   std::set<std::string> fetched_;
   std::map<std::string, Value> values_;
+  std::map<std::string, Uses> uses_;  // by the ops in order_
   int names_ = 0;
 };
 

@@ -1,5 +1,8 @@
 #include "sluice/framework/plan/graph.h"
 
+#include <map>
+#include <set>
+
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
@@ -107,6 +110,61 @@ TEST_F(GraphTest, InsertsAndRewrites) {
   graph.Rewrite(1, second);
   EXPECT_EQ(graph.Readers(twice_), Ids{id});
   EXPECT_EQ(graph.Readers(inverse), Ids{1});
+}
+
+// What Writer and Readers have to say, found by walking all ops.
+void ExpectUsesAsOpsSay(const Graph& graph) {
+  std::map<std::string, std::set<int>> writers;
+  std::map<std::string, Ids> readers;
+  for (const int id : graph.order()) {
+    const OpDesc& op = graph.op(id).desc;
+    for (const auto& [argument, vars] : op.inputs) {
+      for (const std::string& var : vars) {
+        Ids& of_var = readers[var];
+        if (of_var.empty() || of_var.back() != id) of_var.push_back(id);
+        writers[var];
+      }
+    }
+    for (const auto& [argument, vars] : op.outputs) {
+      for (const std::string& var : vars) {
+        writers[var].insert(id);
+      }
+    }
+  }
+  for (const auto& [var, ids] : writers) {
+    EXPECT_EQ(graph.Writer(var), ids.size() == 1 ? *ids.begin() : -1) << var;
+    EXPECT_EQ(graph.Readers(var), readers[var]) << var;
+  }
+}
+
+TEST_F(GraphTest, KnowsWhoUsesAVariableAfterEveryChange) {
+  Graph graph = Make({eight_});
+  ExpectUsesAsOpsSay(graph);
+  // Behind op 1 by its id, in front of it by the order.
+  const int before = graph.InsertBefore(1, Fused(twice_, graph.NewName("a")));
+  graph.InsertBefore(before, Fused(twice_, graph.NewName("b")));
+  EXPECT_EQ(graph.Readers(twice_), (Ids{before + 1, before, 1}));
+  ExpectUsesAsOpsSay(graph);
+  ASSERT_TRUE(graph.Replace({1}, Fused("x", four_)));
+  EXPECT_EQ(graph.Readers("x"), (Ids{0, 1}));
+  ExpectUsesAsOpsSay(graph);
+  OpDesc second = graph.op(1).desc;
+  second.outputs = {{"Out", {twice_}}};
+  graph.Rewrite(1, second);
+  EXPECT_EQ(graph.Writer(twice_), -1);
+  EXPECT_EQ(graph.Writer(four_), -1);
+  ExpectUsesAsOpsSay(graph);
+}
+
+TEST_F(GraphTest, AParameterIsConstantUnlessAnOpOfTheGraphWritesIt) {
+  program_.Persistable("w", DType::kFloat32, {3, 2});
+  Graph graph = Make({eight_});
+  EXPECT_TRUE(graph.IsConstant("w"));
+  EXPECT_FALSE(graph.IsConstant("x"));
+  const int id = graph.InsertBefore(0, Fused("x", "w"));
+  EXPECT_FALSE(graph.IsConstant("w"));
+  graph.Rewrite(id, Fused("x", graph.NewName("other")));
+  EXPECT_TRUE(graph.IsConstant("w"));
 }
 
 // Replaces the first two of three doublings by 1 / X, while it is allowed to.
