@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/plan/unfinished_ops.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
@@ -196,24 +197,46 @@ inline void Frame::Step(const Instruction& instruction) {
   }
 }
 
-void Frame::RethrowAt(const Instruction* instruction) {
+std::string Frame::DescribeOp(int op_index) const {
+  if (op_index < 0) return "after the last op";
+  const OpDesc& op = plan_.op_descs_[op_index];
+  std::string text = Format("in op {} ({})", op_index, op.type);
+  const std::string location = DescribeLocation(op.location);
+  if (!location.empty()) text += ", " + location;
+  return text;
+}
+
+std::string Frame::DescribeLoss(const Instruction& instruction) const {
+  const std::string noticed =
+      "noticed " + DescribeOp(instruction.op_index) + "; ";
+  const std::vector<int> ops = UnfinishedOps(plan_, instruction);
+  if (ops.empty()) return noticed + "no kernel of this run was at work";
+  if (ops.size() == 1) return DescribeOp(ops[0]);
+  const auto name = [this](int op) {
+    return Format("{} ({})", op, plan_.op_descs_[op].type);
+  };
+  return noticed +
+         Format(
+             "it was one of {} ops, from {} to {}: a run that waits after "
+             "every op (RunSynchronised; in Python run_checked) says which",
+             ops.size(), name(ops.front()), name(ops.back()));
+}
+
+void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
   int op_index = instruction->op_index;
+  bool known = synchronised || instruction->device < 0;
   if (instruction->kind == InstructionKind::kWait) {
     // The queue knows better than the op that waited.
     const int failed = devices_[instruction->device]->FailedOp();
     if (failed >= 0) op_index = failed;
+    known = known || failed >= 0;
   }
-  std::string where = "after the last op";
-  if (op_index >= 0) {
-    const OpDesc& op = plan_.op_descs_[op_index];
-    where = Format("in op {} ({})", op_index, op.type);
-    const std::string location = DescribeLocation(op.location);
-    if (!location.empty()) where += ", " + location;
-  }
+  const std::string where = DescribeOp(op_index);
   try {
     throw;
   } catch (platform::Error& error) {
-    error.AddContext(where);
+    const bool lost = error.code() == ErrorCode::kDeviceLost;
+    error.AddContext(lost && !known ? DescribeLoss(*instruction) : where);
     throw;
   } catch (const std::bad_alloc&) {
     throw;
@@ -234,7 +257,7 @@ void Frame::Execute() {
       Step(*current);
     }
   } catch (...) {
-    RethrowAt(current);
+    RethrowAt(current, false);
   }
 }
 
@@ -249,7 +272,7 @@ void Frame::ExecuteObserved(RunObserver& observer) {
       }
       observer.After(plan_, instruction, tensors_.data());
     } catch (...) {
-      RethrowAt(&instruction);
+      RethrowAt(&instruction, observer.synchronise());
     }
   }
 }

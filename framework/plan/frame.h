@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "sluice/framework/plan/plan.h"
@@ -35,7 +36,13 @@ class Frame {
   void Step(const Instruction& instruction);
   void Copy(const Instruction& instruction);
   void DeviceCompute(const Instruction& instruction);
-  [[noreturn]] void RethrowAt(const Instruction* instruction);
+  // "in op 3 (conv2d), created at net.py:12".
+  std::string DescribeOp(int op_index) const;
+  // Which ops may have lost the device, as `instruction` noticed.
+  std::string DescribeLoss(const Instruction& instruction) const;
+  // `synchronised`: everything before the instruction was waited for.
+  [[noreturn]] void RethrowAt(const Instruction* instruction,
+                              bool synchronised);
 
   const Plan& plan_;
   std::vector<std::unique_ptr<platform::DeviceContext>> devices_;
