@@ -195,8 +195,18 @@ class Builder {
     return text + "};\n\n";
   }
 
+  // Without an input that is always there, nothing says which program the op
+  // belongs to.
+  bool TakesProgram() const {
+    return std::none_of(schema_.inputs().begin(), schema_.inputs().end(),
+                        Required);
+  }
+
   std::string Parameters() const {
     std::string text;
+    if (TakesProgram()) {
+      text += "    ::sluice::framework::Program& program,\n";
+    }
     for (const ArgDef& def : schema_.inputs()) {
       if (!Required(def)) continue;
       const char* form = def.traits.variadic
@@ -244,11 +254,13 @@ class Builder {
       text += Format("  op.attributes[\"{}\"] = {}{};\n", def.name,
                      def.default_value ? "options." : "", SnakeCase(def.name));
     }
-    if (common.empty()) common = "&" + FirstVariadic() + ".at(0)";
-    text += Format(
-        "  auto& program = ::sluice::framework::Program::Common("
-        "{{{}}});\n  program.AppendOp(std::move(op));\n",
-        common);
+    if (!TakesProgram()) {
+      if (common.empty()) common = "&" + FirstVariadic() + ".at(0)";
+      text += Format(
+          "  auto& program = ::sluice::framework::Program::Common({{{}}});\n",
+          common);
+    }
+    text += "  program.AppendOp(std::move(op));\n";
     return text + Return();
   }
 
@@ -289,18 +301,13 @@ class Builder {
   std::string name_;
 };
 
+// Not those that AppendBackward makes, as in Python (layers/ops.py).
 bool HasBuilder(const OpSchema& schema) {
   const auto is_gradient = [](const ArgDef& def) {
     return def.name.ends_with("@GRAD");
   };
-  if (schema.internal() || std::any_of(schema.inputs().begin(),
-                                       schema.inputs().end(), is_gradient)) {
-    return false;
-  }
-  for (const ArgDef& def : schema.inputs()) {
-    if (!def.traits.optional) return true;
-  }
-  return false;
+  return !schema.internal() && std::none_of(schema.inputs().begin(),
+                                            schema.inputs().end(), is_gradient);
 }
 
 std::string Header(const std::vector<std::string>& ops,
@@ -317,7 +324,8 @@ std::string Header(const std::vector<std::string>& ops,
   }
   text +=
       "\n// One builder an operator: adds it to the program of its inputs "
-      "and returns\n// its outputs. Raises what Program::AppendOp raises.\n"
+      "and returns\n// its outputs; an operator without inputs is given its "
+      "program. Raises what\n// Program::AppendOp raises.\n"
       "namespace sluice::ops {\n\n";
   for (const std::string& op : ops) {
     const OpSchema& schema = Registry::Global().Schema(op);
