@@ -35,6 +35,17 @@ def test_an_unknown_layer_lists_near_names():
     assert "scale" in dir(sl.layers)
 
 
+def test_gradient_ops_are_no_layers():
+    missing = {"relu_grad", "conv2d_grad_input", "linear_chain_crf_grad"}
+    assert missing <= set(sl._core._op_names())
+    assert not missing & {*dir(sl.layers), *ops.names()}
+    with pytest.raises(AttributeError, match="no op or layer 'relu_grad'"):
+        sl.layers.relu_grad  # noqa: B018
+    # Users write none of these, whatever they are called.
+    left = [op for op in sl._core._op_names() if "_grad" in op]
+    assert not set(left) & set(ops.names())
+
+
 def test_hints_choose_the_kernel(exe):
     x, y = sl.data("x", [None, 4]), sl.data("y", [None, 4])
     feed = {"x": np.ones((2, 4), "f4"), "y": np.zeros((3, 4), "f4")}

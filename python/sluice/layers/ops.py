@@ -12,9 +12,17 @@ from .. import _core, framework
 from ..framework import Variable
 
 
+def _is_for_users(op: str) -> bool:
+    """Not those that only passes or append_backward make."""
+    described = _core._schema(op)
+    return not described["internal"] and not any(
+        argument["name"].endswith("@GRAD") for argument in described["inputs"]
+    )
+
+
 def names() -> list[str]:
     """The ops that have a function here."""
-    return [n for n in _core._op_names() if not _core._schema(n)["internal"]]
+    return [name for name in _core._op_names() if _is_for_users(name)]
 
 
 def schema(op: str) -> dict[str, Any]:
@@ -74,7 +82,11 @@ def _make(op: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_") or name not in names():
+    if (
+        name.startswith("_")
+        or name not in _core._op_names()
+        or not _is_for_users(name)
+    ):
         from difflib import get_close_matches
 
         near = get_close_matches(name, names(), 2)
