@@ -209,6 +209,15 @@ const SluiceHost& Host() {
   return *host;
 }
 
+const KernelList& Kernels() {
+  static const KernelList kAll = [] {
+    KernelList all = ManhattanKernels();
+    all.insert(all.end(), StreamKernels().begin(), StreamKernels().end());
+    return all;
+  }();
+  return kAll;
+}
+
 }  // namespace sluice::fpga_stub
 
 const SluiceDevicePlugin* SluicePluginInit(const SluiceHost* given,

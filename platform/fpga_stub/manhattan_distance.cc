@@ -1,10 +1,9 @@
-#include "sluice/platform/fpga_stub/kernels.h"
-
 #include <cinttypes>
 #include <cmath>
 #include <cstddef>
 
 #include "sluice/platform/fpga_stub/device.h"
+#include "sluice/platform/fpga_stub/kernels.h"
 
 namespace sluice::fpga_stub {
 namespace {
@@ -99,11 +98,10 @@ SluiceKernelDef Define(int32_t dtype) {
 
 }  // namespace
 
-const std::vector<const SluiceKernelDef*>& Kernels() {
+const KernelList& ManhattanKernels() {
   static const SluiceKernelDef kFloat32 = Define<float>(SLUICE_FLOAT32);
   static const SluiceKernelDef kFloat64 = Define<double>(SLUICE_FLOAT64);
-  static const std::vector<const SluiceKernelDef*> kAll = {&kFloat32,
-                                                           &kFloat64};
+  static const KernelList kAll = {&kFloat32, &kFloat64};
   return kAll;
 }
 
