@@ -2,6 +2,27 @@
 # of the operators, by nvcc (SLUICE_CUDA_MODE is ON) or by the host compiler on
 # the emulated CUDA of platform/cuda_emulation (EMULATE).
 
+# No kernel may spill registers, or use more local memory than the slow paths of
+# sin and cos take (16 bytes in normally distributed numbers); arrays belong in
+# registers or shared memory.
+function(sluice_hold_device_code_to_budget target)
+  find_package(Python3 COMPONENTS Interpreter)
+  if(NOT Python3_FOUND)
+    target_compile_options(${target} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xptxas -warn-spills,-Werror>")
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xptxas -v>")
+  set(launcher "${Python3_EXECUTABLE}"
+    "${PROJECT_SOURCE_DIR}/tools/check_device_code.py" --stack 32)
+  if(SLUICE_CCACHE)
+    list(APPEND launcher "${SLUICE_CCACHE}")
+  endif()
+  set_target_properties(${target} PROPERTIES
+    CUDA_COMPILER_LAUNCHER "${launcher}")
+endfunction()
+
 # sluice_use_cuda(TARGET)
 # Lets the .cu files of a target, listed with paths of the calling folder, see
 # CUDA or its stand-in.
@@ -25,10 +46,8 @@ function(sluice_use_cuda target)
     # fmt 9 takes nvcc for a compiler without constexpr.
     target_compile_options(${target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda;--expt-relaxed-constexpr;--fmad=false;-DFMT_USE_CONSTEXPR=1>")
-    # No kernel may spill registers.
     if(SLUICE_WERROR)
-      target_compile_options(${target} PRIVATE
-        "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xptxas -warn-spills,-Werror>")
+      sluice_hold_device_code_to_budget(${target})
     endif()
   endif()
 endfunction()

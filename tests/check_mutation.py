@@ -18,7 +18,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 ROOMS = ("platform", "memory", "framework", "operators")
-CHECK = re.compile(r'ErrorCode::k\w+,\s*"([a-z0-9_]+(?:\.[a-z0-9_]+)+)"')
+FORM = r"[a-z0-9_]+(?:\.[a-z0-9_]+)+"
+# SLUICE_ENFORCE(condition, code, "id", ...) and a shape function's
+# context.Require(condition, "id", ...).
+CHECK = re.compile(
+    rf'ErrorCode::k\w+,\s*"({FORM})"'
+    rf'|\bRequire\((?:[^;"]|"(?!{FORM}")[^"]*")*"({FORM})"'
+)
 TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.M)
 
 
@@ -31,16 +37,17 @@ def check_ids(root):
                 continue
             text = path.read_text()
             for match in CHECK.finditer(text):
-                line = text.count("\n", 0, match.start(1)) + 1
+                line = text.count("\n", 0, match.start()) + 1
                 where = f"{path.relative_to(root)}:{line}"
-                found.setdefault(match.group(1), []).append(where)
+                check_id = match.group(1) or match.group(2)
+                found.setdefault(check_id, []).append(where)
     return found
 
 
 def tests_mentioning(root, check_id):
     """Returns a gtest filter; None if nothing mentions the id."""
     filters = set()
-    for path in sorted((root / "tests").rglob("*.cc")):
+    for path in sorted((root / "tests").rglob("*.c[cu]")):
         text = path.read_text()
         for match in re.finditer(re.escape(f'"{check_id}"'), text):
             tests = [t for t in TEST.finditer(text) if t.start() < match.start()]
