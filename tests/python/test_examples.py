@@ -1,0 +1,91 @@
+"""The examples, in short: each runs as a program of its own."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import sluice as sl
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run_example(name, *arguments):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / name, *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def has_place(place):
+    try:
+        sl.Executor(place)
+    except sl.SluiceError:
+        return False
+    return True
+
+
+def svg(path):
+    root = ET.parse(path).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    return root
+
+
+def heights(polyline):
+    points = polyline.get("points").split()
+    return [float(point.split(",")[1]) for point in points]
+
+
+def test_networks_learn_digits_and_draw_themselves(tmp_path):
+    quick = ("--seeds", 1, "--epochs", 2, "--cuda-epochs", 1)
+    text = run_example("train_digits.py", *quick, "--output", tmp_path)
+    for network in ("lenet", "maxout"):
+        shares = re.findall(rf"{network} +(\w+) +([0-9.]+) % right", text)
+        assert [way for way, _ in shares] == ["plain", "chosen", "oneDNN"]
+        assert all(float(share) > 50 for _, share in shares), text
+        curves = svg(tmp_path / f"{network}_loss.svg").findall(
+            "{http://www.w3.org/2000/svg}polyline"
+        )
+        assert len(curves) == 3
+        for curve in curves:
+            # Down the page is less.
+            down = heights(curve)
+            assert len(down) == 2
+            assert down[1] > down[0] + 20
+        graph = svg(tmp_path / f"{network}.svg")
+        words = " ".join(graph.itertext())
+        assert "conv2d" in words if network == "lenet" else "maxout" in words
+    if has_place(sl.CUDAPlace(0)):
+        worst = re.findall(
+            r"cuda:0  loss within (\S+) and logits within (\S+) .* 40 steps", text
+        )
+        assert len(worst) == 2
+        # Sums in another order differ, but not by much.
+        assert all(0 < float(logits) < 1e-3 for _, logits in worst), text
+        assert all(float(loss) < 1e-4 for loss, _ in worst), text
+
+
+def test_the_field_alone_falls_to_the_cpu():
+    # The example itself checks the tags, the ten points and who is where.
+    text = run_example("crf_tagging.py", "--steps", 40, "--strings", 60)
+    places = ["fpga:0"]
+    if has_place(sl.CUDAPlace(0)):
+        places.insert(0, "cuda:0")
+    assert re.findall(r"^at cpu: (.*)$", text, re.M) == ["crf_decoding"] * len(
+        places
+    )
+    for place in places:
+        (there,) = re.findall(rf"^at {place}: (.*)$", text, re.M)
+        assert there == "reshape, manhattan_distance, scale, reshape"
+        assert re.search(rf"crf_decoding +cpu .*no kernel.* {place}", text)
+        # Emissions come back: 60 strings of 12 images, 10 scores of 4 bytes.
+        assert re.search(rf"{place} +cpu +28800 ", text)
+    assert text.count("the same tags as on the CPU") == len(places)
