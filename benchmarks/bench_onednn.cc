@@ -1,16 +1,19 @@
 // What oneDNN's kernels cost in a plan: beyond the raw primitive, and a
 // convolution, batch norm and relu beside the library's own fused primitive.
-#include <cmath>
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
+#include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
 #include "benchmarks/bench_util.h"
 #include <dnnl.hpp>
 
-#include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/platform/library_call.h"
 #include "sluice/sluice.h"
 
@@ -20,6 +23,7 @@ using sluice::DType;
 using sluice::Feeds;
 using sluice::Tensor;
 using sluice::bench::MedianSeconds;
+using sluice::platform::bfloat16;
 using Type = dnnl::memory::data_type;
 using Tag = dnnl::memory::format_tag;
 using Desc = dnnl::memory::desc;
@@ -70,7 +74,7 @@ double RawMatmulSeconds(double seconds) {
 
 // A chain of small products, every one an op of its own.
 double PlanMatmulSeconds(double seconds) {
-  const sluice::framework::KernelHintGuard guard("require library=ONEDNN");
+  const sluice::KernelHintGuard guard("require library=ONEDNN");
   sluice::Program program;
   auto product = program.Data("x", DType::kFloat32, {kSize, kSize});
   const auto y = program.Data("y", DType::kFloat32, {kSize, kSize});
@@ -124,37 +128,102 @@ double RawConvSeconds(double seconds, int threads) {
   return MedianSeconds(seconds, [&] { conv.execute(stream, arguments); });
 }
 
-Tensor Ramp(const sluice::DDim& dims) {
-  std::vector<float> values(static_cast<size_t>(dims.numel()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(i % 97) / 97;
+template <typename T>
+T FromFloat(float value) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    return {static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16)};
+  } else {
+    return value;
   }
-  return Tensor::FromVector<float>(dims, values);
 }
 
-// The same from a plan, as three ops.
-double PlanConvSeconds(double seconds, int threads) {
-  sluice::SetNumThreads(threads);
+template <typename T>
+Tensor Ramp(const sluice::DDim& dims) {
+  std::vector<T> values(static_cast<size_t>(dims.numel()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = FromFloat<T>(static_cast<float>(i % 97) / 97);
+  }
+  return Tensor::FromVector<T>(dims, values);
+}
+
+// A program of one result on images in NHWC; what it reads are ramps.
+struct Network {
   sluice::Program program;
   sluice::Scope scope;
-  const auto parameter = [&](const char* name, const sluice::DDim& dims) {
-    *scope.Var(name).GetMutable<Tensor>() = Ramp(dims);
-    return program.Persistable(name, DType::kFloat32, dims);
-  };
-  const sluice::DDim image = {kImages, kPixels, kPixels, kChannels};
-  const auto x = program.Data("x", DType::kFloat32, image);
-  const auto conv =
-      sluice::ops::Conv2d(x, parameter("filter", {kChannels, kChannels, 3, 3}),
-                          {.paddings = {1, 1}, .data_format = "NHWC"});
-  const auto norm = sluice::ops::BatchNorm(
-      conv, parameter("scale", {kChannels}), parameter("shift", {kChannels}),
-      parameter("mean", {kChannels}), parameter("variance", {kChannels}),
-      {.is_test = true, .data_format = "NHWC"});
-  const auto out = sluice::ops::Relu(norm.y);
-  const Feeds feeds = {{"x", Ramp(image)}};
+  sluice::Var out{};
+
+  template <typename T>
+  sluice::Var Parameter(const char* name, const sluice::DDim& dims) {
+    *scope.Var(name).GetMutable<Tensor>() = Ramp<T>(dims);
+    return program.Persistable(name, sluice::platform::kDTypeOf<T>, dims);
+  }
+};
+
+struct Measured {
+  double seconds = 0;
+  double mean = 0;  // of the elements of the result
+};
+
+// What comes out is not negative, so that a mean says something.
+template <typename T>
+Measured RunNetwork(Network& network, double seconds) {
+  const Feeds feeds = {{"x", Ramp<T>({kImages, kPixels, kPixels, kChannels})}};
   sluice::Executor executor;
-  const auto plan = executor.Prepare(program, feeds, {out});
-  return MedianSeconds(seconds, [&] { plan->Run(feeds, &scope); });
+  const auto plan = executor.Prepare(network.program, feeds, {network.out});
+  const auto out = plan->Run(feeds, &network.scope)[0];
+  const auto result =
+      sluice::RunOp("cast", {{"X", out}}, {{"dtype", DType::kFloat64}});
+  const auto elements = result.at("Out").ToVector<double>();
+  double sum = 0;
+  for (const double element : elements)
+    sum += element;
+  return {MedianSeconds(seconds, [&] { plan->Run(feeds, &network.scope); }),
+          sum / static_cast<double>(elements.size())};
+}
+
+// Convolution, batch norm and relu from a plan, as three ops.
+Measured PlanConv(double seconds) {
+  Network network;
+  const auto x = network.program.Data("x", DType::kFloat32,
+                                      {kImages, kPixels, kPixels, kChannels});
+  const auto conv = sluice::ops::Conv2d(
+      x, network.Parameter<float>("filter", {kChannels, kChannels, 3, 3}),
+      {.paddings = {1, 1}, .data_format = "NHWC"});
+  const sluice::DDim channels = {kChannels};
+  const auto norm = sluice::ops::BatchNorm(
+      conv, network.Parameter<float>("scale", channels),
+      network.Parameter<float>("shift", channels),
+      network.Parameter<float>("mean", channels),
+      network.Parameter<float>("variance", channels),
+      {.is_test = true, .epsilon = 1, .data_format = "NHWC"});
+  network.out = sluice::ops::Relu(norm.y);
+  return RunNetwork<float>(network, seconds);
+}
+
+// The same in bfloat16, which batch norm does not have: filter and bias are
+// taken for those that it was folded into.
+Measured PlanHalfConv(double seconds) {
+  Network network;
+  const auto x = network.program.Data("x", DType::kBFloat16,
+                                      {kImages, kPixels, kPixels, kChannels});
+  const auto conv = sluice::ops::Conv2d(
+      x, network.Parameter<bfloat16>("filter", {kChannels, kChannels, 3, 3}),
+      {.bias = network.Parameter<bfloat16>("bias", {kChannels}),
+       .paddings = {1, 1},
+       .data_format = "NHWC"});
+  network.out = sluice::ops::Relu(conv);
+  return RunNetwork<bfloat16>(network, seconds);
+}
+
+// Whether the CPU multiplies tiles of bfloat16, by the kernel's list of what
+// it has.
+bool HasAmx() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string word;
+  while (file >> word) {
+    if (word == "amx_bf16") return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -171,10 +240,32 @@ int main(int argc, char** argv) {
     const double plan = PlanMatmulSeconds(options.seconds);
     overhead = std::min(overhead, plan - raw);
   }
-  report.Add({"onednn/overhead_ns", "ns", overhead * 1e9});
-  report.Add({"infer/conv_bn_relu/f32/t2", "ms",
-              PlanConvSeconds(options.seconds, options.threads) * 1e3,
-              RawConvSeconds(options.seconds, options.threads) * 1e3});
-  if (options.peers) report.MeasurePeers("onednn", {"--threads", "2"});
+  report.Add({.id = "onednn/overhead_ns",
+              .unit = "ns",
+              .value = overhead * 1e9,
+              .at_most = 150});
+  sluice::SetNumThreads(options.threads);
+  const std::string threads = std::to_string(options.threads);
+  const Measured conv = PlanConv(options.seconds);
+  report.Add({.id = "infer/conv_bn_relu/f32/t" + threads,
+              .unit = "ms",
+              .value = conv.seconds * 1e3,
+              .limit = RawConvSeconds(options.seconds, options.threads) * 1e3,
+              .of_best = 0.9});
+  std::vector<std::string> arguments = {"--threads", threads, "--mean",
+                                        std::to_string(conv.mean)};
+  const std::string half = "infer/conv_bn_relu/bf16/t" + threads;
+  if (HasAmx()) {
+    const Measured measured = PlanHalfConv(options.seconds);
+    report.Add({.id = half,
+                .unit = "ms",
+                .value = measured.seconds * 1e3,
+                .of_best = 0.6});
+    arguments.insert(arguments.end(),
+                     {"--half-mean", std::to_string(measured.mean)});
+  } else {
+    report.LeaveOut(half, "this CPU has no AMX");
+  }
+  if (options.peers) report.MeasurePeers("onednn", arguments);
   return report.Finish(options);
 }

@@ -1,70 +1,48 @@
 """What Executor.run costs in Python beyond Plan::Run in C++.
 
-One small feed and one fetch, a program of one op. The C++ figure is the median
-of repeated Plan::Run calls on the same plan, measured inside the extension.
+  ./dev bench python_overhead [--json FILE] [--peers]
 
-  ./dev bench python_overhead [--json FILE]
+One small feed and one fetch, a program of one op. python/run_us is one call;
+python/run_overhead_us is what is left of it without the median of repeated
+Plan::Run calls on the same plan, measured inside the extension.
 """
 
-import argparse
-import json
-import statistics
-import time
+import sys
 
+import bench_report
 import numpy as np
+import peer_timing
 
 import sluice as sl
 
 
-def median_us(call, rounds=30, repeat=2000):
-    """The median over rounds of the time of one call, in microseconds."""
-    for _ in range(repeat):
-        call()
-    times = []
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        for _ in range(repeat):
-            call()
-        times.append((time.perf_counter() - begin) / repeat * 1e6)
-    return statistics.median(times)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", help="write the row to this file")
-    arguments = parser.parse_args()
+    options = bench_report.parse_options(__doc__, seconds=0.5)
     sl.set_num_threads(1)
     with sl.program_guard(sl.Program(), sl.Program()):
         x = sl.data("x", [None, 4])
         y = sl.layers.scale(x, 2.0)
         feed, fetch_list = {"x": np.ones((2, 4), "f4")}, [y]
         executor = sl.Executor()
-        in_python = median_us(
-            lambda: executor.run(feed=feed, fetch_list=fetch_list)
-        )
-        program = sl.default_main_program()
         plan = executor.prepare(feed=feed, fetch_list=fetch_list)
-        in_cpp = statistics.median(
-            sl._core._measure_plan(plan, program, feed, sl.global_scope(), 2000)
-            * 1e6
-            for _ in range(30)
+        program, scope = sl.default_main_program(), sl.global_scope()
+        in_python = peer_timing.median_of_many(
+            lambda: executor.run(feed=feed, fetch_list=fetch_list),
+            options.seconds,
         )
-    overhead = in_python - in_cpp
-    print(
-        f"python/run_overhead_us  {overhead:.2f}  "
-        f"(run {in_python:.2f}, Plan::Run {in_cpp:.2f}; at most 2)"
-    )
-    if arguments.json:
-        row = {
-            "id": "python/run_overhead_us",
-            "unit": "us",
-            "value": overhead,
-            "limit": None,
-            "peers": {},
-        }
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": [row]}, file, indent=1)
+        in_cpp = np.median(
+            [
+                sl._core._measure_plan(plan, program, feed, scope, 2000)
+                for _ in range(30)
+            ]
+        )
+    report = bench_report.Report(options)
+    report.add("python/run_us", "us", in_python * 1e6)
+    overhead = float(in_python - in_cpp) * 1e6
+    report.add("python/run_overhead_us", "us", overhead, at_most=2)
+    report.measure_peers("python_overhead", "--threads", "1")
+    return report.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,153 +1,133 @@
 """What a training step and an inference cost, from Python, on one thread.
 
-  ./dev bench train [--json FILE]
+  ./dev bench train [--json FILE] [--peers]
 
 train/mlp64/t1: 64-128-64-10, batch 64, one step of SGD with the loss fetched;
 train/lenet64/t1: LeNet (20 and 50 filters 5x5, 500) on 28x28, the same;
 infer/lenet_b1/t1 and infer/lenet_b64/t1: its forward pass; medians, in us.
 startup/lenet_first_step_ms: preparing and running its first step, in a process
-that has run something before. startup/import_ms: `import sluice` in a fresh
-interpreter that has NumPy already.
+that has trained the other network before. startup/import_ms: `import sluice`
+in a fresh interpreter that has NumPy already.
+
+Peers start with the same parameters and must find the same losses and logits.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
-import subprocess
+import pathlib
 import sys
-import time
+import tempfile
 
+import bench_report
+import networks
 import numpy as np
+import peer_timing
 
 import sluice as sl
 
-BATCH = 64
+# The issue's: what each row must keep to.
+AT_MOST = {"startup/lenet_first_step_ms": 30, "startup/import_ms": 40}
+OF_BEST = {
+    "train/mlp64/t1": 0.65,
+    "train/lenet64/t1": 0.85,
+    "infer/lenet_b1/t1": 0.8,
+    "infer/lenet_b64/t1": 0.8,
+}
 
 
-def mlp(image):
+def logits_of(name, image):
     x = image
+    if name == "lenet64":
+        for filters in (20, 50):
+            x = sl.layers.conv2d(x, filters, 5, act="relu")
+            x = sl.layers.pool2d(x, 2)
+        return sl.layers.fc(sl.layers.fc(x, 500, act="relu"), 10)
     for units in (128, 64):
         x = sl.layers.fc(x, units, act="relu")
     return sl.layers.fc(x, 10)
 
 
-def lenet(image):
-    x = image
-    for filters in (20, 50):
-        x = sl.layers.conv2d(x, filters, 5, act="relu")
-        x = sl.layers.pool2d(x, 2)
-    return sl.layers.fc(sl.layers.fc(x, 500, act="relu"), 10)
+class Network:
+    """A case of networks.py as programs, with its parameters in a scope."""
 
-
-def build(make, shape):
-    """Programs for training, inference and the start; loss and logits."""
-    train, startup = sl.Program(), sl.Program()
-    with sl.program_guard(train, startup):
-        image = sl.data("image", [None, *shape])
-        label = sl.data("label", [None, 1], "int64")
-        logits = make(image)
-        loss = sl.layers.mean(
-            sl.layers.softmax_with_cross_entropy(logits, label)
-        )
-        infer = train.clone(for_test=True)
-        sl.optimizer.SGD(0.01).minimize(loss)
-    return train, infer, startup, loss, logits
-
-
-def feed_of(shape, batch):
-    random = np.random.default_rng(0)
-    return {
-        "image": random.random((batch, *shape), np.float32),
-        "label": random.integers(0, 10, (batch, 1)),
-    }
-
-
-def median_us(call, seconds):
-    """The median time of a call, over as many as fit into `seconds`."""
-    for _ in range(5):
-        call()
-    times = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        begin = time.perf_counter()
-        call()
-        times.append((time.perf_counter() - begin) * 1e6)
-    return statistics.median(times)
-
-
-def import_ms():
-    """`import sluice` behind NumPy, the median of fresh interpreters."""
-    code = (
-        "import time, numpy; t = time.perf_counter(); import sluice; "
-        "print((time.perf_counter() - t) * 1e3)"
-    )
-    runs = [
-        float(subprocess.run([sys.executable, "-c", code],
-                             capture_output=True, check=True).stdout)
-        for _ in range(7)
-    ]
-    return statistics.median(runs)
-
-
-def first_step_ms():
-    """Prepare and the first step of a new LeNet, with all else warm."""
-    shape = (1, 28, 28)
-    times = []
-    for _ in range(5):
-        train, _, startup, loss, _ = build(lenet, shape)
-        exe, scope = sl.Executor(), sl.Scope()
-        exe.run(startup, scope=scope)
-        feed = feed_of(shape, BATCH)
-        begin = time.perf_counter()
-        exe.run(train, feed=feed, fetch_list=[loss], scope=scope)
-        times.append((time.perf_counter() - begin) * 1e3)
-    return statistics.median(times)
-
-
-def rows(seconds):
-    for name, make, shape in (
-        ("mlp64", mlp, (64,)),
-        ("lenet64", lenet, (1, 28, 28)),
-    ):
-        train, infer, startup, loss, logits = build(make, shape)
-        exe, scope = sl.Executor(), sl.Scope()
-        exe.run(startup, scope=scope)
-        feed = feed_of(shape, BATCH)
-        step = lambda: exe.run(  # noqa: E731
-            train, feed=feed, fetch_list=[loss], scope=scope
-        )
-        yield f"train/{name}/t1", "us", median_us(step, seconds)
-        if make is not lenet:
-            continue
-        for batch in (1, BATCH):
-            image = {"image": feed["image"][:batch]}
-            forward = lambda: exe.run(  # noqa: E731
-                infer, feed=image, fetch_list=[logits], scope=scope
+    def __init__(self, case):
+        self.train, startup = sl.Program(), sl.Program()
+        with sl.program_guard(self.train, startup), sl.unique_name.guard():
+            shape = networks.IMAGE[case.name]
+            image = sl.data("image", [None, *shape])
+            label = sl.data("label", [None, 1], "int64")
+            self.logits = logits_of(case.name, image)
+            self.loss = sl.layers.mean(
+                sl.layers.softmax_with_cross_entropy(self.logits, label)
             )
-            yield f"infer/lenet_b{batch}/t1", "us", median_us(forward, seconds)
-    yield "startup/lenet_first_step_ms", "ms", first_step_ms()
-    yield "startup/import_ms", "ms", import_ms()
+            self.infer = self.train.clone(for_test=True)
+            sl.optimizer.SGD(networks.RATE).minimize(self.loss)
+        self.scope = sl.Scope()
+        sl.Executor().run(startup, scope=self.scope)
+        parameters = self.train.all_parameters()
+        for variable, value in zip(parameters, case.parameters, strict=True):
+            self.scope[variable.name] = value
+
+
+def make_step(case):
+    network, exe = Network(case), sl.Executor()
+    feed = {"image": case.image, "label": case.label[:, None]}
+    fetch_list = [network.loss]
+    return lambda: exe.run(
+        network.train, feed=feed, fetch_list=fetch_list, scope=network.scope
+    )[0]
+
+
+def make_forward(case, batch):
+    network, exe = Network(case), sl.Executor()
+    feed, fetch_list = {"image": case.image[:batch]}, [network.logits]
+    return lambda: exe.run(
+        network.infer, feed=feed, fetch_list=fetch_list, scope=network.scope
+    )[0]
+
+
+def write_cases(path):
+    """What the peers start from and must find, as our plain kernels do."""
+    cases = []
+    with sl.kernel_hints("prefer library=PLAIN"):
+        for name in networks.IMAGE:
+            case = networks.new_case(name)
+            case.logits = make_forward(case, networks.BATCH)()
+            step = make_step(case)
+            case.losses = np.array([step().item() for _ in range(networks.STEPS)])
+            cases.append(case)
+    networks.save(path, cases)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", help="write the rows to this file")
-    parser.add_argument("--seconds", type=float, default=3.0)
-    options = parser.parse_args()
+    if "--first-step" in sys.argv:  # a process of its own, see networks.py
+        options = peer_timing.arguments()
+        sl.set_num_threads(1)
+        cases = networks.load(options.case)
+        print(networks.first_step_ms(make_step, cases))
+        return 0
+    options = bench_report.parse_options(__doc__, seconds=3.0)
     sl.set_num_threads(1)
-    written = []
-    for name, unit, value in rows(options.seconds):
-        print(f"{name:28} {value:10.1f} {unit}", flush=True)
-        written.append(
-            {"id": name, "unit": unit, "value": value, "limit": None,
-             "peers": {}}
+    report = bench_report.Report(options)
+    with tempfile.TemporaryDirectory() as folder:
+        options.case = str(pathlib.Path(folder) / "case.npz")
+        write_cases(options.case)
+        for row, _, value in networks.measure(
+            __file__,
+            options,
+            "sluice",
+            {"sluice": make_step},
+            {"sluice": make_forward},
+        ):
+            unit = "ms" if row.endswith("_ms") else "us"
+            report.add(row, unit, value, AT_MOST.get(row), OF_BEST.get(row))
+        seconds = str(options.seconds)
+        report.measure_peers(
+            "train", "--threads", "1", "--case", options.case,
+            "--seconds", seconds,
         )
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": written}, file, indent=1)
+    return report.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -29,6 +29,28 @@ double Ratio(const Row& row, double other) {
   return LessIsBetter(row.unit) ? other / row.value : row.value / other;
 }
 
+nlohmann::ordered_json OrNull(const std::optional<double>& number) {
+  return number ? nlohmann::ordered_json(*number) : nullptr;
+}
+
+void PrintFigure(const Row& row) {
+  std::printf("%-40s %14.4g %-10s  ", row.id.c_str(), row.value,
+              row.unit.c_str());
+}
+
+void PrintBesidePeers(const Row& row) {
+  double best = 0;
+  for (const auto& [peer, value] : row.peers) {
+    PrintFigure(row);
+    std::printf("%.2f x %s, %.4g\n", Ratio(row, value), peer.c_str(), value);
+    if (best == 0 || Ratio(row, value) < Ratio(row, best)) best = value;
+  }
+  if (!row.of_best || best == 0) return;
+  PrintFigure(row);
+  std::printf("%.2f of the best, at most %.4g\n", row.value / best,
+              *row.of_best);
+}
+
 // Runs a program and waits for it; true when it ended well.
 bool RunProgram(std::vector<std::string> words) {
   std::vector<char*> arguments;
@@ -94,17 +116,22 @@ double MedianSeconds(double seconds, platform::FunctionRef<void()> call) {
 }
 
 void Report::Add(Row row) {
-  std::printf("%-40s %14.4g %-10s", row.id.c_str(), row.value,
-              row.unit.c_str());
+  PrintFigure(row);
   if (row.limit && row.unit == "bytes") {
-    std::printf("  of at most %.4g", *row.limit);
+    std::printf("of at most %.4g", *row.limit);
   } else if (row.limit) {
-    std::printf("  %3.0f %% of the limit, %.4g", 100 * Ratio(row, *row.limit),
+    std::printf("%3.0f %% of the limit, %.4g", 100 * Ratio(row, *row.limit),
                 *row.limit);
   }
+  if (row.at_most) std::printf("of at most %.4g", *row.at_most);
   std::printf("\n");
   std::fflush(stdout);
   rows_.push_back(std::move(row));
+}
+
+void Report::LeaveOut(const std::string& id, const std::string& reason) {
+  std::printf("%-40s left out: %s\n", id.c_str(), reason.c_str());
+  left_out_[id] = reason;
 }
 
 void Report::MeasurePeers(const std::string& suite,
@@ -126,9 +153,13 @@ void Report::MeasurePeers(const std::string& suite,
   const auto figures = nlohmann::json::parse(in, nullptr, false);
   std::remove(file.c_str());
   if (!figures.is_object()) return;
+  for (const auto& [library, reason] : figures.at("left_out").items()) {
+    left_out_[library] = reason.get<std::string>();
+  }
+  const auto& rows = figures.at("rows");
   for (Row& row : rows_) {
-    const auto found = figures.find(row.id);
-    if (found == figures.end()) continue;
+    const auto found = rows.find(row.id);
+    if (found == rows.end()) continue;
     for (const auto& [peer, value] : found->items()) {
       row.peers[peer] = value.get<double>();
     }
@@ -138,21 +169,18 @@ void Report::MeasurePeers(const std::string& suite,
 int Report::Finish(const Options& options) const {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Row& row : rows_) {
-    nlohmann::ordered_json limit = nullptr;
-    if (row.limit) limit = *row.limit;
     rows.push_back({{"id", row.id},
                     {"unit", row.unit},
                     {"value", row.value},
-                    {"limit", limit},
+                    {"limit", OrNull(row.limit)},
+                    {"at_most", OrNull(row.at_most)},
+                    {"of_best", OrNull(row.of_best)},
                     {"peers", nlohmann::ordered_json(row.peers)}});
-    for (const auto& [peer, value] : row.peers) {
-      std::printf("%-40s %14.4g %-10s  %.2f x %s, %.4g\n", row.id.c_str(),
-                  row.value, row.unit.c_str(), Ratio(row, value), peer.c_str(),
-                  value);
-    }
+    PrintBesidePeers(row);
   }
   if (options.json.empty()) return 0;
-  const nlohmann::ordered_json all = {{"machine", Machine()}, {"rows", rows}};
+  const nlohmann::ordered_json all = {
+      {"machine", Machine()}, {"rows", rows}, {"left_out", left_out_}};
   std::ofstream out(options.json);
   out << all.dump(1) << "\n";
   if (!out.flush()) {

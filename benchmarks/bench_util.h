@@ -9,7 +9,8 @@
 #include "sluice/platform/function_ref.h"
 
 // What the benchmark programs share: command line, timing, and the table that
-// they print and write. For use on the main thread.
+// they print and write (bench_report.py has it for Python). For use on the main
+// thread.
 namespace sluice::bench {
 
 // One figure beside what the machine could do and what others do, all in the
@@ -18,8 +19,11 @@ struct Row {
   std::string id;    // "manhattan/128x128x128/f32/t2"
   std::string unit;  // "ns", "ms", "G pairs/s", "bytes"
   double value = 0;
-  std::optional<double> limit{};
+  std::optional<double> limit{};  // what the machine could do
   std::map<std::string, double> peers{};
+  // What the figure must keep to, and the same as a share of the best peer's.
+  std::optional<double> at_most{};
+  std::optional<double> of_best{};
 };
 
 struct Options {
@@ -42,19 +46,24 @@ class Report {
   // Prints the row, too.
   void Add(Row row);
 
+  // Says why a row cannot be measured here.
+  void LeaveOut(const std::string& id, const std::string& reason);
+
   // Measures the suite's peers (benchmarks/peers/<suite>_*.py), with the
   // arguments given to each, and gives their figures to the rows of the same
-  // id. Libraries that fail are left out, with the reason on stderr.
+  // id. Libraries that fail are left out, with the reason.
   void MeasurePeers(const std::string& suite,
                     const std::vector<std::string>& arguments);
 
   // Prints the rows that have peers, with ratios, and writes the JSON file:
-  //   {"machine": ..., "rows": [{"id", "unit", "value", "limit", "peers"}]}
-  // "limit" is null where there is none. Returns main's exit status.
+  //   {"machine": ..., "rows": [{"id", "unit", "value", "limit", "at_most",
+  //    "of_best", "peers"}], "left_out": {row or library: reason}}
+  // Limits are null where there are none. Returns main's exit status.
   int Finish(const Options& options) const;
 
  private:
   std::vector<Row> rows_;
+  std::map<std::string, std::string> left_out_;
 };
 
 }  // namespace sluice::bench

@@ -3,32 +3,50 @@
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 
 
 def arguments() -> argparse.Namespace:
-    """Parses --threads and --sizes, and sets the thread variables that the
+    """Parses what run.py hands on, and sets the thread variables that the
     libraries read when they are imported: call it before importing them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sizes", default="", help="NxMxP,NxMxP,...")
+    parser.add_argument("--seconds", type=float, default=0.5,
+                        help="for each figure")
+    parser.add_argument("--case", help="the file of networks.py")
+    parser.add_argument("--first-step", metavar="PEER",
+                        help="print the first step's ms, and nothing else")
+    parser.add_argument("--mean", type=float,
+                        help="of the elements that must come out")
+    parser.add_argument("--half-mean", type=float,
+                        help="the same in bfloat16, where that is measured")
     options = parser.parse_args()
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-                 "NUMBA_NUM_THREADS"):
+                 "NUMBA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
         os.environ[name] = str(options.threads)
+    os.environ["TF_NUM_INTEROP_THREADS"] = "1"
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+    if options.threads == 1:
+        os.environ["XLA_FLAGS"] = ("--xla_cpu_multi_thread_eigen=false "
+                                   "intra_op_parallelism_threads=1")
     options.sizes = [tuple(int(d) for d in size.split("x"))
                      for size in options.sizes.split(",") if size]
     return options
 
 
 def median_seconds(function, at_least: int = 7, seconds: float = 0.5,
-                   at_most: int = 2000) -> float:
-    """The median of as many calls as fit into `seconds`, after two."""
+                   at_most: int = 20000) -> float:
+    """The median of as many calls as fit into `seconds`, after two and a
+    tenth of `seconds` that do not count."""
     function()
     begin = time.perf_counter()
     function()
     once = time.perf_counter() - begin
+    while time.perf_counter() - begin < seconds / 10:
+        function()
     count = max(at_least, min(at_most, int(seconds / max(once, 1e-7))))
     times = []
     for _ in range(count):
@@ -36,6 +54,35 @@ def median_seconds(function, at_least: int = 7, seconds: float = 0.5,
         function()
         times.append(time.perf_counter() - begin)
     return sorted(times)[count // 2]
+
+
+def median_of_many(function, seconds: float = 0.5, repeat: int = 1000) -> float:
+    """The same for calls of some microseconds: each time is that of `repeat`
+    of them, divided by it."""
+    def many():
+        for _ in range(repeat):
+            function()
+
+    return median_seconds(many, seconds=seconds) / repeat
+
+
+def in_new_processes(command: list, count: int = 3) -> float:
+    """The median of the numbers that `command` prints when Python runs it in
+    processes of their own."""
+    values = [
+        float(subprocess.run([sys.executable, *command], check=True,
+                             stdout=subprocess.PIPE, text=True)
+              .stdout.split()[-1])
+        for _ in range(count)
+    ]
+    return sorted(values)[count // 2]
+
+
+def import_ms(module: str) -> float:
+    """What importing a module behind NumPy takes in a new interpreter."""
+    code = ("import time, numpy; t = time.perf_counter(); "
+            f"import {module}; print((time.perf_counter() - t) * 1e3)")
+    return in_new_processes(["-c", code], count=7)
 
 
 def gigapairs(size: tuple, seconds: float) -> float:

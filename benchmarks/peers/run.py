@@ -7,16 +7,20 @@ Every <suite>_<library>.py beside this file is run with the ARGUMENTS, one
 after the other, each with the Python of a virtual environment of its own,
 FOLDER/<library>, since the libraries do not go together. An environment is
 made on first use from requirements/<library>.txt. The scripts print one JSON
-object {row id: {peer name: value}}; FILE gets them merged. What cannot be
-installed or fails is left out, with the reason on stderr.
+object {row id: {peer name: value}}; FILE gets them merged:
+{"rows": {row id: {peer name: value}}, "left_out": {library: reason}}, where
+the reason why a library could not be installed or measured is the last line
+of what it said.
 """
 
 import argparse
+import collections
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import threading
 import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -32,10 +36,33 @@ def environment(library: str, folder: pathlib.Path) -> pathlib.Path:
     if not stamp.exists() or stamp.read_text() != wanted:
         print(f"peers: installing {library} into {home}", file=sys.stderr)
         venv.create(home, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r",
-                        requirements], check=True, stdout=sys.stderr)
+        said_by([python, "-m", "pip", "install", "--quiet", "-r",
+                 requirements])
         stamp.write_text(wanted)
     return python
+
+
+def said_by(command: list, **more) -> str:
+    """Runs a program and returns what it said. What it says on stderr goes to
+    ours; its last line is the reason of the RuntimeError when it fails."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, **more) as child:
+        lines = collections.deque(maxlen=1)
+
+        def pass_on():
+            for line in child.stderr:
+                sys.stderr.write(line)
+                if line.strip():
+                    lines.append(line.strip())
+
+        reader = threading.Thread(target=pass_on)
+        reader.start()
+        said = child.stdout.read()
+        reader.join()
+    if child.returncode != 0:
+        raise RuntimeError(lines[0] if lines else
+                           f"exit status {child.returncode}")
+    return said
 
 
 def measure(script: pathlib.Path, library: str, folder: pathlib.Path,
@@ -43,9 +70,8 @@ def measure(script: pathlib.Path, library: str, folder: pathlib.Path,
     """Runs one script and returns what it printed."""
     python = environment(library, folder)
     variables = dict(os.environ, CUDA_VISIBLE_DEVICES="")
-    result = subprocess.run([python, script, *arguments], env=variables,
-                            check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(result.stdout)
+    said = said_by([python, script, *arguments], env=variables)
+    return json.loads(said.splitlines()[-1])
 
 
 def main() -> int:
@@ -61,18 +87,22 @@ def main() -> int:
     options = parser.parse_args(words)
 
     merged: dict[str, dict[str, float]] = {}
+    left_out: dict[str, str] = {}
     for script in sorted(HERE.glob(f"{options.suite}_*.py")):
         library = script.stem[len(options.suite) + 1:]
         if options.only not in (None, library):
             continue
         try:
             rows = measure(script, library, options.build, arguments)
-        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        except (OSError, ValueError, IndexError, RuntimeError,
+                subprocess.CalledProcessError) as error:
             print(f"peers: {library} left out: {error}", file=sys.stderr)
+            left_out[library] = str(error)
             continue
         for row, values in rows.items():
             merged.setdefault(row, {}).update(values)
-    options.output.write_text(json.dumps(merged, indent=1) + "\n")
+    result = {"rows": merged, "left_out": left_out}
+    options.output.write_text(json.dumps(result, indent=1) + "\n")
     return 0
 
 

@@ -1,0 +1,144 @@
+"""What the benchmarks in Python share: command line, timing, and the table
+that they print and write, as bench_util.h has them for those in C++."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+PEERS = FOLDER / "peers"
+sys.path.append(str(PEERS))  # for peer_timing and networks
+
+
+@dataclass
+class Row:
+    """One figure; less is better. `at_most` is what it must keep to, and
+    `of_best` the same as a share of the best peer's."""
+
+    id: str
+    unit: str
+    value: float
+    at_most: float | None = None
+    of_best: float | None = None
+    peers: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        text = f"{self.id:28} {self.value:10.4g} {self.unit}"
+        if self.at_most is None:
+            return text
+        return f"{text}  of at most {self.at_most:.4g}"
+
+
+def parse_options(about: str, seconds: float) -> argparse.Namespace:
+    """Parses the command line of a benchmark."""
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--json", help="write the rows to this file")
+    parser.add_argument(
+        "--peers",
+        action="store_true",
+        help="measure other libraries, too; installs them on first use",
+    )
+    parser.add_argument("--only", help="the only peer to measure")
+    parser.add_argument(
+        "--seconds", type=float, default=seconds, help="for each figure"
+    )
+    return parser.parse_args()
+
+
+def machine() -> str:
+    """The computer, as bench_util.cc names it."""
+    import sluice
+
+    found = sluice.show_config("dicts")
+    count = len(os.sched_getaffinity(0))
+    return f"{found['cpu']}, {count} CPUs, {found['instruction_set']}"
+
+
+class Report:
+    """The rows of a benchmark, and what was left out and why."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.rows: list[Row] = []
+        self.left_out: dict[str, str] = {}
+
+    def add(self, *args, **kwargs) -> None:
+        """Add a Row, and print it."""
+        self.rows.append(Row(*args, **kwargs))
+        print(self.rows[-1], flush=True)
+
+    def measure_peers(self, suite: str, *arguments: str) -> None:
+        """As Report::MeasurePeers of bench_util.h does."""
+        if not self.options.peers:
+            return
+        only = ["--only", self.options.only] if self.options.only else []
+        with tempfile.NamedTemporaryFile("r") as file:
+            run = subprocess.run(
+                [
+                    "python3",
+                    PEERS / "run.py",
+                    suite,
+                    "--build",
+                    FOLDER.parent / "build" / "peers",
+                    "--output",
+                    file.name,
+                    *only,
+                    "--",
+                    *arguments,
+                ]
+            )
+            if run.returncode != 0:
+                print(f"the peers of {suite} could not be run", file=sys.stderr)
+                return
+            found = json.load(file)
+        self.left_out.update(found["left_out"])
+        for row in self.rows:
+            row.peers.update(found["rows"].get(row.id, {}))
+
+    def finish(self) -> int:
+        """Print the rows that have peers, and write the JSON file, in the
+        form of bench_util.h. Returns the exit status."""
+        for row in self.rows:
+            for peer, value in sorted(row.peers.items(), key=lambda p: p[1]):
+                print(
+                    f"{row}  {row.value / value:.2f} of {peer}, {value:.4g}"
+                )
+            if row.of_best is not None and row.peers:
+                share = row.value / min(row.peers.values())
+                print(
+                    f"{row.id:28} {share:10.2f} of the best, "
+                    f"at most {row.of_best}"
+                )
+        for what, why in self.left_out.items():
+            print(f"left out: {what}: {why}")
+        if not self.options.json:
+            return 0
+        rows = [
+            {
+                "id": row.id,
+                "unit": row.unit,
+                "value": row.value,
+                "limit": None,
+                "at_most": row.at_most,
+                "of_best": row.of_best,
+                "peers": row.peers,
+            }
+            for row in self.rows
+        ]
+        every = {
+            "machine": machine(),
+            "rows": rows,
+            "left_out": self.left_out,
+        }
+        text = json.dumps(every, indent=1) + "\n"
+        pathlib.Path(self.options.json).write_text(text)
+        return 0

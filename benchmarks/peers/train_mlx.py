@@ -1,0 +1,7 @@
+"""MLX: what importing it takes."""
+
+import peer_timing
+
+peer_timing.arguments()
+peer_timing.report(
+    {"startup/import_ms": {"mlx": peer_timing.import_ms("mlx.core")}})
