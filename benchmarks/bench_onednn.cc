@@ -195,7 +195,7 @@ Measured PlanConv(double seconds) {
       network.Parameter<float>("shift", channels),
       network.Parameter<float>("mean", channels),
       network.Parameter<float>("variance", channels),
-      {.is_test = true, .epsilon = 1, .data_format = "NHWC"});
+      {.epsilon = 1, .is_test = true, .data_format = "NHWC"});
   network.out = sluice::ops::Relu(norm.y);
   return RunNetwork<float>(network, seconds);
 }
@@ -208,9 +208,9 @@ Measured PlanHalfConv(double seconds) {
                                       {kImages, kPixels, kPixels, kChannels});
   const auto conv = sluice::ops::Conv2d(
       x, network.Parameter<bfloat16>("filter", {kChannels, kChannels, 3, 3}),
-      {.bias = network.Parameter<bfloat16>("bias", {kChannels}),
-       .paddings = {1, 1},
-       .data_format = "NHWC"});
+      {.paddings = {1, 1},
+       .data_format = "NHWC",
+       .bias = network.Parameter<bfloat16>("bias", {kChannels})});
   network.out = sluice::ops::Relu(conv);
   return RunNetwork<bfloat16>(network, seconds);
 }

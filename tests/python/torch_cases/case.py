@@ -1,0 +1,77 @@
+"""What test_against_torch.py runs: for each op some inputs and attributes, and
+the same in PyTorch.
+
+Sizes are odd and drawn at random; each case is drawn anew for each seed. A case
+gives its inputs in float64, which the test casts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+try:
+    import torch
+    from torch.nn import functional
+except ImportError:
+    torch = functional = None
+
+CASES: dict[str, list[Any]] = {}
+
+# What PyTorch has nothing like, and where it is tested instead.
+NO_COUNTERPART = {
+    "average_embedding_mask": "own op; tests/operators has its formula",
+    "crf_decoding": "all paths are tried in tests/operators/crf_paths.h",
+    "gaussian_random": "own numbers; tests/operators/random_reference.h",
+    "linear_chain_crf": "all paths are summed in tests/operators/crf_paths.h",
+    "quantize_and_dequantize": "torch rounds halves to even and has no ranges "
+    "without a zero; tests/operators has its formula",
+    "uniform_random": "own numbers; tests/operators/random_reference.h",
+}
+
+
+@dataclass
+class Case:
+    """One op with its inputs by argument name.
+
+    `same(tensors)` returns PyTorch's outputs by argument name, given the
+    inputs as tensors; an output that it leaves out is not compared.
+    `grads` names the inputs whose gradients are, too.
+    """
+
+    inputs: dict[str, Any]
+    same: Any
+    attrs: dict[str, Any] = field(default_factory=dict)
+    grads: tuple[str, ...] = ()
+
+
+def case(op, *parameters):
+    """Decorates a function of (rng, *parameter) that makes a case of `op`;
+    there is one for each of `parameters`, each a tuple."""
+
+    def add(make):
+        CASES.setdefault(op, []).extend(
+            (make, parameter) for parameter in parameters or [()]
+        )
+        return make
+
+    return add
+
+
+def odd(rng, count=1, most=9):
+    """Odd sizes, 1 among them."""
+    return [int(n) for n in 2 * rng.integers(0, (most + 1) // 2, count) + 1]
+
+
+def away_from(rng, shape, kink=0.0):
+    """Numbers between 0.1 and 2 to both sides of `kink`."""
+    sign = rng.choice([-1.0, 1.0], shape)
+    return kink + sign * rng.uniform(0.1, 2, shape)
+
+
+def distinct(rng, shape):
+    """Numbers that lie apart from each other, so that maxima are clear."""
+    count = int(np.prod(shape))
+    return (rng.permutation(count) - count / 2).reshape(shape) * 0.1

@@ -1,0 +1,195 @@
+"""Convolutions, pooling and batch norm."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .case import Case, case, distinct, odd, torch
+from .case import functional as F
+
+
+@dataclass
+class Window:
+    kernel: Any = (3, 3)
+    stride: Any = (1, 1)
+    padding: Any = (0, 0)
+    dilation: Any = (1, 1)
+    groups: int = 1
+    bias: bool = True
+
+    def pad(self, x, value):
+        """Pads by four numbers, as PyTorch cannot in its ops."""
+        if len(self.padding) == 2:
+            return x, self.padding
+        top, bottom, left, right = self.padding
+        return F.pad(x, (left, right, top, bottom), value=value), (0, 0)
+
+
+def laid_out(layout, image):
+    return image if layout == "NCHW" else image.transpose(0, 2, 3, 1)
+
+
+def from_layout(layout, t):
+    return t if layout == "NCHW" else t.permute(0, 3, 1, 2)
+
+
+def to_layout(layout, t):
+    return t if layout == "NCHW" else t.permute(0, 2, 3, 1)
+
+
+CONVOLUTIONS = (
+    Window(),
+    Window(kernel=(1, 1), bias=False),
+    Window(kernel=(5, 3), padding=(2, 1)),
+    Window(stride=(2, 3), padding=(1, 1)),
+    Window(dilation=(2, 3), padding=(2, 3)),
+    Window(groups=3, padding=(1, 1)),
+    Window(kernel=(2, 3), stride=(3, 2), groups=3, dilation=(1, 2)),
+    Window(padding=(2, 0, 1, 3), stride=(2, 1)),
+    Window(kernel=(7, 7), padding=(3, 3), stride=(4, 4), bias=False),
+)
+
+
+@case("conv2d", *itertools.product(CONVOLUTIONS, ("NCHW", "NHWC")))
+def conv2d(rng, window, layout):
+    n, c, filters = odd(rng, 3, 5)
+    h, w = (s + 8 for s in odd(rng, 2, 7))
+    channels = c * window.groups
+    inputs = {
+        "Input": laid_out(layout, rng.standard_normal((n, channels, h, w))),
+        "Filter": rng.standard_normal(
+            (filters * window.groups, c, *window.kernel)
+        ),
+    }
+    if window.bias:
+        inputs["Bias"] = rng.standard_normal(filters * window.groups)
+
+    def same(t):
+        x, padding = window.pad(from_layout(layout, t["Input"]), 0.0)
+        out = F.conv2d(
+            x, t["Filter"], t.get("Bias"), window.stride, padding,
+            window.dilation, window.groups,
+        )
+        return {"Output": to_layout(layout, out)}
+
+    attrs = {
+        "strides": list(window.stride),
+        "paddings": list(window.padding),
+        "dilations": list(window.dilation),
+        "groups": window.groups,
+        "data_format": layout,
+    }
+    return Case(inputs, same, attrs, tuple(inputs))
+
+
+POOLS = (
+    Window(kernel=(2, 2), stride=(2, 2)),
+    Window(kernel=(3, 2), stride=(1, 3)),
+    Window(kernel=(3, 3), stride=(2, 2), padding=(1, 1)),
+    Window(kernel=(5, 3), stride=(3, 2), padding=(2, 1)),
+)
+
+
+def pool_case(rng, layout, kind, same, **attrs):
+    n, c, h, w = odd(rng, 4, 7)
+    x = laid_out(layout, distinct(rng, (n, c, h + 4, w + 4)))
+
+    def out(t):
+        return {"Out": to_layout(layout, same(from_layout(layout, t["X"])))}
+
+    attrs.update(pooling_type=kind, data_format=layout)
+    return Case({"X": x}, out, attrs, ("X",))
+
+
+@case("pool2d", *itertools.product(
+    POOLS, ("NCHW", "NHWC"), (False, True), ("max", "avg", "avg_of_all")))
+def pool2d(rng, window, layout, ceil, kind):
+    where = (window.kernel, window.stride, window.padding)
+
+    def same(x):
+        if kind == "max":
+            return F.max_pool2d(x, *where, ceil_mode=ceil)
+        if kind == "avg":
+            return F.avg_pool2d(x, *where, ceil, count_include_pad=False)
+        # PyTorch's own divisor leaves out what lies behind the padding.
+        whole = window.kernel[0] * window.kernel[1]
+        return F.avg_pool2d(x, *where, ceil, divisor_override=whole)
+
+    return pool_case(
+        rng,
+        layout,
+        kind[:3],
+        same,
+        ksize=list(window.kernel),
+        strides=list(window.stride),
+        paddings=list(window.padding),
+        ceil_mode=ceil,
+        exclusive=kind == "avg",
+    )
+
+
+@case("pool2d", *itertools.product(("NCHW", "NHWC"), ("max", "avg")))
+def pool2d_of_everything(rng, layout, kind):
+    return pool_case(
+        rng,
+        layout,
+        kind,
+        lambda x: x.amax((2, 3), keepdim=True) if kind == "max"
+        else x.mean((2, 3), keepdim=True),
+        global_pooling=True,
+    )
+
+
+@case("maxout", (1,), (3,), (4,))
+def maxout(rng, groups):
+    n, c, h, w = odd(rng, 4)
+    x = distinct(rng, (n, c * groups, h, w))
+    return Case(
+        {"X": x},
+        lambda t: {"Out": t["X"].reshape(n, c, groups, h, w).amax(2)},
+        {"groups": groups},
+        ("X",),
+    )
+
+
+@case("batch_norm", *itertools.product(
+    ("NCHW", "NHWC"), (False, True), (2, 4)))
+def batch_norm(rng, layout, is_test, rank):
+    c = odd(rng)[0]
+    shape = [odd(rng)[0] + 4, c, *odd(rng, rank - 2)]
+    x = rng.standard_normal(shape) * 2 + 1
+    if layout == "NHWC":
+        x = np.moveaxis(x, 1, -1)
+    names = ("Scale", "Bias", "Mean")
+    inputs = {"X": x} | {name: rng.standard_normal(c) for name in names}
+    inputs["Variance"] = rng.uniform(0.5, 2, c)
+
+    def same(t):
+        x = t["X"] if layout == "NCHW" else t["X"].movedim(-1, 1)
+        mean, variance = t["Mean"].clone(), t["Variance"].clone()
+        y, saved_mean, saved_variance = torch.native_batch_norm(
+            x, t["Scale"], t["Bias"], mean, variance, not is_test, 0.25, 1e-3
+        )
+        out = {"Y": y if layout == "NCHW" else y.movedim(1, -1)}
+        out["MeanOut"] = mean
+        if not is_test:
+            out |= {"SavedMean": saved_mean, "SavedVariance": saved_variance}
+            # PyTorch's running variance is that of a sample, n / (n - 1).
+            axes = [i for i in range(rank) if i != 1]
+            biased = x.var(axes, correction=0)
+            out["VarianceOut"] = 0.75 * t["Variance"] + 0.25 * biased
+        else:
+            out["VarianceOut"] = variance
+        return {k: v.detach() if k != "Y" else v for k, v in out.items()}
+
+    attrs = {
+        "momentum": 0.75,
+        "epsilon": 1e-3,
+        "is_test": is_test,
+        "data_format": layout,
+    }
+    return Case(inputs, same, attrs, ("X", "Scale", "Bias"))

@@ -1,0 +1,148 @@
+"""Losses and optimizers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from .case import away_from, Case, case, odd, torch
+from .case import functional as F
+
+
+@case("softmax_with_cross_entropy", (2,), (3,))
+def hard_labels(rng, rank):
+    *rows, classes = odd(rng, rank)
+    classes += 2
+    label = rng.integers(0, classes, (*rows, 1))
+    label.flat[-1] = 1  # ignored; with one row, the loss is 0
+
+    def same(t):
+        flat = t["Logits"].reshape(-1, classes)
+        loss = F.cross_entropy(
+            flat, t["Label"].reshape(-1), reduction="none", ignore_index=1
+        )
+        softmax = t["Logits"].softmax(-1)
+        return {"Loss": loss.reshape(*rows, 1), "Softmax": softmax}
+
+    return Case(
+        {"Logits": rng.standard_normal((*rows, classes)), "Label": label},
+        same,
+        {"ignore_index": 1},
+        ("Logits",),
+    )
+
+
+@case("softmax_with_cross_entropy")
+def soft_labels(rng):
+    n, classes = odd(rng, 2)
+    label = rng.random((n, classes))
+    label /= label.sum(1, keepdims=True)
+
+    def same(t):
+        loss = F.cross_entropy(t["Logits"], t["Label"], reduction="none")
+        return {"Loss": loss[:, None], "Softmax": t["Logits"].softmax(-1)}
+
+    return Case(
+        {"Logits": rng.standard_normal((n, classes)), "Label": label},
+        same,
+        {"soft_label": True},
+        ("Logits",),
+    )
+
+
+@case("accuracy", (1,), (3,))
+def accuracy(rng, k):
+    n = odd(rng)[0]
+    indices = rng.integers(0, 5, (n, k))
+    label = rng.integers(0, 5, (n, 1))
+
+    def same(t):
+        right = (t["Indices"] == t["Label"]).any(1)
+        return {
+            "Accuracy": right.float().mean().reshape(1),
+            "Correct": right.sum().int().reshape(1),
+            "Total": torch.tensor([n], dtype=torch.int32),
+        }
+
+    return Case({"Indices": indices, "Label": label}, same)
+
+
+def step_of(optimizer, t, state=None, **options):
+    """What one step of PyTorch's optimizer makes of the parameter."""
+    parameter = t["Param"].detach().clone().requires_grad_()
+    parameter.grad = t["Grad"].detach().clone()
+    stepped = optimizer([parameter], lr=0.125, **options)
+    if state:
+        stepped.state[parameter].update(state)
+    stepped.step()
+    return parameter.detach(), stepped.state[parameter]
+
+
+def learner(rng, **more):
+    shape = odd(rng, 2)
+    inputs = {name: away_from(rng, shape) for name in ("Param", "Grad")}
+    inputs |= {name: np.abs(away_from(rng, shape)) for name in more}
+    return inputs | {"LearningRate": np.array([0.125])}
+
+
+@case("sgd")
+def sgd(rng):
+    return Case(
+        learner(rng),
+        lambda t: {"ParamOut": step_of(torch.optim.SGD, t)[0]},
+    )
+
+
+@case("momentum", *itertools.product((False, True), (0.0, 0.25)))
+def momentum(rng, nesterov, decay):
+    def same(t):
+        parameter, state = step_of(
+            torch.optim.SGD,
+            t,
+            {"momentum_buffer": t["Velocity"].clone()},
+            momentum=0.75,
+            nesterov=nesterov,
+            weight_decay=decay,
+        )
+        return {
+            "ParamOut": parameter,
+            "VelocityOut": state["momentum_buffer"],
+        }
+
+    attrs = {"mu": 0.75, "use_nesterov": nesterov}
+    if decay:
+        attrs |= {
+            "regularization_method": "l2_decay",
+            "regularization_coeff": decay,
+        }
+    return Case(learner(rng, Velocity=1), same, attrs)
+
+
+@case("adam", (1,), (7,))
+def adam(rng, step):
+    def same(t):
+        parameter, state = step_of(
+            torch.optim.Adam,
+            t,
+            {
+                "step": torch.tensor(float(step - 1)),
+                "exp_avg": t["Moment1"].clone(),
+                "exp_avg_sq": t["Moment2"].clone(),
+            },
+            betas=(0.75, 0.875),
+            eps=1e-3,
+        )
+        return {
+            "ParamOut": parameter,
+            "Moment1Out": state["exp_avg"],
+            "Moment2Out": state["exp_avg_sq"],
+        }
+
+    inputs = learner(rng, Moment1=1, Moment2=1)
+    inputs |= {
+        "Beta1Pow": np.array([0.75**step]),
+        "Beta2Pow": np.array([0.875**step]),
+    }
+    attrs = {"beta1": 0.75, "beta2": 0.875, "epsilon": 1e-3}
+    return Case(inputs, same, attrs)

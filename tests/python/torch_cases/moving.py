@@ -1,0 +1,126 @@
+"""What moves, picks or fills elements."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from .case import away_from, Case, case, distinct, odd, torch
+from .case import functional as F
+
+
+@case("crop", (True,), (False,))
+def crop(rng, tensors):
+    shape = odd(rng, 3)
+    box = [int(rng.integers(1, size + 1)) for size in shape]
+    begin = [int(rng.integers(0, s - b + 1)) for s, b in zip(shape, box)]
+    inputs, attrs = {"X": away_from(rng, shape)}, {}
+    if tensors:
+        inputs |= {"Y": np.zeros(box), "Offsets": np.array(begin)}
+    else:
+        attrs = {"shape": box, "offsets": begin}
+    where = tuple(slice(b, b + s) for b, s in zip(begin, box))
+    return Case(inputs, lambda t: {"Out": t["X"][where]}, attrs, ("X",))
+
+
+@case("gather", (0,), (1,), (-1,))
+def gather(rng, axis):
+    shape = odd(rng, 3)
+    index = rng.integers(0, shape[axis], odd(rng)[0] + 2)
+    return Case(
+        {"X": away_from(rng, shape), "Index": index},
+        lambda t: {"Out": t["X"].index_select(axis, t["Index"])},
+        {"axis": axis},
+        ("X",),
+    )
+
+
+@case("lookup_table", *itertools.product((None, 2), (True, False)))
+def lookup_table(rng, padding, drop):
+    rows, columns, n, m = odd(rng, 4)
+    rows += 4
+    ids = rng.integers(0, rows, (n, m, 1) if drop else (n, m))
+    ids.flat[0] = 2
+
+    def same(t):
+        ids = t["Ids"].reshape(n, m)
+        out = F.embedding(ids, t["W"])
+        if padding is not None:  # PyTorch leaves the row of padding as it is
+            out = out * (ids != padding)[..., None]
+        return {"Out": out}
+
+    attrs = {"drop_last_dim": drop}
+    if padding is not None:
+        attrs["padding_idx"] = padding
+    inputs = {"W": away_from(rng, (rows, columns)), "Ids": ids}
+    return Case(inputs, same, attrs, ("W",))
+
+
+@case("reshape", ([-1],), ([0, -1],), ([3, -1, 5],))
+def reshape(rng, shape):
+    x = away_from(rng, (5, 3, odd(rng)[0]))
+    torch_shape = [5 if size == 0 else size for size in shape]
+    return Case(
+        {"X": x},
+        lambda t: {"Out": t["X"].reshape(torch_shape)},
+        {"shape": shape},
+        ("X",),
+    )
+
+
+@case("transpose", ([1, 0],), ([2, 0, 1],), ([0, 3, 1, 2],), ([3, 2, 1, 0],))
+def transpose(rng, axes):
+    x = away_from(rng, odd(rng, len(axes)))
+    return Case(
+        {"X": x},
+        lambda t: {"Out": t["X"].permute(axes)},
+        {"axis": axes},
+        ("X",),
+    )
+
+
+@case("reduce_sum", *itertools.product(
+    ([0], [1, 2], [-1], [0, 1, 2, 3], []), (False, True)))
+def reduce_sum(rng, dim, keep):
+    attrs = {"dim": dim, "keep_dim": keep, "reduce_all": not dim}
+    axes = dim or [0, 1, 2, 3]
+    return Case(
+        {"X": away_from(rng, odd(rng, 4))},
+        lambda t: {"Out": t["X"].sum(axes, keepdim=keep)},
+        attrs,
+        ("X",),
+    )
+
+
+@case("top_k", (True, 1), (True, 3), (False, 3))
+def top_k(rng, largest, k):
+    shape = odd(rng, 3)
+    shape[-1] += 2
+
+    def same(t):
+        out, indices = t["X"].topk(k, largest=largest)
+        return {"Out": out, "Indices": indices}
+
+    attrs = {"k": k, "largest": largest}
+    return Case({"X": distinct(rng, shape)}, same, attrs)
+
+
+@case("assign_value")
+def assign_value(rng):
+    values = away_from(rng, 15)
+    attrs = {"shape": [3, 5], "dtype": "float64", "values": values.tolist()}
+    return Case(
+        {}, lambda t: {"Out": torch.tensor(values).reshape(3, 5)}, attrs
+    )
+
+
+@case("fill_constant", ("float32", 0.1), ("float64", 0.1), ("int64", -3.0))
+def fill_constant(rng, dtype, value):
+    shape = odd(rng, 3)
+
+    def same(t):
+        kind = getattr(torch, dtype)
+        return {"Out": torch.full(shape, value, dtype=kind)}
+
+    return Case({}, same, {"shape": shape, "dtype": dtype, "value": value})
