@@ -128,7 +128,12 @@ def measure(script, options, module, steps=None, forwards=None):
     steps, forwards = steps or {}, forwards or {}
 
     def microseconds(call):
-        return 1e6 * peer_timing.median_seconds(call, seconds=options.seconds)
+        wall, cpu = time.perf_counter(), time.process_time()
+        median = peer_timing.median_seconds(call, seconds=options.seconds)
+        cpus = ((time.process_time() - cpu) / (time.perf_counter() - wall))
+        if cpus > 1.1:  # the rows are for one thread
+            print(f"  {module} took {cpus:.2f} CPUs", file=sys.stderr)
+        return 1e6 * median
 
     for case in cases.values():
         for peer, make in steps.items():
