@@ -280,6 +280,27 @@ bool Graph::HasKernel(const GraphOp& op, int id) const {
              });
 }
 
+// Whether an op that runs between one of `ids` and op `kept` writes what that
+// one reads and `op` would read behind it.
+bool Graph::ChangesBefore(const std::vector<int>& ids,
+                          const OpDesc& op,
+                          int kept) const {
+  for (const auto& [argument, vars] : op.inputs) {
+    for (const std::string& var : vars) {
+      const Uses& uses = UsesOf(var);
+      for (const int writer : uses.writers) {
+        for (const int id : ids) {
+          if (id != writer && uses.readers.count(id) > 0 &&
+              order_.Precedes(id, writer) && order_.Precedes(writer, kept)) {
+            return true;
+          }
+        }
+      }
+    }
+  }
+  return false;
+}
+
 bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
   GraphOp op = Infer(std::move(desc));
   op.hints = HintsFor(ids);
@@ -291,7 +312,7 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
   const int kept = *std::max_element(ids.begin(), ids.end(), [&](int a, int b) {
     return order_.Precedes(a, b);
   });
-  if (!HasKernel(op, kept)) return false;
+  if (ChangesBefore(ids, op.desc, kept) || !HasKernel(op, kept)) return false;
   for (const int id : ids) {
     ForgetUses(id);
     if (id != kept) order_.Remove(id);

@@ -78,7 +78,8 @@ class SLUICE_API Graph {
   // Puts `op` in the place of the last of `ids`, which leave the graph. It must
   // read only what is there by then and write only what they wrote. False, and
   // nothing changes, where no kernel takes it: none is there, each refuses its
-  // shapes, or a hint about one of the ops wants another kernel. A value of
+  // shapes, or a hint about one of the ops wants another kernel; and where
+  // another op would have changed by then what one of them reads. A value of
   // theirs that somebody still reads must be among its outputs.
   bool Replace(const std::vector<int>& ids, OpDesc op);
   // Puts `op` in front of op `before`, and returns its id. Its outputs may be
@@ -109,6 +110,9 @@ class SLUICE_API Graph {
   std::vector<KernelHint> HintsFor(const std::vector<int>& ids) const;
   std::optional<Decision> Decide(const GraphOp& op, int id) const;
   bool HasKernel(const GraphOp& op, int id) const;
+  bool ChangesBefore(const std::vector<int>& ids,
+                     const OpDesc& op,
+                     int kept) const;
 
   const Program& program_;
   PlaceKey place_;

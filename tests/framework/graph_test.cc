@@ -156,6 +156,16 @@ TEST_F(GraphTest, KnowsWhoUsesAVariableAfterEveryChange) {
   ExpectUsesAsOpsSay(graph);
 }
 
+// What is replaced read the old value, and the other would read the new one.
+TEST_F(GraphTest, KeepsTheOpsWhenWhatTheyReadChangesBetween) {
+  Graph graph = Make({eight_});
+  const int between = graph.InsertBefore(1, Fused(twice_, "x"));
+  EXPECT_FALSE(graph.Replace({0, 1}, Fused("x", four_)));
+  EXPECT_EQ(graph.order(), (Ids{0, between, 1, 2}));
+  graph.Rewrite(between, Fused(twice_, graph.NewName("other")));
+  EXPECT_TRUE(graph.Replace({0, 1}, Fused("x", four_)));
+}
+
 TEST_F(GraphTest, AParameterIsConstantUnlessAnOpOfTheGraphWritesIt) {
   program_.Persistable("w", DType::kFloat32, {3, 2});
   Graph graph = Make({eight_});
