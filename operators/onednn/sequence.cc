@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "sluice/operators/onednn/packed_weights.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
 
@@ -83,12 +82,22 @@ void Sequence::KeepCall(std::unique_ptr<Call> call) const {
   }
 }
 
-void* Sequence::Pack(const framework::Tensor& weights,
-                     size_t tensor,
-                     Call& call) const {
+void* Sequence::Packed(OpKernelContext& context,
+                       size_t tensor,
+                       Call& call) const {
+  const std::vector<int>& sources = tensors_[tensor].sources;
   auto& packed = call.packed[tensor];
-  if (packed == nullptr || packed->version() != weights.storage_version()) {
-    packed = PackedWeights::Get(weights, tensors_[tensor].packing, threads_);
+  bool current = packed != nullptr;
+  for (size_t i = 0; current && i < sources.size(); ++i) {
+    current = packed->IsOf(i, context.Input(sources[i]));
+  }
+  if (!current) {
+    std::vector<const framework::Tensor*> parameters;
+    parameters.reserve(sources.size());
+    for (const int source : sources) {
+      parameters.push_back(&context.Input(source));
+    }
+    packed = PackedWeights::Get(parameters, tensors_[tensor].packing, threads_);
   }
   return packed->data();
 }
@@ -109,7 +118,7 @@ void Sequence::Bind(OpKernelContext& context, Call& call) const {
         pointer = static_cast<char*>(context.scratch()) + tensor.offset;
         break;
       case Where::kPacked:
-        pointer = Pack(context.Input(tensor.index), i, call);
+        pointer = Packed(context, i, call);
     }
     if (pointer == call.pointers[i]) continue;
     const dnnl_status_t status =
@@ -262,17 +271,37 @@ SequenceBuilder::Value SequenceBuilder::In(Value value, const Desc& wanted) {
   }
   const Sequence::Tensor& tensor = sequence_->tensors_[value];
   if (tensor.where == Sequence::Where::kInput && IsConstant(tensor.index)) {
-    Sequence::Tensor packed;
-    packed.where = Sequence::Where::kPacked;
-    packed.index = tensor.index;
-    packed.desc = wanted;
-    packed.packing = CompileReorder({compile_for_.op, compile_for_.threads},
-                                    tensor.desc, wanted);
-    return AddTensor(std::move(packed));
+    return AddPacked(
+        PackByReorder(CompileReorder({compile_for_.op, compile_for_.threads},
+                                     tensor.desc, wanted)),
+        {tensor.index}, wanted);
   }
   const Value copy = Temporary(wanted);
   Deliver(value, copy);
   return copy;
+}
+
+SequenceBuilder::Value SequenceBuilder::AddPacked(PackingPtr packing,
+                                                  std::vector<int> sources,
+                                                  const Desc& desc) {
+  Sequence::Tensor packed;
+  packed.where = Sequence::Where::kPacked;
+  packed.desc = desc;
+  packed.packing = std::move(packing);
+  packed.sources = std::move(sources);
+  return AddTensor(std::move(packed));
+}
+
+SequenceBuilder::Value SequenceBuilder::Packed(
+    PackingPtr packing,
+    const std::vector<std::string_view>& inputs,
+    const Desc& desc) {
+  std::vector<int> sources;
+  sources.reserve(inputs.size());
+  for (const std::string_view input : inputs) {
+    sources.push_back(Find(query().schema.inputs(), input, false));
+  }
+  return AddPacked(std::move(packing), std::move(sources), desc);
 }
 
 SequenceBuilder::Value SequenceBuilder::For(Value output, const Desc& wanted) {

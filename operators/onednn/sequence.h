@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/framework/op_kernel.h"
+#include "sluice/operators/onednn/packed_weights.h"
 #include "sluice/operators/onednn/primitive_cache.h"
 
 namespace sluice::operators::onednn {
@@ -34,11 +35,12 @@ class Sequence {
   enum class Where : uint8_t { kInput, kOutput, kScratch, kPacked };
   struct Tensor {
     Where where = Where::kScratch;
-    int index = 0;  // of the input or output; kPacked: of the input
+    int index = 0;  // of the input or output
     size_t offset = 0;
     Desc desc;
-    framework::DDim dims;  // of the output
-    CompiledPtr packing;   // kPacked: the reorder
+    framework::DDim dims;      // of the output
+    PackingPtr packing;        // kPacked: what makes it
+    std::vector<int> sources;  // and the inputs that it is made of
   };
   struct Step {
     CompiledPtr compiled;
@@ -52,7 +54,9 @@ class Sequence {
   std::unique_ptr<Call> TakeCall() const;
   void KeepCall(std::unique_ptr<Call> call) const;
   void Bind(framework::OpKernelContext& context, Call& call) const;
-  void* Pack(const framework::Tensor& weights, size_t tensor, Call& call) const;
+  void* Packed(framework::OpKernelContext& context,
+               size_t tensor,
+               Call& call) const;
 
   std::string op_;
   int threads_ = 1;
@@ -93,6 +97,12 @@ class SequenceBuilder {
   // `value` in the layout `wanted`: itself, or a copy. That of a parameter
   // which the plan does not change is kept until somebody else does.
   Value In(Value value, const Desc& wanted);
+  // What `packing` makes of these inputs, which lies as `desc` says; made again
+  // when one of them has changed. Where one is no parameter, or the plan writes
+  // it, that is noticed as well, but then each run packs.
+  Value Packed(PackingPtr packing,
+               const std::vector<std::string_view>& inputs,
+               const Desc& desc);
   // Where a primitive that wants `wanted` may write, so that Deliver brings it
   // to `output`: the output itself, or a temporary.
   Value For(Value output, const Desc& wanted);
@@ -106,6 +116,9 @@ class SequenceBuilder {
            std::string_view name,
            bool output) const;
   Value AddTensor(Sequence::Tensor tensor);
+  Value AddPacked(PackingPtr packing,
+                  std::vector<int> sources,
+                  const Desc& desc);
   // The same memory with another description.
   Value SeenAs(Value value, const Desc& desc);
   size_t Reserve(size_t bytes);

@@ -10,14 +10,16 @@ namespace {
 using framework::Scope;
 using framework::Tensor;
 
-// A product with a parameter, for inference.
+// A convolution with a parameter, for inference: products of the pixels with a
+// filter that oneDNN wants in blocks on every CPU.
 class PackedWeightsTest : public testing::OneDnnTest {
  protected:
   PackedWeightsTest() {
-    Data("x", Ramp({3, 40}));
-    program_.Persistable("w", framework::DType::kFloat32, {40, 33});
-    out_ = Append("matmul", {{"X", {"x"}}, {"Y", {"w"}}}, "Out");
-    *scope_.Var("w").GetMutable<Tensor>() = Ramp({40, 33});
+    Data("x", Ramp({1, 1, 3, 40}));
+    program_.Persistable("w", framework::DType::kFloat32, {33, 40, 1, 1});
+    out_ = Append("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}}, "Output",
+                  {{"data_format", std::string("NHWC")}});
+    *scope_.Var("w").GetMutable<Tensor>() = Ramp({33, 40, 1, 1});
   }
 
   std::vector<float> Run() {
@@ -33,7 +35,7 @@ class PackedWeightsTest : public testing::OneDnnTest {
     std::vector<float> out(3 * 33, 0);
     for (size_t i = 0; i < out.size(); ++i) {
       for (size_t k = 0; k < 40; ++k)
-        out[i] += a[i / 33 * 40 + k] * b[k * 33 + i % 33];
+        out[i] += a[i / 33 * 40 + k] * b[i % 33 * 40 + k];
     }
     return out;
   }
@@ -63,8 +65,8 @@ TEST_F(PackedWeightsTest, AChangedParameterIsPackedAgain) {
   const int64_t packed = Count("onednn.packed");
   scope_.Var("w").GetMutable<Tensor>()->data<float>()[7] = 5;
   ExpectClose(Run(), Expected());
-  *scope_.Var("w").GetMutable<Tensor>() =
-      Tensor::FromVector<float>({40, 33}, std::vector<float>(40 * 33, 0.5F));
+  *scope_.Var("w").GetMutable<Tensor>() = Tensor::FromVector<float>(
+      {33, 40, 1, 1}, std::vector<float>(33 * 40, 0.5F));
   ExpectClose(Run(), Expected());
   EXPECT_EQ(Count("onednn.packed"), packed + 2);
 }
