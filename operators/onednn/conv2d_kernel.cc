@@ -1,6 +1,8 @@
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/onednn/conv2d_sizes.h"
+#include "sluice/operators/onednn/folded_norm.h"
 #include "sluice/operators/onednn/fused_ops.h"
+#include "sluice/platform/error.h"
 
 namespace sluice::operators::onednn {
 namespace {
@@ -18,9 +20,12 @@ class Conv2dSequence final : public SequenceKernel {
     constexpr auto kType = platform::kDTypeOf<T>;
     constexpr ConvLayout kLayout = Layout::kLayout;
     const ConvSizes sizes(builder.query());
-    const bool has_bias = builder.HasInput("Bias");
+    const bool norm = HasNorm(builder);
+    const bool has_bias = norm || builder.HasInput("Bias");
     const Desc bias =
-        has_bias ? Desc({sizes.geometry.out_c}, ToDnnl(kType), Tag::a) : Desc();
+        has_bias ? Desc({sizes.geometry.out_c},
+                        norm ? Memory::data_type::f32 : ToDnnl(kType), Tag::a)
+                 : Desc();
     CompileFor compile_for = builder.compile_for();
     compile_for.post_ops.activation = activation_;
     const auto conv = Compile<dnnl::convolution_forward>(
@@ -31,12 +36,16 @@ class Conv2dSequence final : public SequenceKernel {
         sizes.WantedImage(sizes.output(), kType, kLayout), sizes.strides(),
         sizes.dilations(), sizes.padding_begin(), sizes.padding_end());
 
+    CheckKeepsNaN(*conv);
+
     const auto input = builder.In(
         builder.Input("Input", sizes.GivenImage(sizes.input(), kType)),
         conv->Wants(DNNL_ARG_SRC));
+    const Desc given_filter = sizes.GivenFilter(kType);
+    const Desc wanted_filter = conv->Wants(DNNL_ARG_WEIGHTS);
     const auto filter =
-        builder.In(builder.Input("Filter", sizes.GivenFilter(kType)),
-                   conv->Wants(DNNL_ARG_WEIGHTS));
+        norm ? FoldedFilter(builder, given_filter, wanted_filter)
+             : builder.In(builder.Input("Filter", given_filter), wanted_filter);
     const auto output =
         builder.Output("Output", sizes.GivenImage(sizes.output(), kType));
     const auto target = builder.For(output, conv->Wants(DNNL_ARG_DST));
@@ -45,10 +54,20 @@ class Conv2dSequence final : public SequenceKernel {
         {DNNL_ARG_WEIGHTS, filter},
         {DNNL_ARG_DST, target}};
     if (has_bias) {
-      arguments.emplace_back(DNNL_ARG_BIAS, builder.Input("Bias", bias));
+      arguments.emplace_back(DNNL_ARG_BIAS, norm ? FoldedBias(builder, bias)
+                                                 : builder.Input("Bias", bias));
     }
     builder.Add("convolution", conv, std::move(arguments));
     builder.Deliver(target, output);
+  }
+
+  // The sigmoid that oneDNN applies behind its GEMM turns NaN into 0.
+  void CheckKeepsNaN(const Compiled& conv) const {
+    if (activation_ != Activation::kSigmoid) return;
+    SLUICE_ENFORCE(conv.implementation.find("gemm") == std::string::npos,
+                   ErrorCode::kUnimplemented, "onednn.sigmoid_nan",
+                   "conv2d: the sigmoid behind oneDNN's {} loses NaN",
+                   conv.implementation);
   }
 
   Activation activation_;

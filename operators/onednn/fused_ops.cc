@@ -27,21 +27,41 @@ void ActivationAttribute(OpSchema& op) {
 
 void FusedConv2dSchema(OpSchema& op) {
   op.Extends(Registry::Global().Schema("conv2d")).Internal();
-  op.Doc("conv2d and the activation behind it.");
+  op.Doc(
+      "conv2d, the batch_norm behind it that normalizes by constants, and the "
+      "activation behind that. All four inputs of the batch_norm are there, or "
+      "none.");
+  op.Input("Scale", "T", "[out channels]: of the batch_norm.",
+           {.optional = true});
+  op.Input("Shift", "T", "[out channels]: its Bias.", {.optional = true});
+  op.Input("Mean", "T", "[out channels]: its mean.", {.optional = true});
+  op.Input("Variance", "T", "[out channels]: its variance.",
+           {.optional = true});
+  op.Attr<double>("epsilon", "Added to the variance.").Default(1e-5);
+  ActivationAttribute(op);
+}
+
+void FusedProductSchema(OpSchema& op, const std::string& product) {
+  op.Extends(Registry::Global().Schema(product)).Internal();
+  op.Doc(product +
+         ", the bias that is added to its rows and the activation behind.");
+  op.Input("Bias", "T", "[columns of the product]: added to every row.",
+           {.optional = true});
   ActivationAttribute(op);
 }
 
 void FusedMulSchema(OpSchema& op) {
-  op.Extends(Registry::Global().Schema("mul")).Internal();
-  op.Doc("mul, the bias that is added to its rows and the activation behind.");
-  op.Input("Bias", "T", "[columns of the product]: added to every row.",
-           {.optional = true});
-  ActivationAttribute(op);
+  FusedProductSchema(op, "mul");
+}
+
+void FusedMatmulSchema(OpSchema& op) {
+  FusedProductSchema(op, "matmul");
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(fused_conv2d, FusedConv2dSchema);
 REGISTER_OPERATOR(fused_mul, FusedMulSchema);
+REGISTER_OPERATOR(fused_matmul, FusedMatmulSchema);
 
 }  // namespace sluice::operators::onednn

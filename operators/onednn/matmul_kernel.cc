@@ -96,16 +96,22 @@ class MatmulSequence final : public SequenceKernel {
     builder.Add("matmul", matmul, std::move(arguments));
   }
 
-  // One number a column.
-  static Desc Bias(const MatMulPlan& plan,
-                   const framework::KernelQuery& query,
-                   platform::DType dtype) {
-    SLUICE_ENFORCE(!plan.swapped && plan.batch.rank == 0,
+  // One number a column, which oneDNN adds before it scales.
+  Desc Bias(const MatMulPlan& plan,
+            const framework::KernelQuery& query,
+            platform::DType dtype) const {
+    const framework::DDim& bias = query.inputs[2];
+    SLUICE_ENFORCE(!plan.swapped && op_.alpha() == 1 && bias[0] == plan.n,
                    ErrorCode::kUnimplemented, "onednn.matmul_bias",
-                   "{}: oneDNN's matmul adds a bias to one matrix, not to "
-                   "several",
-                   query.op.type);
-    return {{1, plan.n}, ToDnnl(dtype), Tag::ab};
+                   "{}: oneDNN's matmul adds one number to each of {} columns "
+                   "of products that nothing multiplies, got a bias {} and "
+                   "alpha = {}",
+                   query.op.type, plan.n, bias, op_.alpha());
+    Dims sizes(plan.batch.rank + 1, 1);
+    sizes.push_back(plan.n);
+    Dims steps(plan.batch.rank + 1, plan.n);
+    steps.push_back(1);
+    return {sizes, ToDnnl(dtype), steps};
   }
 
   Op op_;
@@ -117,8 +123,8 @@ class MatmulSequence final : public SequenceKernel {
 // sizes of X, Y and Out multiply to.
 int MatmulPriority(const framework::KernelQuery& query) {
   if (query.input_dtypes[0] == platform::DType::kBFloat16) return 20;
-  const framework::DDim& out =
-      query.inputs.size() > 2 ? query.inputs[2] : query.outputs[0];
+  const bool gradient = query.op.type.find("_grad_") != std::string::npos;
+  const framework::DDim& out = gradient ? query.inputs[2] : query.outputs[0];
   const auto numel = [](const framework::DDim& dims) {
     return static_cast<double>(dims.numel());
   };
@@ -134,6 +140,13 @@ KernelTraits Traits() {
 }  // namespace
 
 REGISTER_OP_KERNEL(matmul,
+                   ONEDNN,
+                   CPUPlace,
+                   matmul,
+                   Traits(),
+                   MatmulSequence<Matmul, MatmulOut, float>,
+                   MatmulSequence<Matmul, MatmulOut, platform::bfloat16>);
+REGISTER_OP_KERNEL(fused_matmul,
                    ONEDNN,
                    CPUPlace,
                    matmul,

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/operators/onednn/onednn_fixture.h"
+
+#include "sluice/framework/scope.h"
+
+namespace sluice::testing {
+
+// For tests of passes: what a plan is made of, and that it computes what the
+// program says.
+class PassTest : public OneDnnTest {
+ protected:
+  PassTest() {
+    // At these sizes the plain kernels would be chosen, and nothing fused.
+    hint_.reset();
+    hint_.emplace(
+        "mul: prefer library=ONEDNN; matmul: prefer library=ONEDNN; "
+        "conv2d: prefer library=ONEDNN; allow library=ONEDNN");
+  }
+
+  void Parameter(const std::string& name, const framework::Tensor& value) {
+    program_.Persistable(name, value.dtype(), value.dims());
+    *scope_.Var(name).GetMutable<framework::Tensor>() = value;
+  }
+
+  std::vector<std::string> Types(const framework::Fetches& fetches) {
+    std::vector<std::string> types;
+    const auto plan = executor_.Prepare(program_, feeds_, fetches);
+    for (const auto& decision : plan->decisions()) {
+      types.push_back(decision.op);
+    }
+    return types;
+  }
+
+  std::vector<framework::Tensor> Run(const framework::Fetches& fetches) {
+    return executor_.Prepare(program_, feeds_, fetches)->Run(feeds_, &scope_);
+  }
+
+  // The fetches with passes and without are the same but for rounding, also
+  // where they are NaN.
+  void ExpectSame(const framework::Fetches& fetches) {
+    framework::Executor as_written({}, {.passes = false});
+    const auto want =
+        as_written.Prepare(program_, feeds_, fetches)->Run(feeds_, &scope_);
+    const auto got = Run(fetches);
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_EQ(got[i].dims(), want[i].dims());
+      for (int64_t j = 0; j < want[i].numel(); ++j) {
+        const float a = got[i].data<float>()[j], b = want[i].data<float>()[j];
+        if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+        ASSERT_NEAR(a, b, 1e-5 * std::max(1.0F, std::abs(b))) << i << " " << j;
+      }
+    }
+  }
+
+  framework::Scope scope_;
+};
+
+}  // namespace sluice::testing
