@@ -237,7 +237,15 @@ std::vector<std::vector<DDim>> InferShapes(const OpSchema& schema,
                                            std::vector<DType> input_dtypes) {
   InferShapeContext context(schema, op, std::move(inputs),
                             std::move(input_dtypes));
-  schema.shape_fn()(context);
+  try {
+    schema.shape_fn()(context);
+  } catch (platform::Error& error) {
+    // Shapes raise errors, too, and do not know whose they are.
+    if (!std::string_view(error.what()).starts_with(op.type)) {
+      error.AddContext(platform::Format("in the shapes of {}", op.type));
+    }
+    throw;
+  }
   context.CheckOutputsSet();
   return context.output_shapes();
 }

@@ -16,11 +16,14 @@ using Ints = std::vector<int64_t>;
 
 // The windows' sizes, checked. Those of global pooling are the input's.
 std::vector<WindowAxis> PoolAxes(const InferShapeContext& context) {
-  std::vector<WindowAxis> axes = WindowAxes(context);
   const Ints& ksize = WindowPair(context, "ksize");
+  // Before the strides, which many take from it.
   for (size_t i = 0; i < 2; ++i) {
     context.Require(ksize[i] >= 1, "pool2d.ksize",
                     "ksize[{}] = {}; expected 1 or more", i, ksize[i]);
+  }
+  std::vector<WindowAxis> axes = WindowAxes(context);
+  for (size_t i = 0; i < 2; ++i) {
     context.Require(
         axes[i].pad_before < ksize[i] && axes[i].pad_after < ksize[i],
         "pool2d.padding",

@@ -1,5 +1,6 @@
 #include "sluice/framework/plan/frame.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 
@@ -25,6 +26,21 @@ void CheckCancelled() {
                  "the run was cancelled");
 }
 
+// "for top_k.Out (float32 [2, 1]) of op 3 (top_k), created at net.py:7".
+std::string ForWhat(const Plan& plan, const Slot& slot) {
+  std::string text = Format("for {} ({} {})", slot.var, slot.dtype, slot.dims);
+  for (size_t i = 0; i < plan.op_descs().size(); ++i) {
+    const OpDesc& op = plan.op_descs()[i];
+    for (const auto& [argument, vars] : op.outputs) {
+      if (std::find(vars.begin(), vars.end(), slot.var) == vars.end()) continue;
+      text += Format(" of op {} ({})", i, op.type);
+      const std::string location = DescribeLocation(op.location);
+      return location.empty() ? text : text + ", " + location;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 void SetCancelRequested(bool requested) {
@@ -41,7 +57,12 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
   std::map<const Slot*, std::shared_ptr<Placeholder>> values;
   if (!isolate) {
     for (const auto& [place, bytes] : plan.arenas_) {
-      arenas[place] = std::make_shared<Placeholder>(place, bytes);
+      try {
+        arenas[place] = std::make_shared<Placeholder>(place, bytes);
+      } catch (platform::Error& error) {
+        error.AddContext("for all values that ops hand to each other");
+        throw;
+      }
     }
   }
   for (size_t i = 0; i < plan.slots_.size(); ++i) {
@@ -118,7 +139,12 @@ void Frame::AllocateOwn(const std::vector<int>& slots) {
   for (const int index : slots) {
     const Slot& slot = plan_.slots_[index];
     tensors_[index].Reset();
-    tensors_[index].Resize(slot.dims).mutable_data(slot.dtype, slot.place);
+    try {
+      tensors_[index].Resize(slot.dims).mutable_data(slot.dtype, slot.place);
+    } catch (platform::Error& error) {
+      error.AddContext(ForWhat(plan_, slot));
+      throw;
+    }
   }
 }
 

@@ -172,6 +172,12 @@ TEST(BadShapes, ShapesWhoseProductOverflows) {
       {"reshape: ", "shape", "64 bits"}, [] {
         RunOp("reshape", {{"X", Floats({2})}}, {{"shape", Ints{kMax, 2}}});
       });
+  ExpectRefusedInput(
+      ErrorCode::kOutOfRange, "ddim.overflow",
+      {"[9223372036854775807, 2]", "64 bits", "assign_value"}, [] {
+        RunOp("assign_value", {},
+              {{"shape", Ints{kMax, 2}}, {"values", std::vector<double>{1}}});
+      });
 }
 
 TEST(BadShapes, AnOutputTooLargeForMemory) {
@@ -180,10 +186,21 @@ TEST(BadShapes, AnOutputTooLargeForMemory) {
   ExpectRefusedInput(
       ErrorCode::kResourceExhausted, "memory.exhausted",
       {"memory: no room for", "1125899906842624 bytes", "cpu", "in use",
-       "limit"},
+       "limit", "float32 [16777216, 16777216]", "op 0 (manhattan_distance)"},
       [&] {
         RunOp("manhattan_distance", {{"X", points}, {"Y", points}});
       });
+  Program program;
+  program.Data("x", DType::kFloat32, points.dims());
+  program.AppendOp("manhattan_distance", {{"X", {"x"}}, {"Y", {"x"}}}, {}, {},
+                   {{"Out", {"distance"}}});
+  program.AppendOp("reduce_sum", {{"X", {"distance"}}}, {}, {},
+                   {{"Out", {"sum"}}});
+  ExpectRefusedInput(ErrorCode::kResourceExhausted, "memory.exhausted",
+                     {"no room for", "values that ops hand to each other"},
+                     [&] {
+                       Executor().Run(program, {{"x", points}}, {"sum"});
+                     });
 }
 
 }  // namespace
