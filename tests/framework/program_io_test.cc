@@ -256,6 +256,17 @@ TEST(ProgramIoTest, RefusesAttributesThatAreNotWhole) {
               });
 }
 
+TEST(ProgramIoTest, RefusesOpsOfNoPurpose) {
+  sluice::testing::UseTestOps();
+  for (const uint64_t purpose : {uint64_t{3}, ~uint64_t{0}}) {
+    ExpectError(ErrorCode::kDataLoss, "program_io.purpose",
+                {"test_divide", "none that this build knows"}, [&] {
+                  ParseProgram(File(kFirst + Data("x", "float32") +
+                                    Divide("x", Int(8, purpose))));
+                });
+  }
+}
+
 TEST(ProgramIoTest, RefusesVariablesOfNoKind) {
   ExpectError(ErrorCode::kDataLoss, "program_io.variable_kind",
               {"x", "in variable 0"},

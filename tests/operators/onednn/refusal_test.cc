@@ -72,6 +72,7 @@ TEST_F(RefusalTest, SizesPast32BitsGoToPlainKernels) {
               [&] { executor_.Prepare(program_, feeds_, {conv}); });
 }
 
+// "onednn.matmul_sum"
 TEST_F(RefusalTest, SumsOverRepeatedMatricesAreNoMatmul) {
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
               {"matmul_grad_x", "does not sum over repeated matrices"}, [&] {
