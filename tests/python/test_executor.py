@@ -105,6 +105,43 @@ def test_a_fetched_array_never_changes_and_outlives_everything(rng):
     assert not np.shares_memory(kept[1], first)
 
 
+def test_a_fed_array_is_never_written(exe, rng):
+    """Not through a view, an alias that is fetched, or a training step."""
+    x = sl.data("x", [None, 1, 12, 12])
+    label = sl.data("label", [None, 1], "int64")
+    flat = sl.layers.reshape(x, [-1, 144])
+    y = sl.layers.relu(flat)
+    image = sl.layers.conv2d(x, 4, 3, act="relu")
+    h = sl.layers.batch_norm(sl.layers.pool2d(image, 2))
+    logits = sl.layers.fc(sl.layers.dropout(h, 0.5), 10)
+    loss = sl.layers.mean(
+        sl.layers.softmax_with_cross_entropy(logits, label)
+    )
+    sl.optimizer.Momentum(0.1, 0.9).minimize(loss)
+    exe.run(sl.default_startup_program())
+    fed = {
+        "x": rng.random((6, 1, 12, 12), "f4") - 0.5,
+        "label": rng.integers(0, 10, (6, 1)),
+    }
+    before = {name: array.copy() for name, array in fed.items()}
+    for _ in range(5):
+        got = exe.run(feed=fed, fetch_list=[flat, y, loss, x, label])
+        for array in got:
+            assert not any(np.shares_memory(array, f) for f in fed.values())
+            array[...] = 7
+    for name, array in fed.items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_what_was_fetched_may_be_fed(exe):
+    _, y = scaled()
+    results = [np.ones((2, 3), "f4")]
+    for _ in range(5):
+        results += exe.run(feed={"x": results[-1]}, fetch_list=[y])
+    for i, result in enumerate(results):
+        np.testing.assert_array_equal(result, np.full((2, 3), 2.0**i))
+
+
 def test_results_may_be_tensors(exe):
     _, y = scaled()
     (value,) = exe.run(
