@@ -24,37 +24,39 @@ class ModuleFile {
   std::string path_;
 };
 
-void ExpectReason(const std::string& module, const std::string& reason) {
+// LoadModule tells what `check` raises as a text.
+void ExpectReason(const char* check,
+                  const std::string& module,
+                  const std::string& reason) {
+  SCOPED_TRACE(check);
   const std::string& said = LoadModule(module);
   EXPECT_NE(said.find(reason), std::string::npos) << said;
   EXPECT_EQ(&LoadModule(module), &said) << "it is not tried again";
 }
 
-// "module.missing"
 TEST(KernelModule, SaysWhichFileIsNotThere) {
-  ExpectReason("none_such", "libsluice_none_such.so is not beside libsluice");
+  ExpectReason("module.missing", "none_such",
+               "libsluice_none_such.so is not beside libsluice");
 }
 
-// "module.open"
 TEST(KernelModule, SaysWhatALibraryLacks) {
   std::string bytes = ReadFile(SLUICE_BAD_PLUGIN);
   const std::string needs = "libc.so.6";
   bytes.replace(bytes.find(needs), needs.size(), "libq.so.6");
   const ModuleFile file("test_lacks", bytes);
-  ExpectReason("test_lacks", "libq.so.6");
+  ExpectReason("module.open", "test_lacks", "libq.so.6");
 }
 
-// "module.entry"
 TEST(KernelModule, RefusesALibraryThatIsNone) {
   const ModuleFile file("test_other", ReadFile(SLUICE_BAD_PLUGIN));
-  ExpectReason("test_other", "no function SluiceInitModule");
+  ExpectReason("module.entry", "test_other", "no function SluiceInitModule");
 }
 
 TEST(KernelModule, RefusesFilesThatAreNoLibrary) {
   const ModuleFile text("test_text", std::string(5000, 'x'));
-  ExpectReason("test_text", "libsluice_test_text.so");
+  ExpectReason("plugin.not_a_library", "test_text", "libsluice_test_text.so");
   const ModuleFile cut("test_cut", ReadFile(SLUICE_BAD_PLUGIN).substr(0, 3000));
-  ExpectReason("test_cut", "truncated");
+  ExpectReason("plugin.truncated", "test_cut", "truncated");
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ TEST_F(RefusalTest, SizesPast32BitsGoToPlainKernels) {
               [&] { executor_.Prepare(program_, feeds_, {conv}); });
 }
 
-// "onednn.matmul_sum"
 TEST_F(RefusalTest, SumsOverRepeatedMatricesAreNoMatmul) {
+  SCOPED_TRACE("onednn.matmul_sum");
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
               {"matmul_grad_x", "does not sum over repeated matrices"}, [&] {
                 framework::RunOp("matmul_grad_x",
