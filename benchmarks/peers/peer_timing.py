@@ -29,6 +29,7 @@ def arguments() -> argparse.Namespace:
         os.environ[name] = str(options.threads)
     os.environ["TF_NUM_INTEROP_THREADS"] = "1"
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+    os.environ["GLOG_minloglevel"] = "2"
     if options.threads == 1:
         os.environ["XLA_FLAGS"] = ("--xla_cpu_multi_thread_eigen=false "
                                    "intra_op_parallelism_threads=1")
