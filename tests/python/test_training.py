@@ -54,6 +54,33 @@ def test_a_program_cloned_for_testing_does_not_train(exe):
         assert value == 3
 
 
+def test_testing_folds_batch_norms_and_follows_training(exe):
+    if "onednn" not in sl.show_config("dicts")["modules"]:
+        pytest.skip("no oneDNN")
+    x = sl.data("x", [None, 8, 8, 32])
+    y = sl.layers.conv2d(x, 32, 3, data_format="NHWC")
+    y = sl.layers.batch_norm(y, act="relu", data_format="NHWC")
+    test = sl.default_main_program().clone(for_test=True)
+    loss = sl.layers.mean(y)
+    sl.optimizer.SGD(0.1).minimize(loss)
+    exe.run(sl.default_startup_program())
+    feed = {"x": np.random.default_rng(0).random((2, 8, 8, 32), np.float32)}
+
+    def tested(hint):
+        with sl.kernel_hints(hint):
+            (value,) = exe.run(test, feed, [y.name])
+            return value, exe.explain(test)
+
+    for _ in range(3):
+        folded, text = tested("allow library=ONEDNN")
+        assert "fused_conv2d" in text
+        plain, text = tested("exclude library=ONEDNN")
+        assert "batch_norm" in text
+        np.testing.assert_allclose(folded, plain, rtol=1e-4, atol=1e-5)
+        assert "fused" not in str(test)
+        exe.run(feed=feed, fetch_list=[loss])
+
+
 def test_a_learning_rate_may_be_fed(exe):
     x = sl.data("x", [None, 2])
     rate = sl.data("rate", [1])
