@@ -269,6 +269,18 @@ std::string Graph::LibraryOf(int id) const {
   return decision ? decision->kernel->key.library : "";
 }
 
+std::string Graph::VariantOf(const GraphOp& op, int id) const {
+  ResolveRequest request = RequestFor(op, id);
+  request.input_places.resize(op.inputs.size());
+  request.input_moves.assign(op.inputs.size(), false);
+  try {
+    return Resolve(request, Registry::Global()).kernel->variant;
+  } catch (const platform::Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return "";
+  }
+}
+
 bool Graph::HasKernel(const GraphOp& op, int id) const {
   const auto decision = Decide(op, id);
   // What is preferred would be lost as surely as what is required.
@@ -323,18 +335,31 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
   return true;
 }
 
-int Graph::InsertBefore(int before, OpDesc desc) {
+// An op that a pass puts in for the sake of `neighbour`; not in the order yet.
+int Graph::Add(int neighbour, OpDesc desc) {
   GraphOp op = Infer(std::move(desc));
-  op.hints = HintsFor({before});
+  op.hints = HintsFor({neighbour});
   std::erase_if(op.hints, [](const KernelHint& hint) {
     return hint.place.empty();  // the kernels are not those hinted at
   });
   Define(op);
   const int id = static_cast<int>(ops_.size());
   ops_.push_back(std::move(op));
+  return id;
+}
+
+int Graph::InsertBefore(int before, OpDesc desc) {
+  const int id = Add(before, std::move(desc));
   order_.InsertBefore(before, id);
   NoteUses(id);
   return id;
+}
+
+int Graph::InsertBehind(int id, OpDesc desc) {
+  const int added = Add(id, std::move(desc));
+  order_.InsertBehind(id, added);
+  NoteUses(added);
+  return added;
 }
 
 void Graph::Rewrite(int id, OpDesc desc) {

@@ -74,6 +74,10 @@ class SLUICE_API Graph {
   // The library of the kernel that computes op `id` as it stands; "" when none
   // does.
   std::string LibraryOf(int id) const;
+  // The variant of the kernel that the resolver would take for `op` in the
+  // place of op `id`; "" where there is none. It is not prepared, so it may
+  // still refuse.
+  std::string VariantOf(const GraphOp& op, int id) const;
 
   // Puts `op` in the place of the last of `ids`, which leave the graph. It must
   // read only what is there by then and write only what they wrote. False, and
@@ -85,6 +89,8 @@ class SLUICE_API Graph {
   // Puts `op` in front of op `before`, and returns its id. Its outputs may be
   // new variables; NewName makes names for them.
   int InsertBefore(int before, OpDesc op);
+  // The same behind op `id`.
+  int InsertBehind(int id, OpDesc op);
   // Sets what an op reads, writes and is told; shapes are inferred again. Its
   // outputs keep their names and may change their shapes.
   void Rewrite(int id, OpDesc op);
@@ -113,6 +119,7 @@ class SLUICE_API Graph {
   bool ChangesBefore(const std::vector<int>& ids,
                      const OpDesc& op,
                      int kept) const;
+  int Add(int neighbour, OpDesc desc);
 
   const Program& program_;
   PlaceKey place_;

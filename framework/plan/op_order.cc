@@ -34,6 +34,12 @@ void OpOrder::InsertBefore(int before, int id) {
   Put(id, in_front + (labels_[before] - in_front) / 2);
 }
 
+void OpOrder::InsertBehind(int behind, int id) {
+  const auto next = std::next(by_label_.find(labels_[behind]));
+  if (next == by_label_.end()) return Append(id);
+  InsertBefore(next->second, id);
+}
+
 void OpOrder::Remove(int id) {
   by_label_.erase(labels_[id]);
   stale_ = true;

@@ -17,6 +17,7 @@ class SLUICE_API OpOrder {
   void Append(int id);
   // `before` is there, `id` is not.
   void InsertBefore(int before, int id);
+  void InsertBehind(int behind, int id);
   // The same for an id that is there.
   void Remove(int id);
   // Whether `a` runs before `b`; both are there.

@@ -68,6 +68,16 @@ TEST_F(GraphTest, HasTheNeededOpsAndEveryShape) {
   EXPECT_FALSE(graph.IsInternal("x"));
 }
 
+TEST_F(GraphTest, SaysWhichVariantAnOpWouldGet) {
+  const auto variant = [&](const std::string& hints) {
+    const Graph graph = Make({eight_}, hints);
+    return graph.VariantOf(graph.op(0), 0);
+  };
+  EXPECT_EQ(variant(""), "plain");
+  EXPECT_EQ(variant("exclude variant=plain"), "wrong");
+  EXPECT_EQ(variant("require variant=none"), "");
+}
+
 TEST_F(GraphTest, ReplacesSeveralOpsByOne) {
   Graph graph = Make({eight_});
   ASSERT_TRUE(graph.Replace({0, 1}, Fused("x", four_)));
@@ -111,6 +121,12 @@ TEST_F(GraphTest, InsertsAndRewrites) {
   graph.Rewrite(1, second);
   EXPECT_EQ(graph.Readers(twice_), Ids{id});
   EXPECT_EQ(graph.Readers(inverse), Ids{1});
+  const int last =
+      graph.InsertBehind(2, Fused(eight_, graph.NewName("behind")));
+  const int between =
+      graph.InsertBehind(1, Fused(four_, graph.NewName("behind")));
+  EXPECT_EQ(graph.order(), (Ids{0, id, 1, between, 2, last}));
+  EXPECT_EQ(graph.Readers(eight_), Ids{last});
 }
 
 // What Writer and Readers have to say, found by walking all ops.
@@ -236,6 +252,9 @@ TEST(OpOrder, KeepsWhatIsAppendedInsertedAndRemoved) {
   EXPECT_EQ(order.ids(), (Ids{1, 0, 3}));
   order.Append(2);
   EXPECT_EQ(order.ids(), (Ids{1, 0, 3, 2}));
+  order.InsertBehind(0, 4);
+  order.InsertBehind(2, 5);
+  EXPECT_EQ(order.ids(), (Ids{1, 0, 4, 3, 2, 5}));
 }
 
 // The numbers between two neighbours come to an end again and again.
