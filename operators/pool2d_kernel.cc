@@ -51,7 +51,7 @@ class Pool2dGradKernel final : public OpKernel {
     const Tensor& grad = context.Input("Out@GRAD");
     Tensor& x_grad = context.AllocateOutput("X@GRAD", dims_);
     if (x_grad.numel() == 0) return;
-    const T* x = geometry_.max ? context.Input("X").data<T>() : nullptr;
+    const T* x = context.Input("X").data<T>();
     const T* out = geometry_.max ? context.Input("Out").data<T>() : nullptr;
     math::Pool2dGrad(geometry_, x, out, grad.data<T>(), x_grad.data<T>());
   }
@@ -69,6 +69,16 @@ REGISTER_OP_CPU_KERNEL(pool2d,
                        Pool2dKernel<float16>,
                        Pool2dKernel<bfloat16>);
 REGISTER_OP_CPU_KERNEL(pool2d_grad,
+                       Pool2dGradKernel<float>,
+                       Pool2dGradKernel<double>,
+                       Pool2dGradKernel<float16>,
+                       Pool2dGradKernel<bfloat16>);
+REGISTER_OP_CPU_KERNEL(relu_pool2d,
+                       Pool2dKernel<float>,
+                       Pool2dKernel<double>,
+                       Pool2dKernel<float16>,
+                       Pool2dKernel<bfloat16>);
+REGISTER_OP_CPU_KERNEL(relu_pool2d_grad,
                        Pool2dGradKernel<float>,
                        Pool2dGradKernel<double>,
                        Pool2dGradKernel<float16>,

@@ -8,8 +8,8 @@
 
 namespace sluice::operators {
 
-// What a kernel of pool2d or pool2d_grad computes; `out` is the shape of Out.
-// Everything in it was checked by the shape functions.
+// What a kernel of pool2d, relu_pool2d or their gradients computes; `out` is
+// the shape of Out. Everything in it was checked by the shape functions.
 inline math::Pool2dGeometry Pool2dGeometryOf(
     const framework::KernelQuery& query, const framework::DDim& out) {
   using Ints = std::vector<int64_t>;
@@ -18,6 +18,7 @@ inline math::Pool2dGeometry Pool2dGeometryOf(
   g.nhwc = query.Attr<std::string>("data_format") == "NHWC";
   g.max = query.Attr<std::string>("pooling_type") == "max";
   g.exclusive = query.Attr<bool>("exclusive");
+  g.relu = query.op.type.starts_with("relu_");
   const int height = g.nhwc ? 1 : 2;
   g.n = x[0];
   g.c = x[g.nhwc ? 3 : 1];

@@ -118,14 +118,29 @@ constexpr const char* kOutDoc =
     "[N, C, H', W'], or [N, H', W', C], with H' = (H + padding - window) / "
     "stride + 1, rounded down, or up for ceil_mode.";
 
+void PoolArguments(OpSchema& op) {
+  op.Input("X", "T", kXDoc);
+  op.Output("Out", "T", kOutDoc);
+  PoolAttributes(op);
+  op.InferShape(Pool2dShape);
+}
+
 void Pool2dSchema(OpSchema& op) {
   op.Doc(
       "The maximum or the average of each window that slides over the height "
       "and the width; each channel by itself.");
+  PoolArguments(op);
+  op.Gradient(Pool2dGradient);
+}
+
+void PoolGradArguments(OpSchema& op) {
   op.Input("X", "T", kXDoc);
-  op.Output("Out", "T", kOutDoc);
+  op.Input("Out", "T", "What the forward op gave; max only.",
+           {.optional = true});
+  op.Input("Out@GRAD", "T", kOutDoc);
+  op.Output("X@GRAD", "T", "In the shape of X.");
   PoolAttributes(op);
-  op.InferShape(Pool2dShape).Gradient(Pool2dGradient);
+  op.InferShape(Pool2dGradShape);
 }
 
 void Pool2dGradSchema(OpSchema& op) {
@@ -133,17 +148,29 @@ void Pool2dGradSchema(OpSchema& op) {
       "The gradient of pool2d. max: the gradient of each window goes to the "
       "first of its pixels, row by row, that holds the maximum; avg: to all "
       "of them in equal parts.");
-  op.Input("X", "T", kXDoc);
-  op.Input("Out", "T", "What pool2d gave; max only.", {.optional = true});
-  op.Input("Out@GRAD", "T", kOutDoc);
-  op.Output("X@GRAD", "T", "In the shape of X.");
-  PoolAttributes(op);
-  op.InferShape(Pool2dGradShape);
+  PoolGradArguments(op);
+}
+
+void ReluPool2dSchema(OpSchema& op) {
+  op.Doc("pool2d of relu(X), which nobody else needs.");
+  PoolArguments(op);
+  op.Internal();
+}
+
+void ReluPool2dGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of X for Out = pool2d(relu(X)). The input X may as well "
+      "be relu(X): the gradient is the same.");
+  PoolGradArguments(op);
+  op.Internal();
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(pool2d, Pool2dSchema);
 REGISTER_OPERATOR(pool2d_grad, Pool2dGradSchema);
+// Put in by the pass relu_pool2d.
+REGISTER_OPERATOR(relu_pool2d, ReluPool2dSchema);
+REGISTER_OPERATOR(relu_pool2d_grad, ReluPool2dGradSchema);
 
 }  // namespace sluice::operators

@@ -15,6 +15,12 @@ namespace {
 using platform::bfloat16;
 using platform::float16;
 
+// relu, which keeps NaN.
+template <typename T>
+T Positive(T value) {
+  return value <= T{0} ? T{0} : value;
+}
+
 // A line is a run of results: windows of one row, or channels of one window.
 constexpr int64_t kLine = 128;
 constexpr int64_t kShardWork = int64_t{1} << 15;
@@ -25,6 +31,7 @@ template <typename T>
 struct MaxLine {
   const T* x;
   T* out;
+  bool relu;
 
   template <typename Divisor>
   void Begin(int64_t first, int64_t count, const Divisor& /*divisor*/) {
@@ -43,7 +50,7 @@ struct MaxLine {
   template <typename Divisor>
   void End(int64_t count, const Divisor& /*divisor*/) {
     for (int64_t i = 0; i < count; ++i) {
-      to[i] = Narrow<T>(best[i]);
+      to[i] = Narrow<T>(relu ? Positive(best[i]) : best[i]);
     }
   }
 
@@ -51,7 +58,7 @@ struct MaxLine {
   Computed<T> best[kLine] = {};
 };
 
-template <typename T>
+template <typename T, bool kRelu>
 struct AvgLine {
   const T* x;
   T* out;
@@ -64,7 +71,8 @@ struct AvgLine {
   void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
     const T* from = x + at;
     for (int64_t i = begin; i < end; ++i) {
-      sum[i] += Widen(from[(i - begin) * step]);
+      const Computed<T> value = Widen(from[(i - begin) * step]);
+      sum[i] += kRelu ? Positive(value) : value;
     }
   }
   template <typename Divisor>
@@ -84,12 +92,14 @@ struct MaxGradLine {
   const T* out;
   const T* out_grad;
   T* x_grad;
+  bool relu;
 
   template <typename Divisor>
   void Begin(int64_t first, int64_t count, const Divisor& /*divisor*/) {
     for (int64_t i = 0; i < count; ++i) {
       best[i] = Widen(out[first + i]);
-      left[i] = Widen(out_grad[first + i]);
+      const bool stays = !relu || !(best[i] <= 0);
+      left[i] = stays ? Widen(out_grad[first + i]) : Computed<T>{0};
     }
   }
   void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
@@ -113,8 +123,9 @@ struct MaxGradLine {
   Computed<T> left[kLine] = {};
 };
 
-template <typename T>
+template <typename T, bool kRelu>
 struct AvgGradLine {
+  const T* x;  // where kRelu
   const T* out_grad;
   T* x_grad;
 
@@ -129,7 +140,11 @@ struct AvgGradLine {
     T* to = x_grad + at;
     for (int64_t i = begin; i < end; ++i) {
       T& pixel = to[(i - begin) * step];
-      pixel = Narrow<T>(Widen(pixel) + part[i]);
+      Computed<T> gets = part[i];
+      if constexpr (kRelu) {
+        if (Widen(x[at + (i - begin) * step]) <= 0) gets = 0;
+      }
+      pixel = Narrow<T>(Widen(pixel) + gets);
     }
   }
   template <typename Divisor>
@@ -306,9 +321,11 @@ void Pool2d(const Pool2dGeometry& g, const T* x, T* out) {
     if (IsMaxOfPairs(g)) return MaxOfPairs(g, x, out);
   }
   if (g.max) {
-    Forward(g, MaxLine<T>{.x = x, .out = out});
+    Forward(g, MaxLine<T>{.x = x, .out = out, .relu = g.relu});
+  } else if (g.relu) {
+    Forward(g, AvgLine<T, true>{.x = x, .out = out});
   } else {
-    Forward(g, AvgLine<T>{.x = x, .out = out});
+    Forward(g, AvgLine<T, false>{.x = x, .out = out});
   }
 }
 
@@ -322,11 +339,17 @@ void Pool2dGrad(const Pool2dGeometry& g,
     if (IsMaxOfPairs(g)) return MaxOfPairsGrad(g, x, out, out_grad, x_grad);
   }
   if (g.max) {
-    Backward(g,
-             MaxGradLine<T>{
-                 .x = x, .out = out, .out_grad = out_grad, .x_grad = x_grad});
+    Backward(g, MaxGradLine<T>{.x = x,
+                               .out = out,
+                               .out_grad = out_grad,
+                               .x_grad = x_grad,
+                               .relu = g.relu});
+  } else if (g.relu) {
+    Backward(g, AvgGradLine<T, true>{
+                    .x = x, .out_grad = out_grad, .x_grad = x_grad});
   } else {
-    Backward(g, AvgGradLine<T>{.out_grad = out_grad, .x_grad = x_grad});
+    Backward(g, AvgGradLine<T, false>{
+                    .x = x, .out_grad = out_grad, .x_grad = x_grad});
   }
 }
 

@@ -24,6 +24,8 @@ struct Pool2dGeometry {
   bool max = true;
   // Averages: divide by the pixels that a window meets, not by all it has.
   bool exclusive = true;
+  // The pixels are those of relu(x), which nobody has made.
+  bool relu = false;
 
   int64_t in_pixels() const { return in_h * in_w; }
   int64_t out_pixels() const { return out_h * out_w; }
@@ -31,14 +33,17 @@ struct Pool2dGeometry {
 
 // out = the maximum (NaN wins over every number) or average of each window.
 // Through ParallelFor. T: any float dtype; averages of 16-bit ones are summed
-// in float.
+// in float. With `relu` the same bits as after a relu of its own.
 template <typename T>
 SLUICE_API void Pool2d(const Pool2dGeometry& g, const T* x, T* out);
 
 // x_grad, all of it: each element of out_grad goes to the first pixel of its
 // window, row by row, that holds the maximum `out`, or evenly to those that the
 // average was taken of. `x` and `out` may be null for averages. Where windows
-// overlap, their gradients are added in a fixed order.
+// overlap, their gradients are added in a fixed order. With `relu`, x_grad is
+// the gradient of what goes into the relu, which passes on what belongs to
+// elements above 0 and to NaN; `x` is what goes in or what comes out, as both
+// say the same, and not null.
 template <typename T>
 SLUICE_API void Pool2dGrad(const Pool2dGeometry& g,
                            const T* x,

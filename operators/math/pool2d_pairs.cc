@@ -24,6 +24,7 @@ struct PairRun {
   const T* grad;
   T* to[4];  // of the gradient as `pixels`; forward only to[0]
   int64_t count;
+  bool relu;
 };
 
 }  // namespace sluice::operators::math
@@ -61,6 +62,7 @@ HWY_INLINE int64_t MaxVectors(D d, int64_t i, const PairRun<T>& run) {
       best = hn::IfThenElse(hn::Or(hn::Gt(v[k], best), hn::IsNaN(v[k])), v[k],
                             best);
     }
+    if (run.relu) best = hn::IfThenZeroElse(hn::Le(best, hn::Zero(d)), best);
     hn::StoreU(best, d, run.to[0] + i);
   }
   return i;
@@ -82,7 +84,7 @@ HWY_INLINE void MaxRun(const PairRun<T>& run) {
       const T value = Pixel<kLast>(run, k, i);
       best = value > best || __builtin_isnan(value) ? value : best;
     }
-    run.to[0][i] = best;
+    run.to[0][i] = run.relu && best <= 0 ? T{0} : best;
   }
 }
 
@@ -97,6 +99,7 @@ HWY_INLINE int64_t GradVectors(D d, int64_t i, const PairRun<T>& run) {
     const V best = hn::LoadU(d, run.out + i);
     const auto nan = hn::IsNaN(best);
     V left = hn::LoadU(d, run.grad + i);
+    if (run.relu) left = hn::IfThenZeroElse(hn::Le(best, hn::Zero(d)), left);
     HWY_UNROLL(4)
     for (int k = 0; k < 4; ++k) {
       const auto same =
@@ -124,7 +127,7 @@ HWY_INLINE void GradRun(const PairRun<T>& run) {
   i = GradVectors<kLast>(hn::CappedTag<T, 16 / sizeof(T)>(), i, run);
   for (; i < run.count; ++i) {
     const T best = run.out[i];
-    T left = run.grad[i];
+    T left = run.relu && best <= 0 ? T{0} : run.grad[i];
     for (int k = 0; k < 4; ++k) {
       const T value = Pixel<kLast>(run, k, i);
       const bool same =
@@ -152,23 +155,29 @@ HWY_INLINE void Row(const PairRows<T>& rows, int64_t image, int64_t oh) {
   const int64_t c = kLast ? g.c : 1;
   const int64_t in = (image * g.in_h + 2 * oh) * g.in_w * c;
   const int64_t first = (image * g.out_h + oh) * g.out_w * c;
+  PairRun<T> run;
+  run.count = kLast ? c : g.out_w;
+  run.relu = g.relu;
+  for (int k = 0; k < 4; ++k) {
+    const int64_t at = in + ((k / 2) * g.in_w + (kLast ? k % 2 : 0)) * c;
+    run.pixels[k] = rows.x + at;
+    run.to[k] = kGrad ? rows.to + at : rows.to + first;
+  }
+  run.out = rows.out + first;
+  run.grad = rows.grad + first;
   const int64_t windows = kLast ? g.out_w : 1;
   for (int64_t w = 0; w < windows; ++w) {
-    PairRun<T> run;
-    run.count = kLast ? c : g.out_w;
-    for (int k = 0; k < 4; ++k) {
-      const int64_t at =
-          in + ((k / 2) * g.in_w + (kLast ? 2 * w + k % 2 : 0)) * c;
-      run.pixels[k] = rows.x + at;
-      run.to[k] = kGrad ? rows.to + at : rows.to + first + w * c;
-    }
-    run.out = rows.out + first + w * c;
-    run.grad = rows.grad + first + w * c;
     if constexpr (kGrad) {
       GradRun<kLast>(run);
     } else {
       MaxRun<kLast>(run);
     }
+    for (int k = 0; k < 4; ++k) {
+      run.pixels[k] += 2 * c;
+      run.to[k] += kGrad ? 2 * c : c;
+    }
+    run.out += c;
+    run.grad += c;
   }
 }
 

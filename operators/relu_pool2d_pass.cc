@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <string>
+
+#include "sluice/framework/op_registry.h"
+#include "sluice/framework/plan/graph.h"
+
+// relu and the pool2d behind it become one op, and so do their gradients: a
+// pass over the larger side of the pooling is saved in each direction. The bits
+// stay the same.
+namespace sluice::operators {
+namespace {
+
+using framework::ArgVars;
+using framework::Graph;
+using framework::OpDesc;
+
+// The variable of an argument that has one.
+const std::string& Only(const ArgVars& vars) {
+  return vars.front();
+}
+
+// pool2d_grad, and relu_grad as the only reader of what it gives, about the
+// same relu.
+bool FuseGradient(Graph& graph, int id) {
+  const OpDesc& pool = graph.op(id).desc;
+  const std::string& between = Only(pool.Output("X@GRAD"));
+  if (!graph.IsInternal(between)) return false;
+  const auto readers = graph.Readers(between);
+  if (readers.size() != 1) return false;
+  const OpDesc& relu = graph.op(readers[0]).desc;
+  if (relu.type != "relu_grad" || Only(relu.Input("Out@GRAD")) != between ||
+      Only(relu.Input("Out")) != Only(pool.Input("X"))) {
+    return false;
+  }
+  OpDesc fused = pool;
+  fused.type = "relu_pool2d_grad";
+  fused.outputs = {{"X@GRAD", relu.Output("X@GRAD")}};
+  fused.location = relu.location;
+  fused.hint.clear();  // it stands in the graph's hints
+  return graph.Replace({id, readers[0]}, fused);
+}
+
+// Whether an op may read the input of a relu where it reads the output `out`.
+bool TakesInputOfRelu(const OpDesc& op, const std::string& out) {
+  const auto reads = [&](const auto& input) {
+    return input.first != "X" &&
+           std::find(input.second.begin(), input.second.end(), out) !=
+               input.second.end();
+  };
+  return op.type == "relu_pool2d_grad" &&
+         std::none_of(op.inputs.begin(), op.inputs.end(), reads);
+}
+
+void SetX(const ArgVars& x, OpDesc* op) {
+  for (auto& [argument, vars] : op->inputs) {
+    if (argument == "X") vars = x;
+  }
+}
+
+// relu, and one pool2d as the only reader of what it gives beside gradients
+// that may as well read what goes in.
+bool FuseForward(Graph& graph, int id) {
+  const OpDesc& relu = graph.op(id).desc;
+  const ArgVars x = relu.Input("X");
+  const std::string out = Only(relu.Output("Out"));
+  // What goes in must still be there for the gradients.
+  if (!graph.IsInternal(out) || graph.Writer(Only(x)) < 0) return false;
+  const auto readers = graph.Readers(out);
+  int pool = -1;
+  for (const int reader : readers) {
+    const OpDesc& op = graph.op(reader).desc;
+    if (op.type == "pool2d" && pool < 0) {
+      pool = reader;
+    } else if (!TakesInputOfRelu(op, out)) {
+      return false;
+    }
+  }
+  // Where a library has the better pooling, it stays so.
+  if (pool < 0 || graph.LibraryOf(pool) != "PLAIN") return false;
+  OpDesc fused = graph.op(pool).desc;
+  fused.type = "relu_pool2d";
+  fused.hint.clear();
+  SetX(x, &fused);
+  if (!graph.Replace({id, pool}, fused)) return false;
+  for (const int reader : readers) {
+    if (reader == pool) continue;
+    OpDesc grad = graph.op(reader).desc;
+    SetX(x, &grad);
+    graph.Rewrite(reader, grad);
+  }
+  return true;
+}
+
+int FuseReluPool2d(Graph& graph) {
+  int changes = 0;
+  // The gradients first: they decide who reads the relu.
+  for (const bool forward : {false, true}) {
+    const std::vector<int> order = graph.order();
+    for (const int id : order) {
+      const std::string& type = graph.op(id).desc.type;
+      if (forward ? type == "relu" && FuseForward(graph, id)
+                  : type == "pool2d_grad" && graph.LibraryOf(id) == "PLAIN" &&
+                        FuseGradient(graph, id)) {
+        ++changes;
+      }
+    }
+  }
+  return changes;
+}
+
+}  // namespace
+
+REGISTER_PASS(relu_pool2d, 10, FuseReluPool2d);
+
+}  // namespace sluice::operators
