@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tests/operators/onednn/onednn_fixture.h"
+
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/program/program_io.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::Executor;
+using framework::Fetches;
+using framework::KernelHintGuard;
+using framework::Plan;
+using framework::Tensor;
+using Ints = std::vector<int64_t>;
+using Names = std::vector<std::string>;
+
+class LayoutPassTest : public testing::OneDnnTest {
+ protected:
+  LayoutPassTest() { hint_.reset(); }
+
+  std::string Conv(const std::string& input,
+                   const std::string& filter,
+                   AttributeMap attributes = {}) {
+    return Append("conv2d", {{"Input", {input}}, {"Filter", {filter}}},
+                  "Output", std::move(attributes));
+  }
+  std::string Relu(const std::string& x) {
+    return Append("relu", {{"X", {x}}}, "Out");
+  }
+  // conv - relu - conv - relu of images and filters that oneDNN is better at.
+  std::string Chain() {
+    Data("image", Ramp({2, 32, 13, 11}));
+    Data("w1", Ramp({40, 32, 3, 3}));
+    Data("w2", Ramp({48, 40, 3, 3}));
+    middle_ = Relu(Conv("image", "w1", {{"paddings", Ints{1, 1}}}));
+    return Relu(Conv(middle_, "w2"));
+  }
+  static Fetches Targets(const Names& names) {
+    return {names.begin(), names.end()};
+  }
+  Names Types(const Names& names) {
+    Names types;
+    for (const auto& decision :
+         executor_.Prepare(program_, feeds_, Targets(names))->decisions()) {
+      types.push_back(decision.op);
+    }
+    return types;
+  }
+  bool Turned(const Names& names) {
+    return framework::ExplainText(
+               *executor_.Prepare(program_, feeds_, Targets(names)))
+               .find("pass channels_last") != std::string::npos;
+  }
+  // The same as without passes but for rounding.
+  void ExpectSame(const Names& names) {
+    Executor as_written({}, {.passes = false});
+    const auto want = as_written.Run(program_, feeds_, Targets(names));
+    const auto got = executor_.Run(program_, feeds_, Targets(names));
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_EQ(got[i].dims(), want[i].dims()) << names[i];
+      const float* a = got[i].data<float>();
+      const float* b = want[i].data<float>();
+      float largest = 1;
+      for (int64_t j = 0; j < want[i].numel(); ++j) {
+        largest = std::max(largest, std::abs(b[j]));
+      }
+      for (int64_t j = 0; j < want[i].numel(); ++j) {
+        ASSERT_NEAR(a[j], b[j], 1e-5 * largest) << names[i] << "[" << j << "]";
+      }
+    }
+  }
+
+  std::string middle_;
+};
+
+TEST_F(LayoutPassTest, TurnsAChainAndTransposesAtItsEnds) {
+  const std::string out = Chain();
+  EXPECT_EQ(Types({out}),
+            (Names{"transpose", "fused_conv2d", "fused_conv2d", "transpose"}));
+  const auto plan = executor_.Prepare(program_, feeds_, {out});
+  EXPECT_NE(framework::ExplainText(*plan).find("pass channels_last: 4 changes"),
+            std::string::npos);
+  EXPECT_EQ(plan->decisions()[1].kernel->variant, "direct");
+  ExpectSame({out});
+}
+
+TEST_F(LayoutPassTest, WhatIsFetchedKeepsItsFormat) {
+  const std::string out = Chain();
+  const Names types = Types({out, middle_});
+  EXPECT_EQ(std::count(types.begin(), types.end(), "transpose"), 3);
+  ExpectSame({out, middle_});
+}
+
+TEST_F(LayoutPassTest, OneConvolutionStaysAsItIs) {
+  Data("image", Ramp({2, 32, 13, 11}));
+  Data("w1", Ramp({40, 32, 3, 3}));
+  const std::string out = Relu(Conv("image", "w1"));
+  EXPECT_EQ(Types({out}), (Names{"fused_conv2d"}));
+  ExpectSame({out});
+}
+
+TEST_F(LayoutPassTest, WhatPlainKernelsDoBetterStaysAsItIs) {
+  Data("image", Ramp({1, 3, 9, 7}));
+  Data("w1", Ramp({4, 3, 3, 3}));
+  Data("w2", Ramp({3, 4, 1, 1}));
+  const std::string out = Conv(Relu(Conv("image", "w1")), "w2");
+  EXPECT_FALSE(Turned({out}));
+  ExpectSame({out});
+}
+
+TEST_F(LayoutPassTest, HintsAboutLayoutsAndVariantsAreObeyed) {
+  const std::string out = Chain();
+  for (const char* hint :
+       {"conv2d: prefer variant=blocked", "conv2d: prefer layout=NCHW",
+        "exclude library=ONEDNN"}) {
+    const KernelHintGuard guard(hint);
+    EXPECT_FALSE(Turned({out})) << hint;
+    ExpectSame({out});
+  }
+}
+
+TEST_F(LayoutPassTest, PoolingsSumsAndFormsOfOnePixelComeAlong) {
+  const std::string out = Chain();
+  Data("w3", Ramp({48, 48, 3, 3}));
+  const std::string third = Conv(out, "w3", {{"paddings", Ints{1, 1}}});
+  const std::string sum =
+      Append("elementwise_add", {{"X", {out}}, {"Y", {third}}}, "Out");
+  const std::string pool =
+      Append("pool2d", {{"X", {sum}}}, "Out",
+             {{"ksize", Ints{3, 2}}, {"strides", Ints{2, 2}}});
+  const std::string global =
+      Append("pool2d", {{"X", {pool}}}, "Out",
+             {{"global_pooling", true}, {"pooling_type", std::string("avg")}});
+  const Names types = Types({global});
+  EXPECT_EQ(std::count(types.begin(), types.end(), "transpose"), 1);
+  // One pixel lies the same in both formats.
+  EXPECT_EQ(types.back(), "reshape");
+  ExpectSame({global});
+}
+
+// An op that broadcasts along an axis sees the axes as they were.
+TEST_F(LayoutPassTest, BroadcastsStayOutside) {
+  const std::string out = Chain();
+  Data("scale", Ramp({48}));
+  const std::string scaled =
+      Append("elementwise_mul", {{"X", {out}}, {"Y", {"scale"}}}, "Out",
+             {{"axis", int64_t{1}}});
+  EXPECT_TRUE(Turned({scaled}));
+  ExpectSame({scaled});
+}
+
+// Gradients of a small network, with the images that the forward ops kept.
+TEST_F(LayoutPassTest, GradientsAreTurnedWithTheirForwardOps) {
+  const std::string out = Chain();
+  const std::string pool =
+      Append("pool2d", {{"X", {out}}}, "Out",
+             {{"ksize", Ints{2, 2}}, {"strides", Ints{2, 2}}});
+  Data("grad", Ramp(program_.FindVar(pool).dims));
+  const auto grads = [&](const std::string& op, const std::string& input,
+                         const std::string& filter, const std::string& grad,
+                         const std::string& what, int padding) {
+    return Append(
+        op, {{"Input", {input}}, {"Filter", {filter}}, {"Output@GRAD", {grad}}},
+        what, {{"paddings", Ints{padding, padding}}});
+  };
+  const std::string pooled = Append(
+      "pool2d_grad", {{"X", {out}}, {"Out", {pool}}, {"Out@GRAD", {"grad"}}},
+      "X@GRAD", {{"ksize", Ints{2, 2}}, {"strides", Ints{2, 2}}});
+  const std::string second =
+      Append("relu_grad", {{"Out", {out}}, {"Out@GRAD", {pooled}}}, "X@GRAD");
+  const std::string w2 =
+      grads("conv2d_grad_filter", middle_, "w2", second, "Filter@GRAD", 0);
+  const std::string between =
+      grads("conv2d_grad_input", middle_, "w2", second, "Input@GRAD", 0);
+  const std::string first = Append(
+      "relu_grad", {{"Out", {middle_}}, {"Out@GRAD", {between}}}, "X@GRAD");
+  const std::string w1 =
+      grads("conv2d_grad_filter", "image", "w1", first, "Filter@GRAD", 1);
+  const std::string image =
+      grads("conv2d_grad_input", "image", "w1", first, "Input@GRAD", 1);
+  const Names types = Types({pool, w1, w2, image});
+  // In: the image and the gradient. Out: what was pooled, the image's gradient.
+  EXPECT_EQ(std::count(types.begin(), types.end(), "transpose"), 4);
+  EXPECT_EQ(std::count(types.begin(), types.end(), "relu_pool2d_grad"), 1);
+  ExpectSame({pool, w1, w2, image});
+}
+
+TEST_F(LayoutPassTest, IsInNoProgram) {
+  const std::string out = Chain();
+  const std::string before = framework::SerializeProgram(program_);
+  executor_.Run(program_, feeds_, {out});
+  EXPECT_EQ(framework::SerializeProgram(program_), before);
+  EXPECT_EQ(before.find("NHWC"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::operators
