@@ -94,7 +94,8 @@ def write_cases(path):
             case = networks.new_case(name)
             case.logits = make_forward(case, networks.BATCH)()
             step = make_step(case)
-            case.losses = np.array([step().item() for _ in range(networks.STEPS)])
+            losses = [step().item() for _ in range(networks.STEPS)]
+            case.losses = np.array(losses)
             cases.append(case)
     networks.save(path, cases)
 

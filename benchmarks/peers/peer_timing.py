@@ -57,7 +57,7 @@ def median_seconds(function, at_least: int = 7, seconds: float = 0.5,
     return sorted(times)[count // 2]
 
 
-def median_of_many(function, seconds: float = 0.5, repeat: int = 1000) -> float:
+def median_of_many(function, seconds: float = 0.5, repeat: int = 100) -> float:
     """The same for calls of some microseconds: each time is that of `repeat`
     of them, divided by it."""
     def many():
