@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sluice/operators/onednn/vector_width.h"
+
 namespace sluice::operators::onednn {
 
 Dims ConvSizes::filter() const {
@@ -42,14 +44,6 @@ std::string TakesChannelsLast(const KernelQuery& query) {
 
 // Priorities in the order of ConvLayout.
 using Ranks = std::array<int, 3>;
-
-// Whether oneDNN computes with vectors of 16 floats.
-bool WideVectors() {
-  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-  return isa != dnnl::cpu_isa::sse41 && isa != dnnl::cpu_isa::avx &&
-         isa != dnnl::cpu_isa::avx2 && isa != dnnl::cpu_isa::avx2_vnni &&
-         isa != dnnl::cpu_isa::avx2_vnni_2;
-}
 
 // Measured on one core with AVX-512 and on one with AVX2, between 1 and 256
 // channels. What decides is how many channels the vectors of the blocked

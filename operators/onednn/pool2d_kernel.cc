@@ -4,6 +4,7 @@
 
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/onednn/sequence.h"
+#include "sluice/operators/onednn/vector_width.h"
 
 namespace sluice::operators::onednn {
 namespace {
@@ -109,12 +110,21 @@ class PoolGradSequence final : public SequenceKernel {
   }
 };
 
+// Pixels of a window from which on oneDNN's code without vectors pays.
+constexpr int64_t kLargeWindow = 16;
+
 // A NaN is not the maximum of its window to oneDNN, and it looks for maxima
 // twice: those run only where a hint asks for them. Small averages do not pay
-// for the call.
+// for the call, and without AVX-512 it has no vectors for NCHW: each window
+// costs as much as some 12 pixels do in the plain kernel.
 int PoolPriority(const KernelQuery& query) {
-  const bool max = query.Attr<std::string>("pooling_type") == "max";
-  return !max && query.inputs[0].numel() >= 1 << 12 ? 20 : -1;
+  if (query.Attr<std::string>("pooling_type") == "max") return -1;
+  const bool forward = query.op.type == "pool2d";
+  const Pool2dGeometry g =
+      Pool2dGeometryOf(query, forward ? query.outputs[0] : query.inputs.back());
+  const bool vectors = g.nhwc || WideVectors();
+  const bool pays = vectors || g.kernel_h * g.kernel_w >= kLargeWindow;
+  return pays && query.inputs[0].numel() >= 1 << 12 ? 20 : -1;
 }
 
 KernelTraits PoolTraits() {

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <dnnl.hpp>
+
+namespace sluice::operators::onednn {
+
+// Whether oneDNN computes with vectors of 16 floats, as with AVX-512, or of 8
+// or fewer. It has other implementations then, so other kernels are the best.
+inline bool WideVectors() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41:
+    case dnnl::cpu_isa::avx:
+    case dnnl::cpu_isa::avx2:
+    case dnnl::cpu_isa::avx2_vnni:
+    case dnnl::cpu_isa::avx2_vnni_2:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace sluice::operators::onednn
