@@ -331,7 +331,11 @@ TEST_F(PlanBuilderTest, AnOpsOwnHintComesFirst) {
   const KernelHintGuard guard("prefer variant=wrong");
   const auto plan = Prepare({{"x", x_}}, {program_.Output("Out")});
   EXPECT_EQ(plan->decisions()[0].kernel->variant, "plain");
-  EXPECT_EQ(plan->decisions()[0].hints.size(), 2u);
+  // The environment may add more.
+  const auto& hints = plan->decisions()[0].hints;
+  ASSERT_GE(hints.size(), 2u);
+  EXPECT_NE(hints[0].find("op attribute"), std::string::npos) << hints[0];
+  EXPECT_NE(hints[1].find("scope guard"), std::string::npos) << hints[1];
 }
 
 TEST_F(PlanBuilderTest, APreferredDeviceMayBeMissingARequiredOneMayNot) {

@@ -167,6 +167,34 @@ INSTANTIATE_TEST_SUITE_P(OneDnn,
                          SteadyState,
                          ::testing::Values(Case{kOneDnn, 1}, Case{kOneDnn, 2}));
 
+// Convolutions, pooling, products and their gradients, 200 times: every bit of
+// every loss and of the parameters in the end.
+TEST(PlainKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
+  const KernelHintGuard guard(kPlain);
+  const LeNet net;
+  const Feeds feeds = LeNet::TrainingFeeds(16);
+  std::vector<std::vector<float>> runs;
+  for (const int threads : {1, 2, 7}) {
+    const platform::ThreadCountGuard count(threads);
+    Scope scope;
+    net.Start(&scope);
+    const auto plan = Executor().Prepare(net.train, feeds, {net.loss});
+    std::vector<float>& bits = runs.emplace_back();
+    for (int step = 0; step < 200; ++step) {
+      bits.push_back(plan->Run(feeds, &scope)[0].data<float>()[0]);
+    }
+    EXPECT_LT(bits.back(), bits.front() - 0.3F) << "it does not learn";
+    for (int i = 0; i < net.parameters; ++i) {
+      const auto values = scope.FindVar("p" + std::to_string(i))
+                              ->Get<Tensor>()
+                              ->ToVector<float>();
+      bits.insert(bits.end(), values.begin(), values.end());
+    }
+  }
+  EXPECT_TRUE(runs[1] == runs[0]);
+  EXPECT_TRUE(runs[2] == runs[0]);
+}
+
 // The counter itself.
 TEST(CountMallocs, SaysWhoAllocates) {
   CountMallocs count;
