@@ -1,26 +1,52 @@
 #!/usr/bin/env bash
 # `pip install .` from a copy of the tree in a fresh environment, then the
-# training script of the README:
+# training script of the README; without CUDA, without oneDNN and with both:
 #   follow_readme_in_wheel.sh SOURCE_DIR WORK_DIR PYTHON
 set -euo pipefail
 source_dir=$1 work=$2 python=$3
-rm -rf "$work/venv" && mkdir -p "$work/tree"
+mkdir -p "$work/tree"
 # What is left of an earlier run saves compiling.
 find "$work/tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 tar -C "$source_dir" --exclude=./build --exclude=./.git -cf - . |
   tar -C "$work/tree" -xf -
-"$(readlink -f "$python")" -m venv "$work/venv"
 cd "$work/tree"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check .
 awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' README.md \
   >"$work/train.py"
-"$work/venv/bin/python" "$work/train.py" | tee "$work/output"
-grep -q '0\.9[0-9]' "$work/output"
-"$work/venv/bin/python" -c '
+
+# install_and_train CUDA ONEDNN
+install_and_train() {
+  echo "== SLUICE_CUDA=$1 SLUICE_ONEDNN=$2"
+  rm -rf "$work/venv"
+  "$(readlink -f "$python")" -m venv "$work/venv"
+  # With the flags of the other builds ccache has the objects already.
+  SLUICE_CUDA=$1 SLUICE_ONEDNN=$2 SKBUILD_CMAKE_DEFINE=SLUICE_WERROR=ON \
+    "$work/venv/bin/pip" install --quiet --disable-pip-version-check .
+  "$work/venv/bin/python" "$work/train.py" >"$work/output"
+  cat "$work/output"
+  grep -Eq '^\[array\(\[?0\.9[0-9]' "$work/output"
+  CUDA=$1 ONEDNN=$2 "$work/venv/bin/python" - <<'PYTHON'
+import os
+
 import sluice as sl
+
 assert "site-packages" in sl.__file__, sl.__file__
 assert sl.Tensor([1.0], place=sl.FPGAPlace(0)).numpy() == 1
-'
-test -e "$work"/venv/lib/python3*/site-packages/sluice/_core.pyi
-test -e "$work"/venv/lib/python3*/site-packages/sluice/layers/ops.pyi
-test -e "$work"/venv/lib/python3*/site-packages/sluice/py.typed
+try:
+    sl.Executor(sl.CUDAPlace(0))
+    cuda = "EMULATE"
+except sl.UnimplementedError:
+    cuda = "OFF"
+assert cuda == os.environ["CUDA"], cuda
+onednn = any(kernel.library == "ONEDNN" for kernel in sl.kernels("conv2d"))
+assert onednn == (os.environ["ONEDNN"] == "ON"), onednn
+PYTHON
+  local package
+  package=$(echo "$work"/venv/lib/python3*/site-packages/sluice)
+  for file in _core.pyi layers/ops.pyi py.typed; do
+    test -e "$package/$file"
+  done
+}
+
+install_and_train OFF ON
+install_and_train EMULATE OFF
+install_and_train EMULATE ON
