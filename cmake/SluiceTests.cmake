@@ -13,7 +13,7 @@ function(sluice_add_tests name)
   # Some tests allocate impossible sizes on purpose, and some only to see an
   # allocation fail, which must not be optimised away.
   target_compile_options(${name} PRIVATE -O1
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-alloc-size-larger-than -fno-allocation-dce>)
+    "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-alloc-size-larger-than;-fno-allocation-dce>")
   # The harness runs whatever kernels there are; nvcc is for `./dev build cuda`.
   if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
     add_dependencies(${name} sluice_cuda)

@@ -9,6 +9,10 @@ struct CUstream_st;
 struct CUevent_st;
 struct cublasContext;
 
+namespace Eigen {
+struct GpuDevice;
+}  // namespace Eigen
+
 namespace sluice::platform {
 
 struct DataFault;  // platform/cuda/data_check.h
@@ -31,6 +35,7 @@ class SLUICE_API CUDAContextBackend {
 
   virtual CUstream_st* stream() const = 0;
   virtual cublasContext* cublas() = 0;
+  virtual const Eigen::GpuDevice& eigen_device() = 0;
   virtual DataFault* data_fault() const = 0;
   // See DeviceContext.
   virtual int FailedOp() const = 0;
@@ -69,6 +74,11 @@ class SLUICE_API CUDADeviceContext final : public DeviceContext {
   CUstream_st* stream() const { return stream_; }
   // A cublasHandle_t bound to the stream, made when first asked for.
   cublasContext* cublas() const { return backend_->cublas(); }
+  // For Eigen's device expressions: `out.device(context.eigen_device()) = ...`.
+  // Include <eigen_gpu.cuh> in a .cu file to use it. Made when first asked for.
+  const Eigen::GpuDevice& eigen_device() const {
+    return backend_->eigen_device();
+  }
   // For platform/cuda/data_check.h.
   DataFault* data_fault() const { return backend_->data_fault(); }
   int op_index() const { return op_index_; }

@@ -48,4 +48,9 @@ void RaiseCublasError(cublasStatus_t status, std::string_view what) {
         what, cublasGetStatusString(status), static_cast<int>(status));
 }
 
+void RaiseEigenError(const char* condition) {
+  CheckCUDA(cudaGetLastError(), "Eigen");
+  Raise(ErrorCode::kInternal, "cuda.eigen", "Eigen: expected {}", condition);
+}
+
 }  // namespace sluice::platform

@@ -16,6 +16,9 @@ namespace sluice::platform {
 [[noreturn]] void RaiseCublasError(cublasStatus_t status,
                                    std::string_view what);
 
+// What eigen_gpu.cuh puts in the place of Eigen's assertions.
+[[noreturn]] void RaiseEigenError(const char* condition);
+
 inline void CheckCUDA(cudaError_t error, std::string_view what) {
   if (error != cudaSuccess) [[unlikely]] {
     RaiseCUDAError(error, what);

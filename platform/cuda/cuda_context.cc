@@ -61,6 +61,14 @@ cublasContext* CUDAContext::cublas() {
   return cublas_;
 }
 
+const Eigen::GpuDevice& CUDAContext::eigen_device() {
+  if (eigen_ == nullptr) {
+    Enter();
+    eigen_ = std::make_unique<EigenDevice>(place_, stream_);
+  }
+  return eigen_->get();
+}
+
 bool CUDAContext::IsAwaited(const void* host, size_t bytes) const {
   const auto begin = reinterpret_cast<uintptr_t>(host);
   return std::any_of(
@@ -144,6 +152,7 @@ void CUDAContext::Wait() {
     }
   }
   staging_.Reset();
+  if (eigen_ != nullptr) eigen_->StreamIsDone();
   failed_op_ = -1;
   Check(error, "waiting for the stream");
   RaiseDataFault(fault_.get());

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "sluice/platform/cuda/eigen_device.h"
 #include "sluice/platform/cuda/pinned_staging.h"
 #include "sluice/platform/cuda_device_context.h"
 
@@ -23,6 +24,7 @@ class CUDAContext final : public CUDAContextBackend {
 
   CUstream_st* stream() const override { return stream_; }
   cublasContext* cublas() override;
+  const Eigen::GpuDevice& eigen_device() override;
   DataFault* data_fault() const override { return fault_.get(); }
   int FailedOp() const override { return failed_op_; }
 
@@ -43,6 +45,7 @@ class CUDAContext final : public CUDAContextBackend {
   CUstream_st* stream_ = nullptr;
   CUevent_st* reached_ = nullptr;  // what another context waits for
   cublasContext* cublas_ = nullptr;
+  std::unique_ptr<EigenDevice> eigen_;
   PinnedStaging staging_;
   std::vector<Arrival> arrivals_;
   int failed_op_ = -1;

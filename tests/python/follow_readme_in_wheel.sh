@@ -18,8 +18,9 @@ install_and_train() {
   echo "== SLUICE_CUDA=$1 SLUICE_ONEDNN=$2"
   rm -rf "$work/venv"
   "$(readlink -f "$python")" -m venv "$work/venv"
-  # With the flags of the other builds ccache has the objects already.
+  # With the compiler and flags of the other builds ccache has the objects.
   SLUICE_CUDA=$1 SLUICE_ONEDNN=$2 SKBUILD_CMAKE_DEFINE=SLUICE_WERROR=ON \
+    CXX=${CXX:-c++} \
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check .
   "$work/venv/bin/python" "$work/train.py" >"$work/output"
   cat "$work/output"

@@ -107,6 +107,12 @@ TEST_F(CUDAFaults, ALostDeviceRefusesEverything) {
   refused([&] { context_.CopyOnDevice(out.get(), out.get() + 4, 16); });
   refused([&] { Launch<WriteAt>({context_, dim3(1), dim3(1)}, out.get(), 0); });
   refused([&] { CUDADeviceContext another(kPlace); });
+  refused([] { RaiseEigenError("a launch"); });
+}
+
+TEST_F(CUDAFaults, WhatEigenAssertsIsAnError) {
+  ExpectError(ErrorCode::kInternal, "cuda.eigen", {"expected size > 0"},
+              [] { RaiseEigenError("size > 0"); });
 }
 
 TEST_F(CUDAFaults, UseAfterFreeIsNoticedInTheCacheAndBeyond) {

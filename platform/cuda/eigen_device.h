@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+
+#include "sluice/platform/place.h"
+
+struct CUstream_st;
+
+namespace Eigen {
+struct GpuDevice;
+}  // namespace Eigen
+
+namespace sluice::platform {
+
+// Eigen's view of one stream, owned by the stream's context and used by one
+// thread at a time.
+class EigenDevice {
+ public:
+  // `stream` outlives it.
+  EigenDevice(CUDAPlace place, CUstream_st* stream);
+  ~EigenDevice();
+
+  const Eigen::GpuDevice& get() const { return *device_; }
+
+  // Everything that was enqueued is done: memory that Eigen gave back in the
+  // meantime is free now.
+  void StreamIsDone();
+
+ private:
+  class Stream;
+
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Eigen::GpuDevice> device_;
+};
+
+}  // namespace sluice::platform

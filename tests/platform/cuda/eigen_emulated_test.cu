@@ -1,0 +1,49 @@
+// What Eigen has kernels of its own for on a GPU, and only there.
+#include <numeric>
+
+#include "tests/platform/cuda/cuda_test.h"
+#include "tests/platform/cuda/device_array.h"
+#include <eigen_gpu.cuh>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::platform {
+namespace {
+
+using ::sluice::testing::DeviceArray;
+using Floats = std::vector<float>;
+using Number =
+    Eigen::TensorMap<Eigen::Tensor<float, 0, Eigen::RowMajor, int64_t>>;
+using Row = Eigen::TensorMap<Eigen::Tensor<float, 1, Eigen::RowMajor, int64_t>>;
+class EigenEmulatedTest : public ::sluice::testing::CUDATest {};
+
+TEST_F(EigenEmulatedTest, SumsToOneNumber) {
+  for (const int size : {1, 2, 1000}) {
+    Floats numbers(size);
+    std::iota(numbers.begin(), numbers.end(), 0.0F);
+    const DeviceArray<float> in(context_, numbers);
+    const DeviceArray<float> out(context_, {-1});
+    const Row x(in.get(), size);
+    Number sum(out.get());
+    sum.device(context_.eigen_device()) = x.sum();
+    EXPECT_EQ(out.Fetch()[0], static_cast<float>(size * (size - 1) / 2));
+  }
+}
+
+TEST_F(EigenEmulatedTest, AFaultIsAnErrorAndNamesTheKernel) {
+  const DeviceArray<float> values(context_, Floats(8));
+  Row x(values.get(), 1 << 20);
+  x.device(context_.eigen_device()) = x + 1.0F;
+  try {
+    context_.Wait();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kDeviceLost);
+    EXPECT_NE(std::string(error.what()).find("EigenKernel"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(x.device(context_.eigen_device()) = x + 1.0F, Error);
+}
+
+}  // namespace
+}  // namespace sluice::platform
