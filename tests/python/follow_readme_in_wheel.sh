@@ -25,7 +25,10 @@ install_and_train() {
   "$work/venv/bin/python" "$work/train.py" >"$work/output"
   cat "$work/output"
   grep -Eq '^\[array\(\[?0\.9[0-9]' "$work/output"
-  CUDA=$1 ONEDNN=$2 "$work/venv/bin/python" - <<'PYTHON'
+  local found=OFF
+  if grep -q ' ONEDNN ' "$work/output"; then found=ON; fi
+  test "$found" = "$2"
+  CUDA=$1 "$work/venv/bin/python" - <<'PYTHON'
 import os
 
 import sluice as sl
@@ -38,8 +41,6 @@ try:
 except sl.UnimplementedError:
     cuda = "OFF"
 assert cuda == os.environ["CUDA"], cuda
-onednn = any(kernel.library == "ONEDNN" for kernel in sl.kernels("conv2d"))
-assert onednn == (os.environ["ONEDNN"] == "ON"), onednn
 PYTHON
   local package
   package=$(echo "$work"/venv/lib/python3*/site-packages/sluice)
