@@ -2,14 +2,6 @@ import numpy as np
 import pytest
 
 import sluice as sl
-from sluice.layers import ops
-
-
-def need(*names):
-    missing = set(names) - set(ops.names())
-    if missing:
-        pytest.skip(f"no op {', '.join(sorted(missing))}")
-
 
 OPTIMIZERS = [
     sl.optimizer.SGD(0.1),
@@ -42,7 +34,6 @@ def test_a_step_moves_parameters_against_the_gradient(exe, which):
 
 
 def test_a_program_cloned_for_testing_does_not_train(exe):
-    need("elementwise_add_grad")
     x = sl.data("x", [None, 2])
     y = sl.layers.fc(x, 1, param_attr=sl.initializer.Constant(1.0))
     loss = sl.layers.mean(y)
@@ -103,7 +94,6 @@ def test_append_backward_refuses_what_has_no_gradient():
 
 
 def test_parameters_that_are_not_trainable_stay():
-    need("elementwise_add_grad")
     x = sl.data("x", [None, 2])
     constant = sl.initializer.Constant(1.0)
     attr = sl.ParamAttr(initializer=constant, trainable=False)
@@ -114,13 +104,6 @@ def test_parameters_that_are_not_trainable_stay():
 
 
 def test_the_example_of_the_readme(rng):
-    need(
-        "elementwise_add_grad",
-        "relu",
-        "gaussian_random",
-        "uniform_random",
-        "softmax_with_cross_entropy",
-    )
     image = sl.data("image", [None, 1, 8, 8])
     label = sl.data("label", [None, 1], "int64")
     hidden = sl.layers.conv2d(image, num_filters=20, filter_size=3, act="relu")
@@ -144,7 +127,6 @@ def test_the_example_of_the_readme(rng):
 
 @pytest.mark.parametrize("initializer", ["Uniform", "Normal", "Xavier", "MSRA"])
 def test_random_initializers(exe, initializer):
-    need("gaussian_random", "uniform_random")
     var = sl.default_startup_program().persistable("w", [64, 32])
     getattr(sl.initializer, initializer)(seed=3)(var)
     exe.run(sl.default_startup_program())
@@ -154,7 +136,6 @@ def test_random_initializers(exe, initializer):
 
 
 def test_a_layer_with_state(exe, rng):
-    need("batch_norm", "dropout")
     x = sl.data("x", [None, 3, 4, 4])
     y = sl.layers.dropout(sl.layers.batch_norm(x), 0.5, seed=1)
     test = sl.default_main_program().clone(for_test=True)
@@ -167,7 +148,6 @@ def test_a_layer_with_state(exe, rng):
 
 
 def test_a_chain_of_tags(exe, rng):
-    need("linear_chain_crf", "crf_decoding")
     emission = sl.data("emission", [None, 5, 3])
     label = sl.data("label", [None, 5], "int64")
     length = sl.data("length", [None], "int64")
