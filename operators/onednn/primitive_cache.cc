@@ -28,9 +28,9 @@ dnnl::primitive_attr PostOps::ToAttr() const {
     case Activation::kNone:
       break;
     case Activation::kRelu:
-      // oneDNN's relu turns NaN into 0; its x > 0 ? x : 0 * (exp(x) - 1)
-      // computes the same but keeps it.
-      ops.append_eltwise(dnnl::algorithm::eltwise_elu, 0, 0);
+      // oneDNN's relu turns NaN into 0. Its x * max(0, min(1, alpha * x)), with
+      // an alpha that makes 1 or more of every positive number, keeps it.
+      ops.append_eltwise(dnnl::algorithm::eltwise_hardswish, 0x1p127F, 0);
       break;
     case Activation::kSigmoid:
       ops.append_eltwise(dnnl::algorithm::eltwise_logistic, 0, 0);
