@@ -35,7 +35,7 @@ std::string ForWhat(const Plan& plan, const Slot& slot) {
       if (std::find(vars.begin(), vars.end(), slot.var) == vars.end()) continue;
       text += Format(" of op {} ({})", i, op.type);
       const std::string location = DescribeLocation(op.location);
-      return location.empty() ? text : text + ", " + location;
+      return location.empty() ? text : Format("{}, {}", text, location);
     }
   }
   return text;
