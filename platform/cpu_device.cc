@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <sys/mman.h>
+
 #include "sluice/platform/cpu_device_context.h"
 #include "sluice/platform/cpu_info.h"
 
@@ -10,6 +12,7 @@ namespace sluice::platform {
 namespace {
 
 constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
 
 class CPUDevice final : public Device {
  public:
@@ -18,6 +21,7 @@ class CPUDevice final : public Device {
   void* Allocate(size_t bytes) override {
     if (bytes > SIZE_MAX - kAlignment) return nullptr;
     const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (rounded >= kHugePage) return AllocateHuge(rounded);
     return std::aligned_alloc(kAlignment, std::max(rounded, kAlignment));
   }
 
@@ -34,6 +38,17 @@ class CPUDevice final : public Device {
 
   std::unique_ptr<DeviceContext> CreateContext() override {
     return std::make_unique<CPUDeviceContext>();
+  }
+
+ private:
+  // In huge pages where the system has them to give: the first run of a plan
+  // touches all of its arena, and a fault a small page would take longer than
+  // the kernels.
+  static void* AllocateHuge(size_t bytes) {
+    void* pointer = nullptr;
+    if (::posix_memalign(&pointer, kHugePage, bytes) != 0) return nullptr;
+    ::madvise(pointer, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+    return pointer;
   }
 };
 
