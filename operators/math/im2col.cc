@@ -198,8 +198,9 @@ HWY_INLINE void FirstRows(const Conv2dGeometry& g,
   const int64_t first = tile.row * g.stride_h + kh * g.dilation_h - g.pad_top;
   const int64_t last = first + (tile.rows - 1) * g.stride_h;
   if (count == tile.columns && g.stride_w == 1 && first >= 0 && last < g.in_h) {
-    Do::MoveRows(tile.rows, count, to, plane + first * g.in_w,
-                 g.stride_h * g.in_w);
+    // With one row the stride may be any number.
+    const int64_t step = tile.rows > 1 ? g.stride_h * g.in_w : 0;
+    Do::MoveRows(tile.rows, count, to, plane + first * g.in_w, step);
     return;
   }
   for (int64_t y = tile.row; y < tile.row + tile.rows; ++y) {
