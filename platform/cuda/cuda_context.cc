@@ -6,7 +6,7 @@
 #include <kernel_launch.h>
 
 #include "sluice/platform/cuda/cuda_check.h"
-#include "sluice/platform/cuda/data_check.h"
+#include "sluice/platform/cuda/data_fault.h"
 
 namespace sluice::platform {
 namespace {

@@ -4,24 +4,10 @@
 
 #include <kernel_launch.h>
 
+#include "sluice/platform/cuda/data_fault.h"
 #include "sluice/platform/cuda_device_context.h"
 
 namespace sluice::platform {
-
-// Says what is wrong with element `position` of an input, which is `value` and
-// had to be in [0, bound): raises the op's own error.
-using RaiseOutside = void (*)(int64_t position, int64_t value, int64_t bound);
-
-// In memory that host and device share, one for each context: what a kernel
-// found wrong with its data. The context's next Wait raises it.
-struct DataFault {
-  unsigned taken;
-  int op_index;
-  RaiseOutside raise;
-  int64_t position;
-  int64_t value;
-  int64_t bound;
-};
 
 // For kernels whose input holds indices. They take one by value, ask Inside of
 // every index, and leave out what is not:
