@@ -65,6 +65,24 @@ TEST(Conv2d, ThinGroupsNeedNoProductOfMatrices) {
               [&] { run(2); });
 }
 
+TEST(Conv2d, RowsOfOutputsFillVectors) {
+  const auto run = [](int64_t width, const char* format) {
+    return RunOp("conv2d",
+                 {{"Input", Numbers({1, 1, 1, width})},
+                  {"Filter", Numbers({1, 1, 1, 1})}},
+                 {{"data_format", std::string(format)}},
+                 {.hint = "require variant=rows"})
+        .at("Output")
+        .ToVector<float>();
+  };
+  EXPECT_EQ(run(67, "NCHW"), Numbers({67}).ToVector<float>());
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"conv2d/rows", "rows of at least", "a vector, got NCHW with 1"},
+              [&] { run(1, "NCHW"); });
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"needs NCHW", "got NHWC"}, [&] { run(1, "NHWC"); });
+}
+
 TEST(Conv2dGrad, IsOneOpPerDirection) {
   framework::OpDesc op;
   op.type = "conv2d";
@@ -144,6 +162,17 @@ std::vector<ConvSizes> AllSizes() {
        true},
       {{2, 35, 17, 19}, {37, 35, 1, 1}, {}},
       {{1, 2, 3, 700}, {3, 2, 2, 3}, {{"paddings", Ints{1, 1}}}},
+      {{2, 3, 9, 69},
+       {7, 3, 3, 2},
+       {{"strides", Ints{2, 3}},
+        {"dilations", Ints{1, 2}},
+        {"paddings", Ints{1, 0, 2, 4}}},
+       true},
+      {{1, 6, 5, 37},
+       {8, 3, 3, 3},
+       {{"groups", groups(2)}, {"paddings", Ints{1, 1}}}},
+      {{1, 2, 32, 32}, {1, 2, 3, 3}, {}},
+      {{1, 67, 21, 35}, {13, 67, 3, 3}, {{"paddings", Ints{1, 1}}}, true},
   };
 }
 
