@@ -5,6 +5,7 @@
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/onednn/fused_ops.h"
 #include "sluice/operators/onednn/sequence.h"
+#include "sluice/operators/onednn/vector_width.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::operators::onednn {
@@ -118,9 +119,11 @@ class MatmulSequence final : public SequenceKernel {
   Activation activation_;
 };
 
-// Measured on one core with AVX-512: as fast as the plain kernels from a
-// million products m n k on, and behind them before. Their square is what the
-// sizes of X, Y and Out multiply to.
+// Measured on one core: with AVX-512 as fast as the plain kernels from a
+// million products m n k on, and behind them before; with AVX2 within a tenth
+// of them up to some hundred million, to the worse for few rows, and the first
+// one of a process makes its code for 20 ms. The square of the products is what
+// the sizes of X, Y and Out multiply to.
 int MatmulPriority(const framework::KernelQuery& query) {
   if (query.input_dtypes[0] == platform::DType::kBFloat16) return 20;
   const bool gradient = query.op.type.find("_grad_") != std::string::npos;
@@ -130,7 +133,8 @@ int MatmulPriority(const framework::KernelQuery& query) {
   };
   const double squared =
       numel(query.inputs[0]) * numel(query.inputs[1]) * numel(out);
-  return squared >= 1e12 ? 20 : -1;
+  const double products = WideVectors() ? 1e6 : 5e8;
+  return squared >= products * products ? 20 : -1;
 }
 
 KernelTraits Traits() {
