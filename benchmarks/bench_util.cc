@@ -95,24 +95,44 @@ Options ParseOptions(int argc, char** argv, const std::string& about) {
   return options;
 }
 
-double MedianSeconds(double seconds, platform::FunctionRef<void()> call) {
+namespace {
+
+double Seconds(platform::FunctionRef<void()> call) {
   using Clock = std::chrono::steady_clock;
-  const auto timed = [&] {
-    const auto begin = Clock::now();
-    call();
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  };
-  timed();
-  const double once = std::max(timed(), 1e-9);
+  const auto begin = Clock::now();
+  call();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The median of what `measure` returns, called as MedianSeconds says.
+double Median(double seconds, platform::FunctionRef<double()> measure) {
+  measure();
+  const double once =
+      std::max(Seconds([&] { static_cast<void>(measure()); }), 1e-9);
   const auto count =
       static_cast<size_t>(std::clamp(seconds / once, 7.0, 20000.0));
-  std::vector<double> times(count);
-  for (double& time : times) {
-    time = timed();
+  std::vector<double> values(count);
+  for (double& value : values) {
+    value = measure();
   }
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(count / 2);
-  std::nth_element(times.begin(), middle, times.end());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(count / 2);
+  std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+}  // namespace
+
+double MedianSeconds(double seconds, platform::FunctionRef<void()> call) {
+  return Median(seconds, [&] { return Seconds(call); });
+}
+
+double MedianDifference(double seconds,
+                        platform::FunctionRef<void()> first,
+                        platform::FunctionRef<void()> second) {
+  return Median(seconds, [&] {
+    const double before = Seconds(first);
+    return Seconds(second) - before;
+  });
 }
 
 void Report::Add(Row row) {

@@ -41,6 +41,12 @@ Options ParseOptions(int argc, char** argv, const std::string& about);
 // at least 7 and at most 20,000, after two that do not count.
 double MedianSeconds(double seconds, platform::FunctionRef<void()> call);
 
+// The median of how much longer `second` takes than `first`, in seconds; they
+// take turns, since clocks change while we measure.
+double MedianDifference(double seconds,
+                        platform::FunctionRef<void()> first,
+                        platform::FunctionRef<void()> second);
+
 class Report {
  public:
   // Prints the row, too.
