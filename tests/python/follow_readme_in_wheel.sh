@@ -25,10 +25,7 @@ install_and_train() {
   "$work/venv/bin/python" "$work/train.py" >"$work/output"
   cat "$work/output"
   grep -Eq '^\[array\(\[?0\.9[0-9]' "$work/output"
-  local found=OFF
-  if grep -q ' ONEDNN ' "$work/output"; then found=ON; fi
-  test "$found" = "$2"
-  CUDA=$1 "$work/venv/bin/python" - <<'PYTHON'
+  CUDA=$1 ONEDNN=$2 "$work/venv/bin/python" - <<'PYTHON'
 import os
 
 import sluice as sl
@@ -41,6 +38,12 @@ try:
 except sl.UnimplementedError:
     cuda = "OFF"
 assert cuda == os.environ["CUDA"], cuda
+try:
+    sl.run_op("softmax", {"X": [[1.0]]}, hint="require library=ONEDNN")
+    onednn = "ON"
+except sl.NotFoundError:
+    onednn = "OFF"
+assert onednn == os.environ["ONEDNN"], onednn
 PYTHON
   local package
   package=$(echo "$work"/venv/lib/python3*/site-packages/sluice)
