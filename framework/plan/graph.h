@@ -132,8 +132,4 @@ class SLUICE_API Graph {
   int names_ = 0;
 };
 
-// Runs the passes that are registered, in their order. Returns a remark for
-// each that changed something.
-std::vector<std::string> RunPasses(Graph* graph);
-
 }  // namespace sluice::framework

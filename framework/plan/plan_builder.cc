@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sluice/framework/op_check.h"
+#include "sluice/framework/plan/passes.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
