@@ -5,11 +5,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sluice/framework/plan/resolver.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/place_key.h"
-#include "sluice/platform/plugin/kernel_module.h"
 
 namespace {
 
@@ -20,9 +20,8 @@ using sluice::platform::Format;
 constexpr const char* kRow = "{:<28} {:<8} {:<9} {:<7} {:<8} {:<10} {:>8}\n";
 
 void PrintKernels(const std::string& op) {
-  for (const auto* module : Registry::Global().Modules(op)) {
-    sluice::platform::LoadModule(module->name);
-  }
+  std::vector<std::string> notes;
+  sluice::framework::LoadLibraries(op, {}, Registry::Global(), &notes);
   const auto kernels = Registry::Global().Kernels(op);
   for (const KernelDef* kernel : kernels) {
     std::cout << Format(kRow, op, ToString(kernel->key.place),

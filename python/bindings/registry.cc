@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/plan/resolver.h"
 #include "sluice/framework/plugin_kernels.h"
 #include "sluice/framework/run_op.h"
 #include "sluice/platform/plugin/plugin_file.h"
@@ -85,7 +86,9 @@ nb::list Kernels(nb::handle op) {
     ops = {Registry::Global().Schema(nb::cast<std::string>(op)).name()};
   }
   nb::list result;
+  std::vector<std::string> notes;
   for (const std::string& name : ops) {
+    framework::LoadLibraries(name, {}, Registry::Global(), &notes);
     for (const KernelDef* kernel : Registry::Global().Kernels(name)) {
       nb::dict entry;
       entry["op"] = name;

@@ -34,6 +34,7 @@ class Kernel(NamedTuple):
 def kernels(op: str | None = None) -> list[Kernel]:
     """List the kernels of one op, or of all, in order of priority.
 
+    Loads the libraries that have some, so far as they are there.
     Raises NotFoundError and lists near names.
     """
     return [Kernel(**kernel) for kernel in _core._kernels(op)]

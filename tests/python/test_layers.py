@@ -1,5 +1,7 @@
 import inspect
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -103,6 +105,16 @@ def test_kernels_lists_what_is_registered():
     assert len(sl.kernels()) > 20
     with pytest.raises(sl.NotFoundError, match="did you mean scale"):
         sl.kernels("scal")
+
+
+def test_kernels_lists_libraries_before_the_first_run():
+    code = (
+        "import sluice as sl\n"
+        "listed = sl.kernels('softmax')\n"
+        "sl.run_op('softmax', {'X': [[1.0]]})\n"
+        "assert listed == sl.kernels('softmax'), listed\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_run_op_runs_one_op():
