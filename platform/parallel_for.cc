@@ -181,11 +181,12 @@ LibraryCall::LibraryCall(int threads) : threads_(threads) {
     TheGate().Enter(threads);
   }
   previous_threads_ = internal::BeginLibraryCall(threads);
-  if (previous_threads_ > 0) return;
-  if (threads > 1) TheGate().Leave(threads);
-  Raise(ErrorCode::kResourceExhausted, "library_call.threads",
-        "a library call wants {} threads, and the system does not start them",
-        threads);
+  const bool started = previous_threads_ > 0;
+  if (!started && threads > 1) TheGate().Leave(threads);
+  SLUICE_ENFORCE(
+      started, ErrorCode::kResourceExhausted, "library_call.threads",
+      "a library call wants {} threads, and the system does not start them",
+      threads);
 }
 
 LibraryCall::~LibraryCall() {

@@ -8,6 +8,11 @@
 
 namespace {
 
+void SwitchCheckOff() {
+  const char* check = std::getenv("SLUICE_TEST_DISABLE_CHECK");
+  sluice::platform::DisableCheckForTesting(check == nullptr ? "" : check);
+}
+
 // Every test starts with the hooks in the same state, whatever the one before
 // did; fresh memory is full of NaNs, so that what reads it too early shows.
 class ResetHooks : public ::testing::EmptyTestEventListener {
@@ -15,8 +20,7 @@ class ResetHooks : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo&) override {
     sluice::memory::CancelFailAllocation();
     sluice::memory::SetFillFreshMemory(true);
-    const char* check = std::getenv("SLUICE_TEST_DISABLE_CHECK");
-    sluice::platform::DisableCheckForTesting(check == nullptr ? "" : check);
+    SwitchCheckOff();
   }
 };
 
@@ -26,6 +30,8 @@ class ResetHooks : public ::testing::EmptyTestEventListener {
 // must fail (check_mutation.py).
 int main(int argc, char** argv) {
   ::testing::InitGoogleMock(&argc, argv);
+  // The child of a death test has no listeners.
+  SwitchCheckOff();
   ::testing::UnitTest::GetInstance()->listeners().Append(new ResetHooks);
   return RUN_ALL_TESTS();
 }
