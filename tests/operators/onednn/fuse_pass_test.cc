@@ -123,6 +123,7 @@ struct Matmul {
 };
 
 TEST_F(FusePassTest, TakesABiasIntoAMatmulAlongItsColumns) {
+  SCOPED_TRACE("onednn.matmul_bias");
   const Names fused = {"fused_matmul"};
   const Names apart = {"matmul", "elementwise_add", "relu"};
   const std::vector<Matmul> cases = {
@@ -221,6 +222,7 @@ TEST_F(FusePassTest, TakesOneActivation) {
 
 // oneDNN's own relu, and one of its sigmoids, would make numbers of NaN.
 TEST_F(FusePassTest, KeepsNaNAndInfinities) {
+  SCOPED_TRACE("onednn.sigmoid_nan");
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   feeds_[1].second = Halves({7, 3});
   Data("image", Ramp({1, 8, 8, 8}));

@@ -84,20 +84,6 @@ TEST_F(RefusalTest, SumsOverRepeatedMatricesAreNoMatmul) {
               });
 }
 
-TEST_F(RefusalTest, ABiasIsAddedToWhatNothingMultiplies) {
-  SCOPED_TRACE("onednn.matmul_bias");
-  const auto run = [](double alpha) {
-    return framework::RunOp(
-        "fused_matmul",
-        {{"X", Ramp({2, 3})}, {"Y", Ramp({3, 4})}, {"Bias", Ramp({4})}},
-        {{"alpha", alpha}}, {.hint = testing::kOneDnnOnly});
-  };
-  EXPECT_EQ(run(1).at("Out").dims(), DDim({2, 4}));
-  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
-              {"adds one number to each of 4 columns", "alpha = 2"},
-              [&] { run(2); });
-}
-
 TEST_F(RefusalTest, TheSwitchTurnsTheLibraryOff) {
   Data("y", Ramp({5, 2}));
   const auto out = Append("matmul", {{"X", {"x"}}, {"Y", {"y"}}}, "Out");
