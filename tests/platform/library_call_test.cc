@@ -91,6 +91,7 @@ TEST(LibraryCall, IsRefusedInAForkedChild) {
 }
 
 TEST(LibraryCall, SaysThatTheSystemStartsNoThreads) {
+  SCOPED_TRACE("library_call.threads");
   if (dlsym(RTLD_DEFAULT, "__asan_init") != nullptr) {
     GTEST_SKIP() << "the address sanitizer needs address space of its own";
   }
