@@ -21,7 +21,11 @@ using Names = std::vector<std::string>;
 
 class LayoutPassTest : public testing::OneDnnTest {
  protected:
-  LayoutPassTest() { hint_.reset(); }
+  LayoutPassTest() {
+    // Kernels by their ranks, also where SLUICE_ENABLE_ONEDNN=0.
+    hint_.reset();
+    hint_.emplace("allow library=ONEDNN");
+  }
 
   std::string Conv(const std::string& input,
                    const std::string& filter,
