@@ -32,7 +32,8 @@ struct Windows {
   int64_t from, to, done;
 };
 
-// Terms [k, k + depth) of the sums, which begin with the first of a channel.
+// The terms of the sums over some channels of the group: whether they are the
+// first ones, and the last, behind which the bias is added.
 struct Terms {
   int64_t channel, channels;
   bool first, last;
