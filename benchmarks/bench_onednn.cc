@@ -1,7 +1,5 @@
 // What oneDNN's kernels cost in a plan: beyond the raw primitive, and a
 // convolution, batch norm and relu beside the library's own fused primitive.
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>

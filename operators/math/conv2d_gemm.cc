@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/operators/math/conv2d_tile.h"
+#include "sluice/operators/math/slots.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -94,16 +95,6 @@ void SumPartials(const Conv2dGemmPlan& plan, const T* partials, T* out) {
           }
         }
       }
-    }
-  });
-}
-
-// Calls work(slot, begin, end) with the units in as many shares as slots.
-template <typename Work>
-void ForEachSlot(int64_t slots, int64_t units, const Work& work) {
-  platform::ParallelFor(slots, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t slot = begin; slot < end; ++slot) {
-      work(slot, slot * units / slots, (slot + 1) * units / slots);
     }
   });
 }

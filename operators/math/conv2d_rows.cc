@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/operators/math/conv2d_rows_band.h"
-#include "sluice/platform/parallel_for.h"
+#include "sluice/operators/math/slots.h"
 
 namespace sluice::operators::math {
 namespace {
@@ -144,12 +144,9 @@ void Conv2dRows(const Conv2dRowsPlan& plan,
           bottom - top});
     }
   };
-  platform::ParallelFor(plan.slots, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t slot = begin; slot < end; ++slot) {
-      for (int64_t unit = slot * units / plan.slots;
-           unit < (slot + 1) * units / plan.slots; ++unit) {
-        run(slot, unit);
-      }
+  ForEachSlot(plan.slots, units, [&](int64_t slot, int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      run(slot, unit);
     }
   });
 }

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+
+// Calls work(slot, begin, end) with the units in as many shares as there are
+// slots: for kernels with memory for each of the threads.
+template <typename Work>
+void ForEachSlot(int64_t slots, int64_t units, const Work& work) {
+  platform::ParallelFor(slots, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot) {
+      work(slot, slot * units / slots, (slot + 1) * units / slots);
+    }
+  });
+}
+
+}  // namespace sluice::operators::math
