@@ -55,9 +55,15 @@ endfunction()
 if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   file(GLOB cuda_sources CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/platform/cuda/*.cc"
+    "${PROJECT_SOURCE_DIR}/platform/cuda/*.cu"
     "${PROJECT_SOURCE_DIR}/operators/math/*.cu"
     "${PROJECT_SOURCE_DIR}/operators/*_kernel*.cu")
   sluice_add_module(cuda EXTRA_INIT SOURCES ${cuda_sources})
   sluice_use_cuda(sluice_cuda)
+  # For the message on a GPU that has no code in here.
+  list(TRANSFORM CMAKE_CUDA_ARCHITECTURES PREPEND "sm_" OUTPUT_VARIABLE names)
+  list(JOIN names ", " names)
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/platform/cuda/architecture.cu"
+    APPEND PROPERTY COMPILE_DEFINITIONS SLUICE_CUDA_ARCHITECTURES="${names}")
   target_link_libraries(sluice_cuda PRIVATE Eigen3::Eigen)
 endif()

@@ -15,6 +15,10 @@ namespace sluice::platform {
 
 Device::~Device() = default;
 
+std::string Device::Description() const {
+  return ToString(place());
+}
+
 namespace {
 
 constexpr int kMaxDevices = 0xFFFF;  // 65535 stands for "no such device"

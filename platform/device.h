@@ -20,6 +20,11 @@ class SLUICE_API Device {
   virtual ~Device();
 
   virtual PlaceKey place() const = 0;
+  // What a person calls it, e.g. "NVIDIA H100 80GB HBM3 (sm_90)".
+  virtual std::string Description() const;
+  // True when the CPU only plays the device: it computes the same numbers, and
+  // its times mean nothing.
+  virtual bool is_emulated() const { return false; }
 
   // Raw memory, 64-byte aligned; nullptr when there is none. Users want
   // memory::Alloc, which caches, counts and limits.

@@ -6,6 +6,7 @@ namespace {
 ErrorCode CodeOf(cudaError_t error) {
   switch (error) {
     case cudaErrorMemoryAllocation:
+    case cudaErrorDevicesUnavailable:
       return ErrorCode::kResourceExhausted;
     case cudaErrorInsufficientDriver:
     case cudaErrorNoDevice:
@@ -30,15 +31,25 @@ ErrorCode CodeOf(cudaError_t error) {
   }
 }
 
+const char* Remedy(cudaError_t error) {
+  if (CodeOf(error) == ErrorCode::kDeviceLost) {
+    return "; the device is lost until the process ends";
+  }
+  if (error == cudaErrorDevicesUnavailable) {
+    return "; another process uses the GPU, and its compute mode lets only one "
+           "in: nvidia-smi shows both";
+  }
+  if (error == cudaErrorInsufficientDriver) {
+    return "; no NVIDIA driver was found, or one older than this CUDA";
+  }
+  return "";
+}
+
 }  // namespace
 
 void RaiseCUDAError(cudaError_t error, std::string_view what) {
-  const ErrorCode code = CodeOf(error);
-  const char* remedy = code == ErrorCode::kDeviceLost
-                           ? "; the device is lost until the process ends"
-                           : "";
-  Raise(code, "cuda.call", "{}: CUDA says \"{}\" ({}){}", what,
-        cudaGetErrorString(error), static_cast<int>(error), remedy);
+  Raise(CodeOf(error), "cuda.call", "{}: CUDA says \"{}\" ({}){}", what,
+        cudaGetErrorString(error), static_cast<int>(error), Remedy(error));
 }
 
 void RaiseCublasError(cublasStatus_t status, std::string_view what) {

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 #include <kernel_launch.h>
 
+#include "sluice/platform/cuda/architecture.h"
 #include "sluice/platform/cuda/cuda_check.h"
 #include "sluice/platform/cuda/cuda_context.h"
 #include "sluice/platform/device.h"
@@ -18,6 +19,9 @@ class CUDADevice final : public Device {
  public:
   explicit CUDADevice(CUDAPlace place) : place_(place) {
     Check(cudaSetDevice(place.device), "opening the device");
+    Check(cudaGetDeviceProperties(&properties_, place.device),
+          "asking for its properties");
+    CheckArchitecture(place, properties_);
     size_t free = 0;
     Check(cudaMemGetInfo(&free, &total_), "asking for its memory");
     // CUDA and its libraries want some, too.
@@ -25,6 +29,13 @@ class CUDADevice final : public Device {
   }
 
   PlaceKey place() const override { return place_; }
+
+  std::string Description() const override {
+    if (kCUDAIsEmulated) return properties_.name;
+    return Format("{} (sm_{}{})", properties_.name, properties_.major,
+                  properties_.minor);
+  }
+  bool is_emulated() const override { return kCUDAIsEmulated; }
 
   void* Allocate(size_t bytes) override {
     Check(cudaSetDevice(place_.device), "allocating");
@@ -68,6 +79,7 @@ class CUDADevice final : public Device {
   }
 
   CUDAPlace place_;
+  cudaDeviceProp properties_ = {};
   size_t total_ = 0;
   size_t limit_ = 0;
 };

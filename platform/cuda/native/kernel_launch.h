@@ -27,6 +27,13 @@ cudaError_t EnqueueKernel(const char* /*name*/,
                           addresses, shared_bytes, stream);
 }
 
+// Success where the calling thread's device can run `kernel`: this binary has
+// code for its architecture.
+inline cudaError_t FindCode(const void* kernel) {
+  cudaFuncAttributes unused;
+  return cudaFuncGetAttributes(&unused, kernel);
+}
+
 inline void SetUsableBytes(void* /*pointer*/, size_t /*bytes*/) {}
 
 }  // namespace sluice::platform
