@@ -3,17 +3,23 @@
 # their name carry the label `slow`, which `./dev test` leaves out.
 include(GoogleTest)
 
-function(sluice_add_tests name)
-  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
-  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE
+# What the sources of tests are compiled and linked with.
+function(sluice_use_test_options target)
+  target_link_libraries(${target} PRIVATE
     sluice_build_flags sluice_testing
-    Eigen3::Eigen nlohmann_json::nlohmann_json ${arg_LIBRARIES})
+    Eigen3::Eigen nlohmann_json::nlohmann_json)
   # Less to compile, and fewer guesses of g++ about what templates might do.
   # Some tests allocate impossible sizes on purpose, and some only to see an
   # allocation fail, which must not be optimised away.
-  target_compile_options(${name} PRIVATE -O1
+  target_compile_options(${target} PRIVATE -O1
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-alloc-size-larger-than;-fno-allocation-dce>")
+endfunction()
+
+function(sluice_add_tests name)
+  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  sluice_use_test_options(${name})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   # The harness runs whatever kernels there are; nvcc is for `./dev build cuda`.
   if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
     add_dependencies(${name} sluice_cuda)

@@ -197,12 +197,9 @@ nb::object FetchedArray(const Tensor& tensor) {
     PyTuple_SetItem(shape.ptr(), axis,
                     PyLong_FromLongLong(tensor.dims()[axis]));
   }
-  PyObject* const arguments[] = {shape.ptr(), dtype};
-  nb::object array =
-      nb::steal(PyObject_Vectorcall(empty, arguments, 2, nullptr));
+  nb::object array = nb::handle(empty)(shape, nb::handle(dtype));
   Py_buffer view;
-  if (!array.is_valid() ||
-      PyObject_GetBuffer(array.ptr(), &view, PyBUF_WRITABLE) != 0) {
+  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_WRITABLE) != 0) {
     throw nb::python_error();
   }
   std::memcpy(view.buf, tensor.raw_data(), tensor.bytes());

@@ -1,0 +1,225 @@
+// The runner of the GPU kit, on programs that pass, fail, die and hang.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tools/gpu_kit/kit.h"
+#include "tools/gpu_kit/test_programs.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace sluice::gpu_kit {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ProcessResult Shell(const std::string& script, double seconds = 20) {
+  return RunProcess({"/bin/sh", "-c", script}, {{"NAME", "value"}}, seconds);
+}
+
+TEST(GpuKitProcess, GivesOutputExitStatusAndEnvironment) {
+  const ProcessResult result = Shell("echo $NAME; echo error >&2; exit 3");
+  EXPECT_EQ(result.output, "value\nerror\n");
+  EXPECT_EQ(result.exit_status, 3);
+  EXPECT_FALSE(result.ok());
+  EXPECT_EQ(result.Ending(), "exit status 3");
+}
+
+TEST(GpuKitProcess, KeepsAllOfALongOutput) {
+  const ProcessResult result = Shell("head -c 3000000 /dev/zero");
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(result.output.size(), 3000000U);
+}
+
+TEST(GpuKitProcess, NamesTheSignal) {
+  const ProcessResult result = Shell("kill -SEGV $$");
+  EXPECT_EQ(result.signal, SIGSEGV);
+  EXPECT_FALSE(result.ok());
+  EXPECT_THAT(result.Ending(), HasSubstr("signal 11"));
+}
+
+TEST(GpuKitProcess, ALimitEndsItWithAllThatItStarted) {
+  const fs::path file = fs::path(::testing::TempDir()) /
+                        ("gpu_kit_left_" + std::to_string(getpid()));
+  const ProcessResult result =
+      Shell("(sleep 2; touch " + file.string() + ") & sleep 30", 0.3);
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_FALSE(result.ok());
+  EXPECT_LT(result.seconds, 2);
+  EXPECT_THAT(result.Ending(), HasSubstr("limit"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2200));
+  EXPECT_FALSE(fs::exists(file));
+}
+
+TEST(GpuKitProcess, DoesNotWaitForWhatWasLeftRunning) {
+  const ProcessResult result = Shell("sleep 30 & echo done", 20);
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(result.output, "done\n");
+  EXPECT_LT(result.seconds, 5);
+}
+
+TEST(GpuKitProcess, AMissingProgramIsNamed) {
+  const ProcessResult result = RunProcess({"/no/such/program"}, {}, 5);
+  EXPECT_FALSE(result.ok());
+  EXPECT_THAT(result.Ending(), HasSubstr("/no/such/program: No such file"));
+}
+
+// A stand-in for a GoogleTest program, whose tests do what their names say.
+constexpr const char* kProgram = R"sh(#!/bin/sh
+case "$*" in *--gtest_list_tests*)
+  echo "Running main() from somewhere"
+  echo "Suite."
+  for test in $TESTS; do echo "  $test"; done
+  exit ;;
+esac
+echo "process" >>"$COUNT"
+filter=${1#--gtest_filter=}
+for test in $(echo "$filter" | tr : ' '); do
+  echo "[ RUN      ] $test"
+  case $test in
+    *passes*) echo "[       OK ] $test (7 ms)" ;;
+    *skips*) echo "no GPU"; echo "[  SKIPPED ] $test (0 ms)" ;;
+    *fails*)
+      echo "expected 1, got 2"
+      echo "[  FAILED  ] $test (1500 ms)"
+      echo "[  FAILED  ] 1 test, listed below:"
+      exit 1 ;;
+    *dies*) echo "about to die"; kill -SEGV $$ ;;
+    *hangs*) sleep 30 ;;
+  esac
+done
+[ -z "$LATE" ] || exit 9
+)sh";
+
+class GpuKitTests : public ::testing::Test {
+ protected:
+  GpuKitTests()
+      : folder_(fs::path(::testing::TempDir()) /
+                ("gpu_kit_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+    std::ofstream(folder_ / "program") << kProgram;
+    fs::permissions(folder_ / "program", fs::perms::owner_all);
+    setenv("COUNT", (folder_ / "count").c_str(), 1);
+    setenv("LATE", "", 1);
+  }
+  ~GpuKitTests() override { fs::remove_all(folder_); }
+
+  // "passes: passed" for each test, with its detail where it has one.
+  Json Run(const std::string& tests,
+           bool one_process_each = false,
+           double part_seconds = 30) {
+    setenv("TESTS", tests.c_str(), 1);
+    Kit kit({folder_.string(), folder_.string(), "", 1, 60});
+    TestProgram program = {(folder_ / "program").string()};
+    program.one_process_each = one_process_each;
+    program.seconds_each = 1;
+    kit.RunPart(7, "tests", part_seconds,
+                [&] { RunTestProgram(kit, program); });
+    failures_ = kit.Finish();
+    std::ifstream file(folder_ / "gpu_kit.json");
+    return Json::parse(file)["parts"][0];
+  }
+  static std::vector<std::string> Outcomes(const Json& part) {
+    std::vector<std::string> outcomes;
+    for (const Json& item : part["items"]) {
+      outcomes.push_back(item["name"].get<std::string>() + ": " +
+                         item["status"].get<std::string>());
+    }
+    return outcomes;
+  }
+  int Processes() const {
+    std::ifstream file(folder_ / "count");
+    int lines = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++lines;
+    }
+    return lines;
+  }
+
+  const fs::path folder_;
+  int failures_ = -1;
+};
+
+TEST_F(GpuKitTests, ReportsEachTestOnce) {
+  const Json part = Run("passes skips");
+  EXPECT_THAT(Outcomes(part),
+              ElementsAre("Suite.passes: passed", "Suite.skips: left out"));
+  EXPECT_EQ(part["items"][0]["seconds"], 0.007);
+  EXPECT_EQ(part["items"][1]["detail"], "no GPU\n");
+  EXPECT_EQ(part["passed"], 1);
+  EXPECT_EQ(part["left_out"], 1);
+  EXPECT_EQ(failures_, 0);
+  EXPECT_EQ(Processes(), 1);
+}
+
+TEST_F(GpuKitTests, GoesOnInANewProcessAfterAFailureADeathAndAHang) {
+  const Json part = Run("passes1 fails passes2 dies passes3 hangs passes4");
+  EXPECT_THAT(Outcomes(part),
+              ElementsAre("Suite.passes1: passed", "Suite.fails: failed",
+                          "Suite.passes2: passed", "Suite.dies: failed",
+                          "Suite.passes3: passed", "Suite.hangs: failed",
+                          "Suite.passes4: passed"));
+  EXPECT_EQ(part["items"][1]["detail"], "expected 1, got 2\n");
+  EXPECT_THAT(part["items"][3]["detail"].get<std::string>(),
+              HasSubstr("signal 11 (Segmentation fault)\nabout to die"));
+  EXPECT_THAT(part["items"][5]["detail"].get<std::string>(),
+              HasSubstr("limit"));
+  EXPECT_EQ(failures_, 3);
+  EXPECT_EQ(Processes(), 4);
+}
+
+TEST_F(GpuKitTests, CanGiveEachTestAProcess) {
+  EXPECT_THAT(Outcomes(Run("passes1 passes2 passes3", true)),
+              ElementsAre("Suite.passes1: passed", "Suite.passes2: passed",
+                          "Suite.passes3: passed"));
+  EXPECT_EQ(Processes(), 3);
+}
+
+TEST_F(GpuKitTests, AProcessThatFailsWhileItEndsIsAFailure) {
+  setenv("LATE", "1", 1);
+  EXPECT_THAT(Outcomes(Run("passes")),
+              ElementsAre("Suite.passes: passed",
+                          (folder_ / "program").string() + ": failed"));
+  EXPECT_EQ(failures_, 1);
+}
+
+TEST_F(GpuKitTests, AProgramThatListsNothingIsAFailure) {
+  EXPECT_EQ(Run("")["items"][0]["status"], "failed");
+  EXPECT_EQ(failures_, 1);
+}
+
+TEST_F(GpuKitTests, WhatThePartHasNoTimeForIsAFailure) {
+  const Json part = Run("hangs passes", true, 0.5);
+  EXPECT_EQ(failures_, 2);
+  EXPECT_THAT(part["items"][1]["detail"].get<std::string>(),
+              HasSubstr("1 tests were not run, Suite.passes the first"));
+}
+
+TEST_F(GpuKitTests, AnErrorOfAPartIsAFailureAndTheNextPartRuns) {
+  Kit kit({folder_.string(), folder_.string(), "", 2, 60});
+  kit.RunPart(1, "throws", 10, [] { throw std::runtime_error("broken"); });
+  std::vector<int> done(100);
+  kit.RunPart(2, "works", 10, [&] {
+    kit.Parallel(done.size(), [&](size_t i) { ++done[i]; });
+    kit.AddItem({"one", Status::kPassed});
+  });
+  EXPECT_EQ(kit.Finish(), 1);
+  EXPECT_EQ(done, std::vector<int>(100, 1));
+}
+
+TEST_F(GpuKitTests, AFolderThatCannotBeWrittenIsNamedWithTheOption) {
+  try {
+    Kit kit({folder_.string(), "/proc/none", "", 1, 60});
+    FAIL() << "no error";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("/proc/none"));
+    EXPECT_THAT(error.what(), HasSubstr("--output FOLDER"));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::gpu_kit

@@ -1,0 +1,200 @@
+#include "tools/gpu_kit/kit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace sluice::gpu_kit {
+namespace {
+
+constexpr const char* kStatusNames[] = {"passed", "failed", "left out"};
+
+const char* NameOf(Status status) {
+  return kStatusNames[static_cast<int>(status)];
+}
+
+Json ToJson(const Item& item) {
+  Json json = {{"name", item.name},
+               {"status", NameOf(item.status)},
+               {"seconds", item.seconds}};
+  if (!item.detail.empty()) json["detail"] = item.detail;
+  if (!item.figures.is_null()) json["figures"] = item.figures;
+  return json;
+}
+
+// Compilers and programs print what is no UTF-8; JSON must not hold it.
+std::string Dump(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string LastLines(const std::string& text, size_t at_most) {
+  if (text.size() <= at_most) return text;
+  const size_t line = text.find('\n', text.size() - at_most);
+  return "...\n" + text.substr(line == std::string::npos ? text.size() - at_most
+                                                         : line + 1);
+}
+
+Kit::Kit(Options options)
+    : options_(std::move(options)), begin_(std::chrono::steady_clock::now()) {
+  const std::string path = OutputPath("gpu_kit.log");
+  log_ = std::fopen(path.c_str(), "w");
+  if (log_ == nullptr) {
+    throw std::runtime_error(
+        fmt::format("{} cannot be written ({}): give a folder for the results "
+                    "with --output FOLDER",
+                    path, std::strerror(errno)));
+  }
+}
+
+Kit::~Kit() {
+  std::fclose(log_);
+}
+
+std::string Kit::Path(const std::string& name) const {
+  return options_.folder + "/" + name;
+}
+
+std::string Kit::OutputPath(const std::string& name) const {
+  return options_.output + "/" + name;
+}
+
+std::string Kit::ModeProgram(const std::string& name) const {
+  return Path(mode_ + "/bin/" + name);
+}
+
+void Kit::Print(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+  std::fprintf(log_, "%s\n", text.c_str());
+  std::fflush(log_);
+}
+
+ProcessResult Kit::Run(const std::vector<std::string>& command,
+                       double seconds,
+                       const std::string& mode,
+                       const Environment& more) {
+  Environment environment = more;
+  const char* inherited = std::getenv("SLUICE_GPU_KIT_LIBRARIES");
+  environment["LD_LIBRARY_PATH"] =
+      fmt::format("{}:{}:{}", Path((mode.empty() ? mode_ : mode) + "/lib"),
+                  Path("lib"), inherited == nullptr ? "" : inherited);
+  environment["PYTHONPATH"] = Path("python");
+  environment["PYTHONDONTWRITEBYTECODE"] = "1";
+  const double limit = std::min(seconds, SecondsLeft());
+  ProcessResult result = RunProcess(command, environment, std::max(limit, 0.1));
+  const std::lock_guard lock(mutex_);
+  std::fprintf(log_, "\n$ %s\n%s[%s, %.1f s]\n",
+               fmt::format("{}", fmt::join(command, " ")).c_str(),
+               result.output.c_str(), result.Ending().c_str(), result.seconds);
+  std::fflush(log_);
+  return result;
+}
+
+double Kit::Elapsed() const {
+  const std::chrono::duration<double> passed =
+      std::chrono::steady_clock::now() - begin_;
+  return passed.count();
+}
+
+double Kit::SecondsLeft() const {
+  return part_ends_ - Elapsed();
+}
+
+void Kit::AddItem(Item item) {
+  const std::string line =
+      item.status == Status::kPassed
+          ? ""
+          : fmt::format(
+                "  {}: {}{}", NameOf(item.status), item.name,
+                item.detail.empty() ? "" : ": " + LastLines(item.detail, 600));
+  if (!line.empty()) Print(line);
+  const std::lock_guard lock(mutex_);
+  items_.push_back(std::move(item));
+}
+
+void Kit::RunPart(int number,
+                  const std::string& name,
+                  double seconds,
+                  const std::function<void()>& body) {
+  const double begin = Elapsed();
+  part_ends_ = std::min(options_.seconds, begin + seconds);
+  Print(fmt::format("part {}: {}", number, name));
+  items_.clear();
+  if (SecondsLeft() <= 0) {
+    AddItem({"everything", Status::kFailed, 0,
+             fmt::format("no time left of the {:.0f} s for all parts (--limit)",
+                         options_.seconds)});
+  } else {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      AddItem({"the part itself", Status::kFailed, 0, error.what()});
+    }
+  }
+  int counts[3] = {};
+  Json items = Json::array();
+  for (const Item& item : items_) {
+    ++counts[static_cast<int>(item.status)];
+    items.push_back(ToJson(item));
+  }
+  failures_ += counts[1];
+  const double took = Elapsed() - begin;
+  Print(fmt::format("  {} passed, {} failed, {} left out in {:.1f} s",
+                    counts[0], counts[1], counts[2], took));
+  parts_.push_back({{"part", number},
+                    {"name", name},
+                    {"mode", mode_},
+                    {"seconds", took},
+                    {"limit_seconds", seconds},
+                    {"passed", counts[0]},
+                    {"failed", counts[1]},
+                    {"left_out", counts[2]},
+                    {"items", std::move(items)}});
+  WriteJson();
+}
+
+void Kit::Parallel(size_t count, const std::function<void(size_t)>& work) {
+  std::atomic<size_t> next = 0;
+  const auto worker = [&] {
+    for (size_t i = next++; i < count; i = next++) {
+      try {
+        work(i);
+      } catch (const std::exception& error) {
+        AddItem({"the part itself", Status::kFailed, 0, error.what()});
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < options_.jobs; ++i) {
+    threads.emplace_back(worker);
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+// After every part, so that a run that is stopped leaves what it has.
+void Kit::WriteJson() const {
+  std::ofstream(OutputPath("gpu_kit.json")) << Dump({{"kit", about_},
+                                                     {"mode", mode_},
+                                                     {"failures", failures_},
+                                                     {"parts", parts_}});
+}
+
+int Kit::Finish() {
+  Print(fmt::format("{} failed; {} and {}", failures_,
+                    OutputPath("gpu_kit.json"), OutputPath("gpu_kit.log")));
+  return failures_;
+}
+
+}  // namespace sluice::gpu_kit

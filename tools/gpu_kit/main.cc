@@ -1,0 +1,84 @@
+// Runs the GPU kit; run.sh starts it. See kit.h.
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "tools/gpu_kit/kit.h"
+#include "tools/gpu_kit/probe.h"
+#include <CLI/CLI.hpp>
+
+namespace sluice::gpu_kit {
+namespace {
+
+struct Part {
+  const char* name;
+  double seconds;
+  void (*run)(Kit&);
+};
+
+// On an H100 with 16 cores all of them end well within 10 minutes.
+constexpr Part kParts[] = {
+    {"what is there", 60, &DescribeMachine},
+    {"every CUDA test, and every kernel against the CPU's", 240, &RunTests},
+    {"the same under compute-sanitizer", 150, &RunSanitizers},
+    {"faults, endurance, several processes and threads", 150, &RunEndurance},
+    {"networks trained from Python", 120, &RunTraining},
+    {"benchmarks", 240, &RunBenchmarks},
+};
+
+int Main(int argc, char** argv) {
+  CLI::App app(
+      "Tests and measures Sluice on this machine's GPU; without one, "
+      "on the emulation. The exit status is the number of failures, "
+      "at most 100.");
+  Kit::Options options;
+  options.output = "gpu_kit_results";
+  options.seconds = 580;
+  options.jobs =
+      static_cast<int>(std::min(8U, std::thread::hardware_concurrency()));
+  std::vector<int> parts;
+  bool probe = false;
+  app.add_option("--output", options.output,
+                 "Folder for gpu_kit.json and gpu_kit.log")
+      ->capture_default_str();
+  app.add_option("--parts", parts, "Only these parts, e.g. 2,4 (1 always runs)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 6));
+  app.add_option("--limit", options.seconds, "Seconds for everything")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option("--jobs", options.jobs, "Processes at once")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--python", options.python,
+                 "The Python with NumPy, and PyTorch for comparisons");
+  app.add_option("--folder", options.folder, "The kit's folder");
+  app.add_flag("--probe", probe, "Only try cuda:0, in this process");
+  CLI11_PARSE(app, argc, argv);
+  if (probe) return Probe();
+
+  std::error_code error;
+  std::filesystem::create_directories(options.output, error);
+  options.output = std::filesystem::absolute(options.output).string();
+  Kit kit(options);
+  const std::set<int> wanted(parts.begin(), parts.end());
+  for (int number = 1; number <= 6; ++number) {
+    if (number > 1 && !wanted.empty() && wanted.count(number) == 0) continue;
+    const Part& part = kParts[number - 1];
+    kit.RunPart(number, part.name, part.seconds, [&] { part.run(kit); });
+  }
+  return std::min(kit.Finish(), 100);
+}
+
+}  // namespace
+}  // namespace sluice::gpu_kit
+
+int main(int argc, char** argv) {
+  try {
+    return sluice::gpu_kit::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 101;
+  }
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Tests and measures Sluice on this machine's GPU, or on the emulation where
+# there is none. Needs no compiler, no network and no Python (parts 5 and 6 do
+# more where there is one). `./run.sh --help` lists the options.
+set -euo pipefail
+kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+# What the kit was built on may be newer than what is here.
+needed=$(cat "$kit/glibc_version" 2>/dev/null || echo 0)
+here=$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d' ' -f2 || true)
+if [ -n "$here" ] &&
+  [ "$(printf '%s\n' "$needed" "$here" | sort -V | tail -1)" != "$here" ]; then
+  echo "run.sh: this kit was built with glibc $needed, and this machine has" \
+    "$here: build it on Debian 12" >&2
+  exit 102
+fi
+
+# cuBLAS is not in the kit: it comes with the CUDA toolkit, or with PyTorch.
+found=
+cublas_in() {
+  [ -z "$found" ] && [ -e "$1/libcublas.so.13" ] && found=$1
+  return 0
+}
+for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 \
+  /usr/local/cuda-13*/lib64 /usr/lib/x86_64-linux-gnu; do
+  cublas_in "$folder"
+done
+if [ -z "$found" ]; then
+  for python in python3 python; do
+    command -v "$python" >/dev/null || continue
+    while read -r folder; do
+      cublas_in "$folder"
+    done < <("$python" -c '
+import glob, site, sys
+for path in [*site.getsitepackages(), *sys.path]:
+    print(*glob.glob(path + "/nvidia/*/lib"), sep="\n")' 2>/dev/null || true)
+  done
+fi
+[ -n "$found" ] || echo "run.sh: no libcublas.so.13 (CUDA 13) in CUDA_HOME," \
+  "/usr/local/cuda or PyTorch's packages: a GPU cannot be used" >&2
+
+export SLUICE_GPU_KIT_LIBRARIES=$found
+# libcublasLt and others lie beside it.
+export LD_LIBRARY_PATH=$kit/emulated/lib:$kit/lib
+exec "$kit/bin/sluice-gpu-kit" --folder "$kit" "$@"

@@ -1,0 +1,78 @@
+// Part 2: every CUDA test, and every CUDA kernel against the CPU's.
+#include <map>
+#include <sstream>
+
+#include "tools/gpu_kit/kit.h"
+#include "tools/gpu_kit/test_programs.h"
+#include <fmt/format.h>
+
+namespace sluice::gpu_kit {
+namespace {
+
+// "relu" of "Ops/OpHarness.KernelsOfOneDTypeAgree/relu".
+std::string OpOf(const std::string& test) {
+  return test.substr(test.rfind('/') + 1);
+}
+
+// The harness, a process for each op: a kernel that loses the device takes the
+// other tests of its op with it, and no more.
+void RunHarness(Kit& kit) {
+  TestProgram harness = {kit.Path("bin/sluice_operators_test"),
+                         "Ops/OpHarness.EveryKernelMatchesTheReference/*"};
+  harness.options = {"--kernels=cuda"};
+  const std::vector<std::string> tests = ListTests(kit, harness);
+  kit.Parallel(tests.size(), [&](size_t i) {
+    TestProgram one = harness;
+    one.filter = "Ops/OpHarness.*/" + OpOf(tests[i]);
+    RunTestProgram(kit, one);
+  });
+}
+
+// Differing bits between this device and the emulation, op by op.
+void CompareWithEmulation(Kit& kit) {
+  const std::string program = kit.Path("bin/sluice_kernel_outputs");
+  const std::string folder = kit.OutputPath("emulated_outputs");
+  const ProcessResult written =
+      kit.Run({program, "--write", folder}, 120, "emulated");
+  kit.AddItem(
+      {"outputs of the emulation",
+       written.ok() ? Status::kPassed : Status::kFailed, written.seconds,
+       written.ok() ? ""
+                    : written.Ending() + "\n" + LastLines(written.output)});
+  if (!written.ok()) return;
+  const ProcessResult listed = kit.Run({program, "--list"}, 60);
+  std::vector<std::string> ops;
+  std::istringstream lines(listed.output);
+  for (std::string op; std::getline(lines, op);) {
+    ops.push_back(op);
+  }
+  kit.Parallel(ops.size(), [&](size_t i) {
+    const ProcessResult result =
+        kit.Run({program, "--compare", folder, "--ops", ops[i]}, 60);
+    const Json figures = Json::parse(result.output, nullptr, false);
+    kit.AddItem(
+        {"bits/" + ops[i], result.ok() ? Status::kPassed : Status::kFailed,
+         result.seconds,
+         result.ok() ? "" : result.Ending() + "\n" + LastLines(result.output),
+         figures.is_discarded() ? Json() : figures});
+  });
+}
+
+}  // namespace
+
+void RunTests(Kit& kit) {
+  const std::string loss = "*CUDALoss*";
+  RunTestProgram(kit, {kit.ModeProgram("sluice_cuda_test"), "-" + loss});
+  TestProgram losses = {kit.ModeProgram("sluice_cuda_test"), loss};
+  losses.one_process_each = true;
+  RunTestProgram(kit, losses);
+  RunTestProgram(kit, {kit.Path("bin/sluice_framework_test"),
+                       "CudaPlan*:Executor*:Plan*:Persistable*:RunOp*:"
+                       "Concurrency*:DebugRun*:Profile*"});
+  RunTestProgram(kit, {kit.Path("bin/sluice_examples_test"), "CUDA*"});
+  RunTestProgram(kit, {kit.Path("bin/sluice_operators_test"), "CUDA*"});
+  RunHarness(kit);
+  CompareWithEmulation(kit);
+}
+
+}  // namespace sluice::gpu_kit
