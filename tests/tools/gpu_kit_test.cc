@@ -204,11 +204,27 @@ TEST_F(GpuKitTests, AnErrorOfAPartIsAFailureAndTheNextPartRuns) {
   kit.RunPart(1, "throws", 10, [] { throw std::runtime_error("broken"); });
   std::vector<int> done(100);
   kit.RunPart(2, "works", 10, [&] {
-    kit.Parallel(done.size(), [&](size_t i) { ++done[i]; });
+    kit.Parallel("all", done.size(), [&](size_t i) { ++done[i]; });
     kit.AddItem({"one", Status::kPassed});
   });
   EXPECT_EQ(kit.Finish(), 1);
   EXPECT_EQ(done, std::vector<int>(100, 1));
+}
+
+TEST_F(GpuKitTests, WorkThatThePartHasNoTimeForIsOneFailure) {
+  Kit kit({folder_.string(), folder_.string(), "", 1, 60});
+  int done = 0;
+  kit.RunPart(1, "slow", 0.1, [&] {
+    kit.Parallel("sleeping", 10, [&](size_t) {
+      ++done;
+      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    });
+  });
+  EXPECT_EQ(done, 1);
+  EXPECT_EQ(kit.Finish(), 1);
+  std::ifstream file(folder_ / "gpu_kit.json");
+  EXPECT_THAT(Json::parse(file)["parts"][0]["items"][0]["detail"],
+              HasSubstr("9 of 10 were not run"));
 }
 
 TEST_F(GpuKitTests, AFolderThatCannotBeWrittenIsNamedWithTheOption) {

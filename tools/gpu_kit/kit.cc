@@ -163,14 +163,21 @@ void Kit::RunPart(int number,
   WriteJson();
 }
 
-void Kit::Parallel(size_t count, const std::function<void(size_t)>& work) {
+void Kit::Parallel(const std::string& what,
+                   size_t count,
+                   const std::function<void(size_t)>& work) {
   std::atomic<size_t> next = 0;
+  std::atomic<size_t> left = 0;
   const auto worker = [&] {
     for (size_t i = next++; i < count; i = next++) {
+      if (SecondsLeft() <= 0) {
+        ++left;
+        continue;
+      }
       try {
         work(i);
       } catch (const std::exception& error) {
-        AddItem({"the part itself", Status::kFailed, 0, error.what()});
+        AddItem({what, Status::kFailed, 0, error.what()});
       }
     }
   };
@@ -181,6 +188,10 @@ void Kit::Parallel(size_t count, const std::function<void(size_t)>& work) {
   for (std::thread& thread : threads) {
     thread.join();
   }
+  if (left == 0) return;
+  AddItem({what, Status::kFailed, 0,
+           fmt::format("the time of the part is over: {} of {} were not run",
+                       left.load(), count)});
 }
 
 // After every part, so that a run that is stopped leaves what it has.

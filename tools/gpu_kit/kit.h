@@ -75,8 +75,11 @@ class Kit {
   // What is left of the current part.
   double SecondsLeft() const;
 
-  // Calls work(i) for i in [0, count), options().jobs at a time.
-  void Parallel(size_t count, const std::function<void(size_t)>& work);
+  // Calls work(i) for i in [0, count), options().jobs at a time. What the part
+  // has no time left for is one failed item, named `what`.
+  void Parallel(const std::string& what,
+                size_t count,
+                const std::function<void(size_t)>& work);
 
   // Prints where the results are; returns how many items failed.
   int Finish();

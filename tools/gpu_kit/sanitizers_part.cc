@@ -58,7 +58,7 @@ void RunSanitizers(Kit& kit) {
   // A process for some ops of each tool: starting it takes seconds.
   const std::vector<std::string> ops = Ops(kit, program);
   const size_t shards = 4;
-  kit.Parallel(std::size(kTools) * shards, [&](size_t i) {
+  kit.Parallel("compute-sanitizer", std::size(kTools) * shards, [&](size_t i) {
     const char* tool = kTools[i % std::size(kTools)];
     std::vector<std::string> chosen;
     for (size_t op = i / std::size(kTools); op < ops.size(); op += shards) {

@@ -21,7 +21,7 @@ void RunHarness(Kit& kit) {
                          "Ops/OpHarness.EveryKernelMatchesTheReference/*"};
   harness.options = {"--kernels=cuda"};
   const std::vector<std::string> tests = ListTests(kit, harness);
-  kit.Parallel(tests.size(), [&](size_t i) {
+  kit.Parallel("harness", tests.size(), [&](size_t i) {
     TestProgram one = harness;
     one.filter = "Ops/OpHarness.*/" + OpOf(tests[i]);
     RunTestProgram(kit, one);
@@ -46,7 +46,7 @@ void CompareWithEmulation(Kit& kit) {
   for (std::string op; std::getline(lines, op);) {
     ops.push_back(op);
   }
-  kit.Parallel(ops.size(), [&](size_t i) {
+  kit.Parallel("bits", ops.size(), [&](size_t i) {
     const ProcessResult result =
         kit.Run({program, "--compare", folder, "--ops", ops[i]}, 60);
     const Json figures = Json::parse(result.output, nullptr, false);
