@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,13 @@ inline void ElementwiseShape(framework::InferShapeContext& context) {
   context.SetOutput("Out", ElementwiseDims(context));
 }
 
-inline void ElementwiseGradShape(framework::InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {ElementwiseDims(context), -1});
+// `results`: the inputs that have the shape of the forward op's result.
+inline void ElementwiseGradShape(framework::InferShapeContext& context,
+                                 std::initializer_list<const char*> results) {
+  const framework::DDim out = ElementwiseDims(context);
+  for (const char* result : results) {
+    context.Merge(context.input(result), {out, -1});
+  }
   context.SetOutput("X@GRAD", context.input("X"));
   context.SetOutput("Y@GRAD", context.input("Y"));
 }
@@ -92,7 +98,15 @@ inline void ElementwiseGradSchema(framework::OpSchema& op,
   op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.",
             {.optional = true});
   ElementwiseAxis(op);
-  op.InferShape(ElementwiseGradShape);
+  if (reads_out) {
+    op.InferShape([](framework::InferShapeContext& context) {
+      ElementwiseGradShape(context, {"Out@GRAD", "Out"});
+    });
+  } else {
+    op.InferShape([](framework::InferShapeContext& context) {
+      ElementwiseGradShape(context, {"Out@GRAD"});
+    });
+  }
 }
 
 }  // namespace sluice::operators
