@@ -1,4 +1,5 @@
 #include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/softmax.h"
 
 namespace sluice::operators {
@@ -37,6 +38,35 @@ class SoftmaxKernel final : public OpKernel {
   math::SoftmaxDims dims_;
 };
 
+// float16 and bfloat16: computed in float and rounded once.
+template <typename T>
+class HalfSoftmaxKernel final : public OpKernel {
+ public:
+  explicit HalfSoftmaxKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const DDim& x = preparation.query.inputs[0];
+    dims_ = DimsOf(x, axis_);
+    preparation.scratch_bytes = static_cast<size_t>(x.numel()) * sizeof(float);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, x.dims());
+    const int64_t count = out.numel();
+    if (count == 0) return;
+    auto* const values = static_cast<float*>(context.scratch());
+    math::Cast(x.data<T>(), count, platform::DType::kFloat32, values);
+    math::Softmax(dims_, values, values);
+    math::Cast(values, count, platform::kDTypeOf<T>, out.data<T>());
+  }
+
+ private:
+  int64_t axis_;
+  math::SoftmaxDims dims_;
+};
+
 template <typename T>
 class SoftmaxGradKernel final : public OpKernel {
  public:
@@ -62,7 +92,11 @@ class SoftmaxGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(softmax, SoftmaxKernel<float>, SoftmaxKernel<double>);
+REGISTER_OP_CPU_KERNEL(softmax,
+                       SoftmaxKernel<float>,
+                       SoftmaxKernel<double>,
+                       HalfSoftmaxKernel<platform::float16>,
+                       HalfSoftmaxKernel<platform::bfloat16>);
 REGISTER_OP_CPU_KERNEL(softmax_grad,
                        SoftmaxGradKernel<float>,
                        SoftmaxGradKernel<double>);

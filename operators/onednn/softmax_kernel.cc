@@ -13,24 +13,6 @@ int SoftmaxAxis(const framework::KernelQuery& query) {
 }
 
 template <typename T>
-class SoftmaxSequence final : public SequenceKernel {
- public:
-  explicit SoftmaxSequence(const OpKernelConstruction& /*construction*/) {}
-
- private:
-  void Build(SequenceBuilder& builder) override {
-    const framework::KernelQuery& query = builder.query();
-    const Desc desc = RowMajor(query.outputs[0], platform::kDTypeOf<T>);
-    const auto softmax = Compile<dnnl::softmax_forward>(
-        builder.compile_for(), "softmax", dnnl::prop_kind::forward_inference,
-        dnnl::algorithm::softmax_accurate, desc, desc, SoftmaxAxis(query));
-    builder.Add("softmax", softmax,
-                {{DNNL_ARG_SRC, builder.Input("X", desc)},
-                 {DNNL_ARG_DST, builder.Output("Out", desc)}});
-  }
-};
-
-template <typename T>
 class SoftmaxGradSequence final : public SequenceKernel {
  public:
   explicit SoftmaxGradSequence(const OpKernelConstruction& /*construction*/) {}
@@ -54,22 +36,10 @@ class SoftmaxGradSequence final : public SequenceKernel {
   }
 };
 
-// Below, a call of oneDNN costs more than it saves; gradients are as fast
-// without it.
-int SoftmaxPriority(const framework::KernelQuery& query) {
-  return query.outputs[0].numel() >= 1 << 12 ? 20 : -1;
-}
-
 }  // namespace
 
-REGISTER_OP_KERNEL(
-    softmax,
-    ONEDNN,
-    CPUPlace,
-    softmax,
-    KernelTraits().Priority(20, &SoftmaxPriority).When(&FitsOneDnn),
-    SoftmaxSequence<float>,
-    SoftmaxSequence<platform::bfloat16>);
+// No kernel for softmax itself: oneDNN's loses NaN and inf, a row with one of
+// them comes back as numbers.
 REGISTER_OP_KERNEL(softmax_grad,
                    ONEDNN,
                    CPUPlace,

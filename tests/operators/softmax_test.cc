@@ -2,6 +2,7 @@
 #include <limits>
 #include <vector>
 
+#include "tests/operators/harness.h"
 #include "tests/operators/infer_op_shapes.h"
 #include "tests/operators/op_case.h"
 #include "tests/testing/expect_error.h"
@@ -49,6 +50,29 @@ TEST(Softmax, NanMakesAllNan) {
     x[1] = std::nanf("");
     for (const float value : Softmax(x, 1)) {
       EXPECT_TRUE(std::isnan(value));
+    }
+  }
+}
+
+// Which kernel computes must not decide whether a NaN is seen.
+TEST(Softmax, EveryKernelKeepsNanAndInfinityAtEverySize) {
+  using ::sluice::testing::Array;
+  for (const framework::KernelDef* kernel :
+       ::sluice::testing::KernelsOf("softmax")) {
+    for (const auto& dims : {DDim{2, 3}, DDim{64, 1000}}) {
+      for (const double bad : {std::nan(""), double{kInfinity}}) {
+        SCOPED_TRACE(ToString(*kernel) + " " + ToString(dims));
+        Array x(dims);
+        x(1, 2) = bad;
+        const Array out = ::sluice::testing::ToArray(
+            RunOp("softmax",
+                  {{"X", ::sluice::testing::ToTensor(x, kernel->key.dtype)}},
+                  {}, {.hint = ::sluice::testing::HintFor(*kernel)})["Out"]);
+        for (int64_t i = 0; i < dims[1]; ++i) {
+          ASSERT_TRUE(std::isnan(out(1, i))) << i;
+          ASSERT_FALSE(std::isnan(out(0, i))) << i;
+        }
+      }
     }
   }
 }

@@ -17,7 +17,9 @@ class RefusalTest : public testing::OneDnnTest {
  protected:
   RefusalTest() {
     Data("x", Ramp({4, 5}));
-    out_ = Append("softmax", {{"X", {"x"}}}, "Out", {{"axis", int64_t{0}}});
+    Data("grad", Ramp({4, 5}));
+    out_ = Append("softmax_grad", {{"Out", {"x"}}, {"Out@GRAD", {"grad"}}},
+                  "X@GRAD", {{"axis", int64_t{0}}});
   }
   std::string out_;
 };
@@ -35,7 +37,7 @@ TEST_F(RefusalTest, WhatOnlyReferenceCodeTakesGoesToTheNextKernel) {
 
 TEST_F(RefusalTest, WhatIsRequiredIsAnError) {
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
-              {"softmax", "ONEDNN", "only its reference code takes this"},
+              {"softmax_grad", "ONEDNN", "only its reference code takes this"},
               [&] { executor_.Prepare(program_, feeds_, {out_}); });
 }
 
