@@ -100,6 +100,13 @@ void CheckName(const std::string& name) {
 
 }  // namespace
 
+std::optional<DType> FindSafetensorsDType(std::string_view name) {
+  for (const auto& [dtype, known] : kDTypes) {
+    if (known == name) return dtype;
+  }
+  return std::nullopt;
+}
+
 uint64_t CheckpointTensor::bytes() const {
   return static_cast<uint64_t>(dims.numel()) * platform::SizeOf(dtype);
 }
@@ -149,6 +156,17 @@ std::string CheckpointHeader::Write() const {
   std::string bytes(sizeof(size), '\0');
   std::memcpy(bytes.data(), &size, sizeof(size));
   return bytes + text;
+}
+
+// Any of them is enough: damage in one place leaves the others.
+bool CheckpointHeader::IsOurs(std::string_view text) {
+  const std::string_view begin = text.substr(0, 200);
+  for (const std::string_view mark :
+       {"\"format\":\"sluice\"",
+        "\"format_version\":", "\"checksum\":", "\"checksums\":\""}) {
+    if (begin.find(mark) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 CheckpointHeader CheckpointHeader::Read(std::string_view text) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +33,12 @@ struct CheckpointTensor {
 //
 // Checksums (checksum.h) are 16 hexadecimal digits. Tensors follow each other
 // without gaps, those with large elements first, so that all are aligned. The
-// same checkpoint always gives the same header, and a reader accepts no other.
+// same checkpoint always gives the same header, and Read accepts no other.
 struct CheckpointHeader {
   uint64_t step = 0;
+  // False for a file of something else than Sluice (foreign_header.h), which
+  // has no step either.
+  bool has_checksums = true;
   std::vector<CheckpointTensor> tensors;
 
   // The first bytes of the file. Raises InvalidArgument for a name that JSON
@@ -44,11 +48,18 @@ struct CheckpointHeader {
   // Unimplemented for a newer format, DataLoss for everything else that Write
   // would not have written.
   static CheckpointHeader Read(std::string_view text);
+  // Whether `text` is, or was before it was damaged, the header of a file that
+  // Sluice wrote.
+  static bool IsOurs(std::string_view text);
 
   // Of all tensors together.
   uint64_t data_bytes() const;
   // Puts the tensors into the order of the file.
   void Sort();
 };
+
+// The dtype that safetensors calls `name`, e.g. "BF16"; nothing for one that
+// Sluice lacks.
+std::optional<platform::DType> FindSafetensorsDType(std::string_view name);
 
 }  // namespace sluice::framework

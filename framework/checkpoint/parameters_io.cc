@@ -11,6 +11,7 @@
 #include "sluice/framework/checkpoint/checkpoint_header.h"
 #include "sluice/framework/checkpoint/checksum.h"
 #include "sluice/framework/checkpoint/file.h"
+#include "sluice/framework/checkpoint/foreign_header.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -83,7 +84,9 @@ CheckpointHeader ReadHeader(InputFile* file) {
                  size, rest);
   std::string text(std::min(size, rest), '\0');
   file->Read(text.data(), text.size());
-  CheckpointHeader header = CheckpointHeader::Read(text);
+  CheckpointHeader header = CheckpointHeader::IsOurs(text)
+                                ? CheckpointHeader::Read(text)
+                                : ReadForeignHeader(text);
   SLUICE_ENFORCE(header.data_bytes() == rest - size, ErrorCode::kDataLoss,
                  "checkpoint.size",
                  "the checkpoint is damaged: it should have {} bytes of data, "
@@ -136,7 +139,8 @@ std::vector<Tensor> ReadValues(const CheckpointHeader& header,
     value.Resize(tensor.dims);
     void* data = value.mutable_data(tensor.dtype, platform::CPUPlace());
     file->Read(data, value.bytes());
-    SLUICE_ENFORCE(Checksum(data, value.bytes()) == tensor.checksum,
+    SLUICE_ENFORCE(!header.has_checksums ||
+                       Checksum(data, value.bytes()) == tensor.checksum,
                    ErrorCode::kDataLoss, "checkpoint.tensor_checksum",
                    "the checkpoint is damaged: variable {} does not have the "
                    "checksum that the header names",
@@ -221,7 +225,7 @@ void Load(const std::string& path, const Program& program, Scope& scope) {
   std::vector<Tensor> values = ReadValues(header, &file);
   const std::unique_lock lock(scope.lock());
   Targets(header, &scope).Take(&values);
-  scope.set_step(header.step);
+  if (header.has_checksums) scope.set_step(header.step);
 }
 }  // namespace
 

@@ -25,10 +25,12 @@ SLUICE_API void SaveParameters(const std::string& path,
 
 // The inverse: the variables get new values, at the host, where they are (in
 // `scope` or a parent) or else in `scope`. All or nothing: everything is read
-// and checked before the scope changes. Raises
+// and checked before the scope changes. Any safetensors file will do; one that
+// Sluice wrote is checked against its checksums, another one has none and
+// leaves the scope's step as it is. Raises
 //  - NotFound for a file that cannot be opened or read;
 //  - DataLoss for one that is cut off, changed, or no checkpoint;
-//  - Unimplemented for one of a newer format;
+//  - Unimplemented for one of a newer format, or a dtype that Sluice lacks;
 //  - InvalidArgument for one of another program: variables that are missing,
 //    superfluous, or of another dtype or shape are named.
 SLUICE_API void LoadParameters(const std::string& path,

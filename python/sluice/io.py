@@ -37,7 +37,9 @@ def load_params(
     program: Program | None = None,
     scope: _core.Scope | None = None,
 ) -> None:
-    """Read what :func:`save_params` wrote: all of it or, on errors, nothing.
+    """Read any safetensors file: all of it or, on errors, nothing.
+
+    One that :func:`save_params` wrote is checked against its checksums.
 
     Raises:
         NotFoundError: the file cannot be read.

@@ -105,6 +105,83 @@ TEST_F(CheckpointTest, RefusesTheFileOfAnotherProgram) {
               {"and 13 more"}, [&] { LoadParameters(path_, other, scope); });
 }
 
+// --- files that something else wrote
+
+// A header with its size before it, and data after it.
+std::string File(const std::string& header, size_t data_bytes) {
+  const uint64_t size = header.size();
+  std::string bytes(reinterpret_cast<const char*>(&size), sizeof(size));
+  bytes += header;
+  for (size_t i = 0; i < data_bytes; ++i) {
+    bytes += static_cast<char>(i);
+  }
+  return bytes;
+}
+
+// As Python's safetensors writes the variables: sorted otherwise, with keys in
+// another order, spaces, and metadata of its own.
+constexpr const char* kForeign =
+    R"({ "__metadata__" : {"format":"pt"},
+"none":{"shape":[0,4],"dtype":"F32","data_offsets":[8,8]},
+"w":{"dtype":"F64","shape":[2,2],"data_offsets":[8,40]},
+"count":{"dtype":"I64","shape":[],"data_offsets":[0,8]},
+"b":{"data_offsets":[40,52],"dtype":"F32","shape":[3]},
+"flag":{"dtype":"BOOL","shape":[1],"data_offsets":[52,53]}}  )";
+
+TEST_F(CheckpointTest, LoadsTheFilesOfOthers) {
+  Write(File(kForeign, 53));
+  Load();
+  EXPECT_EQ(scope_.step(), 41U);  // as before
+  EXPECT_EQ(scope_.FindVar("count")->Get<Tensor>()->ToVector<int64_t>()[0],
+            0x0706050403020100);
+  const auto* b = static_cast<const uint8_t*>(
+      scope_.FindVar("b")->Get<Tensor>()->raw_data());
+  EXPECT_EQ(b[0], 40);
+  EXPECT_EQ(b[11], 51);
+  // Without metadata, too.
+  std::string header = kForeign;
+  header.erase(header.find("\"__metadata__\""), 34);
+  Write(File(header, 53));
+  Load();
+}
+
+TEST_F(CheckpointTest, NamesWhatIsWrongWithTheFilesOfOthers) {
+  const auto refused = [&](const std::string& from, const std::string& to,
+                           std::initializer_list<std::string_view> fragments,
+                           std::string_view id = "checkpoint.foreign_header",
+                           ErrorCode code = ErrorCode::kDataLoss) {
+    std::string header = kForeign;
+    header.replace(header.find(from), from.size(), to);
+    SCOPED_TRACE(header);
+    Write(File(header, 53));
+    ExpectRefused(code, id, fragments);
+  };
+  refused("\"F64\"", "\"F8_E4M3\"", {"tensor w", "F8_E4M3"},
+          "checkpoint.foreign_dtype", ErrorCode::kUnimplemented);
+  refused("[8,40]", "[8,48]", {"tensor w", "40 bytes, expected 32"});
+  refused("[8,40]", "[9,41]", {"tensor w", "begins at byte 9, expected 8"});
+  refused("[8,40]", "[8]", {"tensor w", "lacks"});
+  refused("[8,40]", "[8,40,40]", {"tensor w", "lacks"});
+  refused("[2,2]", "[2,-2]", {"\"shape\" at tensor w"});
+  refused("[2,2]", "[2,18446744073709551615]", {"\"shape\" at tensor w"});
+  refused("[2,2]", "[[2],2]", {"\"shape\" at tensor w"});
+  refused("[2,2]", "{}", {"shape is an object"});
+  refused("[2,2]", "null", {"\"shape\" at tensor w"});
+  refused("\"dtype\":\"F64\",", "", {"tensor w lacks dtype"});
+  refused("\"w\"", "\"count\"", {"count twice"});
+  refused("\"w\":{", "\"w\"{", {"no JSON at byte"});
+  refused("\"w\":{", "\"w\":7,\"v\":{", {"unexpected value of \"w\""});
+  refused("[8,40]", "[8,18446744073709551615]", {"tensor w"});
+  refused("\"w\"", "\"v\"", {"it lacks w", "no v"}, "checkpoint.other_program",
+          ErrorCode::kInvalidArgument);
+  Write(File(kForeign, 52));
+  ExpectRefused(ErrorCode::kDataLoss, "checkpoint.size", {"53 bytes"});
+  Write(File("[]", 0));
+  EXPECT_THROW(Load(), platform::Error);
+  Write(File("7", 0));
+  EXPECT_THROW(Load(), platform::Error);
+}
+
 // Bytes changed, removed and repeated: an error, or the values as they were.
 TEST_F(CheckpointTest, NoFileEndsTheProcess) {
   Save();
