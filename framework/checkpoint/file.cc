@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -70,10 +71,37 @@ bool WriteAll(const Descriptor& file,
   return fsync(file.number()) == 0;
 }
 
+// The file that `path` means: what symbolic links point to, also where that is
+// not there yet. Raises InvalidArgument for anything else than a regular file,
+// which renaming would put an end to.
+std::string RegularFile(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr int kMostLinks = 40;  // as Linux has it
+  std::error_code error;
+  fs::path file = path;
+  for (int links = 0; fs::is_symlink(file, error); ++links) {
+    const fs::path target = fs::read_symlink(file, error);
+    SLUICE_ENFORCE(!error && links < kMostLinks, ErrorCode::kInvalidArgument,
+                   "file.links",
+                   "cannot write {}: its symbolic links lead "
+                   "nowhere",
+                   path);
+    file = target.is_absolute() ? target : file.parent_path() / target;
+  }
+  const fs::file_status status = fs::status(file, error);
+  SLUICE_ENFORCE(!fs::exists(status) || fs::is_regular_file(status),
+                 ErrorCode::kInvalidArgument, "file.not_regular",
+                 "cannot write {}: it is no regular file, but a folder, a "
+                 "device, a pipe or a socket",
+                 path);
+  return file.string();
+}
+
 }  // namespace
 
-void ReplaceFile(const std::string& path,
+void ReplaceFile(const std::string& wanted,
                  const std::vector<std::string_view>& parts) {
+  const std::string path = RegularFile(wanted);
   const std::string temporary = path + ".saving";
   const std::string folder = FolderOf(path);
   while (true) {

@@ -16,7 +16,7 @@ namespace sluice::framework {
 // one, whatever happens meanwhile (see ReplaceFile). Raises
 //  - FailedPrecondition for variables without a value;
 //  - InvalidArgument for a value of another dtype or shape than its variable,
-//    and for a name that JSON cannot hold;
+//    for a name that JSON cannot hold, and for a path that is no regular file;
 //  - NotFound when the file cannot be created, ResourceExhausted when it cannot
 //    be written.
 SLUICE_API void SaveParameters(const std::string& path,
