@@ -1,6 +1,7 @@
 // The forms of the documents that Sluice grew from, namespaces apart: Fluid's
 // design of devices and kernels, and two custom ops of TensorFlow in our
 // casing. Each test is such a form, and that it does what it says there.
+#include <algorithm>
 #include <type_traits>
 
 #include "tests/testing/expect_error.h"

@@ -52,7 +52,7 @@ HWY_INLINE V SimdLog(D d, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
   using T = hn::TFromD<D>;
   const V zero = hn::Zero(d);
-  const V infinity = hn::Set(d, static_cast<T>(HUGE_VAL));
+  const V infinity = hn::Set(d, static_cast<T>(__builtin_huge_val()));
   V result = hn::Log(d, x);
   result = hn::IfThenElse(hn::Eq(x, infinity), infinity, result);
   result = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), result);

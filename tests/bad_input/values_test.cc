@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "tests/bad_input/bad_input.h"

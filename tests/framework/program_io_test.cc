@@ -385,7 +385,7 @@ TEST_F(ProgramFileTest, NamesAFileThatCannotBeWritten) {
   ExpectError(ErrorCode::kNotFound, "file.create", {"/nowhere/"},
               [&] { SaveProgram(Program(), folder_ + "/nowhere/a"); });
   mkdir(path_.c_str(), 0700);
-  ExpectError(ErrorCode::kResourceExhausted, "file.write", {path_},
+  ExpectError(ErrorCode::kInvalidArgument, "file.not_regular", {path_},
               [&] { SaveProgram(Program(), path_); });
   EXPECT_EQ(Names(), std::vector<std::string>{"model.slp"});
 }

@@ -1,5 +1,6 @@
 #include "tests/framework/test_ops.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <limits>

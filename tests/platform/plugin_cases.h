@@ -46,8 +46,9 @@ inline std::string ReadFile(const std::string& path) {
 // Loads the bad plug-in (see bad_plugins/plugin.cc) making that mistake, from a
 // copy of its own, so that the system takes it for another library. Asked for
 // again in the same process, a plug-in that works is the same one.
-inline const DevicePlugin& LoadBadPlugin(const std::string& mistake) {
+inline const DevicePlugin& LoadBadPlugin(std::string_view name) {
   static const TempFolder folder;
+  const std::string mistake(name);
   const std::string path = folder.File(mistake + ".so");
   if (!std::filesystem::exists(path)) {
     folder.Write(mistake + ".so", ReadFile(SLUICE_BAD_PLUGIN));

@@ -22,7 +22,7 @@ cublas_in() {
   return 0
 }
 for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 \
-  /usr/local/cuda-13*/lib64 /usr/lib/x86_64-linux-gnu; do
+  /usr/local/cuda/lib /usr/local/cuda-13*/lib64 /usr/lib/x86_64-linux-gnu; do
   cublas_in "$folder"
 done
 if [ -z "$found" ]; then
