@@ -176,7 +176,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
                  9,
                  0,
                  4,
-                 2048};
+                 2048,
+                 1 << 20};
   return cudaSuccess;
 }
 

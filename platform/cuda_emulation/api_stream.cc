@@ -60,10 +60,11 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
   return cudaEventCreateWithFlags(event, cudaEventDefault);
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return Call([&] {
     if (GetOptions().devices == 0) return cudaErrorNoDevice;
     *event = new CUevent_st;
+    (*event)->timed = (flags & cudaEventDisableTiming) == 0;
     return cudaSuccess;
   });
 }
@@ -77,7 +78,11 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return Call([&] {
     const std::shared_ptr<Stream>& queue = Resolve(stream);
-    AllStreams().Enqueue(queue, {"event", [] {}, false, {}});
+    event->reached = std::make_shared<CUevent_st::Time>();
+    const auto reach = [reached = event->reached] {
+      *reached = std::chrono::steady_clock::now();
+    };
+    AllStreams().Enqueue(queue, {"event", reach, false, {}});
     event->mark = AllStreams().Last(queue);
     return cudaSuccess;
   });
@@ -98,6 +103,23 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     }
     AllStreams().WaitFor({mark.stream, mark.stream->finished + 1});
     return cudaErrorNotReady;
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds,
+                                 cudaEvent_t begin,
+                                 cudaEvent_t end) {
+  return Call([&] {
+    for (const CUevent_st* event : {begin, end}) {
+      const Mark& mark = event->mark;
+      if (!event->timed || mark.stream == nullptr) {
+        return cudaErrorInvalidResourceHandle;
+      }
+      if (mark.stream->finished < mark.sequence) return cudaErrorNotReady;
+    }
+    using Milliseconds = std::chrono::duration<float, std::milli>;
+    *milliseconds = Milliseconds(*end->reached - *begin->reached).count();
+    return cudaSuccess;
   });
 }
 

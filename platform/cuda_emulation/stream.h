@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -75,5 +76,9 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
+  using Time = std::chrono::steady_clock::time_point;
+
   sluice::cuda_emulation::Mark mark;  // without a stream: never recorded
+  bool timed = true;
+  std::shared_ptr<Time> reached{};  // also the stream's, which writes it
 };

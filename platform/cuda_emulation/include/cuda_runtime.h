@@ -72,6 +72,7 @@ struct cudaDeviceProp {
   int minor;
   int multiProcessorCount;
   int maxThreadsPerMultiProcessor;
+  int l2CacheSize;
 };
 
 using cudaStream_t = struct CUstream_st*;
@@ -138,6 +139,10 @@ SLUICE_API cudaError_t cudaEventRecord(cudaEvent_t event,
                                        cudaStream_t stream = nullptr);
 SLUICE_API cudaError_t cudaEventSynchronize(cudaEvent_t event);
 SLUICE_API cudaError_t cudaEventQuery(cudaEvent_t event);
+// Between the moments at which the emulation came to the two events.
+SLUICE_API cudaError_t cudaEventElapsedTime(float* milliseconds,
+                                            cudaEvent_t begin,
+                                            cudaEvent_t end);
 SLUICE_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream,
                                           cudaHostFn_t function,
                                           void* argument);

@@ -1,4 +1,7 @@
 // Streams, events and copies of the emulated runtime.
+#include <chrono>
+#include <thread>
+
 #include "tests/platform/cuda/cuda_test.h"
 
 #include "sluice/platform/cuda/launch.h"
@@ -49,6 +52,42 @@ TEST_F(CUDAStreams, AnEventIsReachedWithoutWhatCameAfter) {
   OK(cudaEventSynchronize(event));
   EXPECT_EQ(text, "x");
   EXPECT_EQ(cudaEventQuery(event), cudaSuccess);
+  OK(cudaEventDestroy(event));
+}
+
+void Sleep(void* milliseconds) {
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(*static_cast<int*>(milliseconds)));
+}
+
+TEST_F(CUDAStreams, EventsTellTheTimeBetweenThem) {
+  cudaEvent_t events[] = {nullptr, nullptr};
+  for (cudaEvent_t& event : events)
+    OK(cudaEventCreate(&event));
+  float elapsed = -1;
+  EXPECT_EQ(cudaEventElapsedTime(&elapsed, events[0], events[1]),
+            cudaErrorInvalidResourceHandle);  // nobody has recorded them
+  int milliseconds = 20;
+  OK(cudaEventRecord(events[0], context_.stream()));
+  OK(cudaLaunchHostFunc(context_.stream(), &Sleep, &milliseconds));
+  OK(cudaEventRecord(events[1], context_.stream()));
+  EXPECT_EQ(cudaEventElapsedTime(&elapsed, events[0], events[1]),
+            cudaErrorNotReady);
+  EXPECT_EQ(elapsed, -1);
+  context_.Wait();
+  OK(cudaEventElapsedTime(&elapsed, events[0], events[1]));
+  EXPECT_GE(elapsed, 20);
+  EXPECT_LT(elapsed, 2000);
+  for (cudaEvent_t event : events)
+    OK(cudaEventDestroy(event));
+}
+
+TEST_F(CUDAStreams, AnEventWithoutTimingHasNone) {
+  const cudaEvent_t event = Record(context_.stream());
+  context_.Wait();
+  float elapsed = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&elapsed, event, event),
+            cudaErrorInvalidResourceHandle);
   OK(cudaEventDestroy(event));
 }
 

@@ -1,0 +1,189 @@
+// Every CUDA kernel by itself, beside what the device can do: bandwidth,
+// arithmetic, copies and launches at cuda:0.
+//
+//   bench_cuda_kernels [--json FILE] [--seconds S] [--only TEXT] [--list]
+//
+// benchmarks/results/README.md says what the figures mean; bench_cuda.py runs
+// this program and adds training steps and other libraries.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "benchmarks/cuda/list_rows.h"
+#include "benchmarks/cuda/measure.h"
+#include <CLI/CLI.hpp>
+
+#include "sluice/memory/allocator.h"
+#include "sluice/platform/device.h"
+
+namespace {
+
+using sluice::bench::DeviceLimits;
+using sluice::bench::DeviceReport;
+using sluice::bench::DeviceTimer;
+using sluice::platform::CUDAPlace;
+using sluice::platform::Error;
+using sluice::platform::ErrorCode;
+using sluice::platform::PlaceKey;
+
+struct Options {
+  std::string json;
+  double seconds = 0.1;
+  std::string only;
+  bool list = false;
+  bool profile = false;
+
+  bool Wants(const std::string& id) const {
+    return id.find(only) != std::string::npos;
+  }
+};
+
+Options ParseOptions(int argc, char** argv) {
+  Options options;
+  CLI::App app("Every CUDA kernel, beside what the device can do.");
+  app.add_option("--json", options.json, "Write the rows to this file");
+  app.add_option("--seconds", options.seconds,
+                 "Time for each figure, at least three calls")
+      ->check(CLI::Range(0.0, 60.0))
+      ->capture_default_str();
+  app.add_option("--only", options.only,
+                 "Rows with this text in their id: /1MB, conv2d, "
+                 "cuda/softmax/4KB");
+  app.add_flag("--list", options.list, "Print the rows as JSON and end");
+  app.add_flag("--profile", options.profile,
+               "Run each row once between the profiler's marks: ncu "
+               "--profile-from-start off");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return options;
+}
+
+std::string FirstLine(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+// Measures with `measure` and says what became of it. False when the device is
+// lost, so that nothing else can be measured.
+template <typename Measure>
+bool Try(const std::string& id, DeviceReport* report, const Measure& measure) {
+  try {
+    measure();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kResourceExhausted ||
+        error.check_id() == "bench.on_cpu") {
+      report->LeaveOut(id, FirstLine(error.what()));
+    } else {
+      report->Fail(id, error.what());
+      if (error.code() == ErrorCode::kDeviceLost) return false;
+    }
+  } catch (const std::exception& error) {
+    report->Fail(id, error.what());
+  }
+  sluice::memory::ReleaseCache(PlaceKey(CUDAPlace{0}));
+  return true;
+}
+
+bool MeasureCopies(const Options& options,
+                   DeviceTimer& timer,
+                   DeviceReport* report) {
+  for (const auto& row : sluice::bench::CopyRows()) {
+    if (!options.Wants(row.id)) continue;
+    const bool goes_on = Try(row.id, report, [&] {
+      report->Add(sluice::bench::MeasureCopy(row, timer));
+    });
+    if (!goes_on) return false;
+  }
+  return true;
+}
+
+bool MeasureAll(const Options& options,
+                const sluice::bench::Rows& all,
+                DeviceTimer& timer,
+                DeviceReport* report) {
+  DeviceLimits limits;
+  if (!Try("cuda/limits", report, [&] { limits = MeasureLimits(timer); })) {
+    return false;
+  }
+  if (options.Wants("cuda/pairs")) {
+    report->Add({.id = "cuda/pairs",
+                 .unit = "G pairs/s",
+                 .value = limits.pairs,
+                 .note = "subtract, absolute and add on registers only"});
+  }
+  if (!MeasureCopies(options, timer, report)) return false;
+  if (options.Wants("cuda/launch")) {
+    const bool goes_on = Try("cuda/launch", report, [&] {
+      for (auto& row : sluice::bench::MeasureLaunches(timer)) {
+        report->Add(std::move(row));
+      }
+    });
+    if (!goes_on) return false;
+  }
+  for (const auto& row : all.rows) {
+    if (!options.Wants(row.id)) continue;
+    const bool goes_on = Try(
+        row.id, report, [&] { report->Add(MeasureRow(row, limits, timer)); });
+    if (!goes_on) return false;
+  }
+  return true;
+}
+
+void ProfileAll(const Options& options,
+                const sluice::bench::Rows& all,
+                DeviceTimer& timer,
+                DeviceReport* report) {
+  for (const auto& row : all.rows) {
+    if (!options.Wants(row.id)) continue;
+    const bool goes_on = Try(row.id, report, [&] { ProfileRow(row, timer); });
+    if (!goes_on) return;
+  }
+}
+
+int Run(const Options& options) {
+  auto& device = sluice::platform::DeviceManager::Instance().Get(CUDAPlace{0});
+  const sluice::bench::Rows all = sluice::bench::AllRows();
+  if (options.list) {
+    std::puts(ListRows(all, sluice::bench::CopyRows()).c_str());
+    return 0;
+  }
+  DeviceTimer timer(CUDAPlace{0}, options.seconds);
+  DeviceReport report;
+  if (options.profile) {
+    ProfileAll(options, all, timer, &report);
+    return report.failed() ? 1 : 0;
+  }
+  std::printf("%s\n", device.Description().c_str());
+  if (timer.emulated()) {
+    std::puts(
+        "The CPU plays the device, with small sizes: these times mean "
+        "nothing.");
+  }
+  if (!MeasureAll(options, all, timer, &report)) {
+    report.Fail("cuda",
+                "the device was lost; what would have come next is "
+                "missing");
+  }
+  for (const auto& [op, reason] : all.left_out) {
+    report.LeaveOut(op, reason);
+  }
+  if (!options.json.empty() &&
+      !report.Write(options.json, device.Description(), timer.emulated())) {
+    return 1;
+  }
+  return report.failed() ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = ParseOptions(argc, argv);
+  try {
+    return Run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_cuda_kernels: %s\n", error.what());
+    return 1;
+  }
+}

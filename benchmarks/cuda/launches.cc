@@ -1,0 +1,85 @@
+#include <memory>
+#include <vector>
+
+#include "benchmarks/cuda/device_op.h"
+#include "benchmarks/cuda/measure.h"
+
+#include "sluice/framework/executor.h"
+
+namespace sluice::bench {
+
+using framework::Tensor;
+
+namespace {
+
+constexpr int kOps = 1000;
+constexpr int kOpsAhead = 500;  // see DeviceTimer::Ahead
+
+const OpSpec& Addition() {
+  static const OpSpec addition = {
+      "elementwise_add",
+      {{"X", {64}, {.low = 0, .high = 0.001}},
+       {"Y", {64}, {.low = 0, .high = 0.001, .seed = 2}}}};
+  return addition;
+}
+
+// A program of `ops` additions of y to x.
+double HostSeconds(int ops, DeviceTimer& timer) {
+  framework::Program program;
+  program.Data("x", platform::DType::kFloat32, {64});
+  program.Data("y", platform::DType::kFloat32, {64});
+  std::string sum = "x";
+  for (int i = 0; i < ops; ++i) {
+    program.AppendOp("elementwise_add", {{"X", {sum}}, {"Y", {"y"}}});
+    sum = program.Output("Out").name();
+  }
+  auto& device = timer.context();
+  const OneOpProgram addition = DescribeForward(Addition());
+  const Tensors inputs = MakeInputs(device, Addition(), addition);
+  const framework::Feeds feeds = {{"x", inputs.at("X")}, {"y", inputs.at("Y")}};
+  framework::Executor executor(platform::PlaceKey(device.GetPlace()));
+  std::vector<float> want = inputs.at("X").ToVector<float>();
+  const std::vector<float> y = inputs.at("Y").ToVector<float>();
+  for (size_t i = 0; i < want.size(); ++i) {
+    for (int op = 0; op < ops; ++op) {
+      want[i] += y[i];
+    }
+  }
+  const auto run = [&] { return executor.Run(program, feeds, {sum})[0]; };
+  if (run().ToVector<float>() != want) {
+    platform::Raise(platform::ErrorCode::kInternal, "bench.wrong_chain",
+                    "the chain of {} additions has another sum", ops);
+  }
+  return timer.HostMedian([&] { run(); }) / ops;
+}
+
+double DeviceSeconds(int ops, DeviceTimer& timer) {
+  auto& device = timer.context();
+  const OneOpProgram addition = DescribeForward(Addition());
+  DeviceOp op(device, addition, MakeInputs(device, Addition(), addition));
+  const double seconds = timer.Ahead([&] {
+    for (int i = 0; i < ops; ++i) {
+      op.Compute();
+    }
+  });
+  op.Wait();
+  return seconds / ops;
+}
+
+}  // namespace
+
+std::vector<DeviceRow> MeasureLaunches(DeviceTimer& timer) {
+  const bool small = timer.emulated();
+  const double host = HostSeconds(small ? 100 : kOps, timer);
+  const double device = DeviceSeconds(small ? 50 : kOpsAhead, timer);
+  return {{.id = "cuda/launch/host",
+           .unit = "ns",
+           .value = 1e9 * host,
+           .note = "an op of 1,000 in Executor::Run"},
+          {.id = "cuda/launch/device",
+           .unit = "ns",
+           .value = 1e9 * device,
+           .note = "an op of 500, all enqueued before the first begins"}};
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,148 @@
+#include "benchmarks/cuda/op_spec.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sluice/framework/registry.h"
+
+namespace sluice::bench {
+
+using framework::OpDesc;
+using framework::Registry;
+using framework::VarDesc;
+
+namespace {
+
+constexpr const char* kGrad = "@GRAD";
+
+// "Out" of "Out@GRAD"; other names stay as they are.
+std::string WithoutGrad(const std::string& name) {
+  return name.substr(0, name.find(kGrad));
+}
+
+double BytesOf(const VarDesc& var) {
+  return static_cast<double>(var.dims.numel()) *
+         static_cast<double>(platform::SizeOf(var.dtype));
+}
+
+std::vector<OpDesc> GradientDescs(const OneOpProgram& forward) {
+  const auto make = Registry::Global().Schema(forward.op.type).gradient_fn();
+  return make == nullptr ? std::vector<OpDesc>() : make(forward.op);
+}
+
+}  // namespace
+
+std::string ToString(Fill::Kind kind) {
+  switch (kind) {
+    case Fill::Kind::kUniform:
+      return "uniform";
+    case Fill::Kind::kIndex:
+      return "index";
+    case Fill::Kind::kRuns:
+      return "runs";
+  }
+  return "";
+}
+
+std::vector<std::string> InputNames(const OpSpec& spec) {
+  std::map<std::string, int> count;
+  std::vector<std::string> names;
+  for (const InputSpec& input : spec.inputs) {
+    const int index = count[input.argument]++;
+    names.push_back(index == 0
+                        ? input.argument
+                        : platform::Format("{}[{}]", input.argument, index));
+  }
+  return names;
+}
+
+const VarDesc& OneOpProgram::Var(const std::string& name) const {
+  const VarDesc* var = program.block().FindVar(name);
+  if (var == nullptr) {
+    platform::Raise(platform::ErrorCode::kNotFound, "bench.no_variable",
+                    "{} has no variable {}", op.type, name);
+  }
+  return *var;
+}
+
+framework::ArgTraits OneOpProgram::TraitsOf(const std::string& input) const {
+  const auto& schema = Registry::Global().Schema(op.type);
+  for (const auto& [argument, vars] : op.inputs) {
+    if (std::find(vars.begin(), vars.end(), input) != vars.end()) {
+      return schema.FindInput(argument)->traits;
+    }
+  }
+  return {};
+}
+
+OneOpProgram DescribeForward(const OpSpec& spec) {
+  OneOpProgram one;
+  OpDesc desc;
+  desc.type = spec.op;
+  desc.attributes = spec.attributes;
+  const std::vector<std::string> names = InputNames(spec);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const InputSpec& input = spec.inputs[i];
+    if (desc.inputs.empty() || desc.inputs.back().first != input.argument) {
+      desc.inputs.push_back({input.argument, {}});
+    }
+    one.program.Data(names[i], input.dtype, input.dims);
+    desc.inputs.back().second.push_back(names[i]);
+  }
+  for (const auto& output : Registry::Global().Schema(spec.op).outputs()) {
+    if (!output.traits.optional) {
+      desc.outputs.push_back({output.name, {output.name}});
+    }
+  }
+  one.op = one.program.AppendOp(std::move(desc));
+  return one;
+}
+
+OneOpProgram DescribeGradient(const OneOpProgram& forward,
+                              const std::string& gradient) {
+  const std::vector<OpDesc> descs = GradientDescs(forward);
+  const auto found =
+      std::find_if(descs.begin(), descs.end(),
+                   [&](const OpDesc& desc) { return desc.type == gradient; });
+  if (found == descs.end()) {
+    platform::Raise(platform::ErrorCode::kNotFound, "bench.no_gradient",
+                    "{} has no gradient op {}", forward.op.type, gradient);
+  }
+  OneOpProgram one;
+  for (const auto& [argument, vars] : found->inputs) {
+    for (const std::string& name : vars) {
+      const VarDesc& like = forward.Var(WithoutGrad(name));
+      one.program.Data(name, like.dtype, like.dims);
+    }
+  }
+  one.op = one.program.AppendOp(*found);
+  return one;
+}
+
+std::vector<std::string> GradientOps(const OneOpProgram& forward) {
+  std::vector<std::string> types;
+  for (const OpDesc& desc : GradientDescs(forward)) {
+    if (std::find(types.begin(), types.end(), desc.type) == types.end()) {
+      types.push_back(desc.type);
+    }
+  }
+  return types;
+}
+
+double BytesOf(const OneOpProgram& one) {
+  double bytes = 0;
+  for (const auto& [argument, vars] : one.op.inputs) {
+    for (const std::string& name : vars) {
+      const framework::ArgTraits traits = one.TraitsOf(name);
+      if (!traits.host && !traits.shape_only) bytes += BytesOf(one.Var(name));
+    }
+  }
+  for (const auto& [argument, vars] : one.op.outputs) {
+    for (const std::string& name : vars) {
+      bytes += BytesOf(one.Var(name));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op_schema.h"
+#include "sluice/framework/program/program.h"
+
+// An op with all that it is given, so that any program can make the same op
+// and the same numbers: ours on the device, the CPU's kernel, another library.
+namespace sluice::bench {
+
+// Where the elements of a tensor come from: element i is a function of i and
+// of `seed`, see FillElement.
+struct Fill {
+  enum class Kind : uint8_t {
+    kUniform,  // numbers of [low, high)
+    kIndex,    // integers of [low, high)
+    kRuns,  // integers: starts in [0, high / 2), then ends in [high / 2, high)
+  };
+  Kind kind = Kind::kUniform;
+  double low = -1;
+  double high = 1;
+  uint32_t seed = 1;
+};
+std::string ToString(Fill::Kind kind);
+
+struct InputSpec {
+  std::string argument;  // given several times where it is variadic
+  framework::DDim dims;
+  Fill fill{};
+  framework::DType dtype = framework::DType::kFloat32;
+};
+
+struct OpSpec {
+  std::string op;
+  std::vector<InputSpec> inputs;
+  framework::AttributeMap attributes{};
+};
+
+// The variables of the inputs: "X", and "X[1]" for the second one of a variadic
+// argument X.
+std::vector<std::string> InputNames(const OpSpec& spec);
+
+// A program of one op.
+struct OneOpProgram {
+  framework::Program program;
+  framework::OpDesc op;
+
+  const framework::VarDesc& Var(const std::string& name) const;
+  // The schema's traits of the argument that an input variable is bound to.
+  framework::ArgTraits TraitsOf(const std::string& input) const;
+};
+
+// Both raise what Program::AppendOp raises.
+OneOpProgram DescribeForward(const OpSpec& spec);
+// The first op of type `gradient` among the gradient ops of `forward`. Its
+// inputs are variables of `forward` and gradients of its outputs.
+OneOpProgram DescribeGradient(const OneOpProgram& forward,
+                              const std::string& gradient);
+// The types of all gradient ops of `forward`, each once.
+std::vector<std::string> GradientOps(const OneOpProgram& forward);
+
+// The bytes that the op must read and write: its outputs, and its inputs but
+// for those of which only the shape is used or which are read on the host.
+double BytesOf(const OneOpProgram& op);
+
+}  // namespace sluice::bench
