@@ -19,8 +19,10 @@ sys.path.append(str(PEERS))  # for peer_timing and networks
 
 @dataclass
 class Row:
-    """One figure; less is better. `at_most` is what it must keep to, and
-    `of_best` the same as a share of the best peer's."""
+    """One figure; less is better, unless the unit is per second. `limit` is
+    what the machine could do, `at_most` what the figure must keep to, and
+    `of_best` the same as a share of the best peer's. `more` goes into the
+    JSON file as it is."""
 
     id: str
     unit: str
@@ -28,6 +30,14 @@ class Row:
     at_most: float | None = None
     of_best: float | None = None
     peers: dict[str, float] = field(default_factory=dict)
+    limit: float | None = None
+    more: dict = field(default_factory=dict)
+
+    @property
+    def best(self) -> float:
+        """The best peer's figure."""
+        per_second = self.unit.endswith("/s")
+        return (max if per_second else min)(self.peers.values())
 
     def __str__(self) -> str:
         text = f"{self.id:28} {self.value:10.4g} {self.unit}"
@@ -36,8 +46,8 @@ class Row:
         return f"{text}  of at most {self.at_most:.4g}"
 
 
-def parse_options(about: str, seconds: float) -> argparse.Namespace:
-    """Parses the command line of a benchmark."""
+def option_parser(about: str, seconds: float) -> argparse.ArgumentParser:
+    """The command line that all benchmarks have."""
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -51,7 +61,12 @@ def parse_options(about: str, seconds: float) -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=seconds, help="for each figure"
     )
-    return parser.parse_args()
+    return parser
+
+
+def parse_options(about: str, seconds: float) -> argparse.Namespace:
+    """Parses the command line of a benchmark."""
+    return option_parser(about, seconds).parse_args()
 
 
 def machine() -> str:
@@ -70,6 +85,8 @@ class Report:
         self.options = options
         self.rows: list[Row] = []
         self.left_out: dict[str, str] = {}
+        # What the JSON file says of the whole, beside the machine.
+        self.header: dict = {}
 
     def add(self, *args, **kwargs) -> None:
         """Add a Row, and print it."""
@@ -113,7 +130,7 @@ class Report:
                     f"{row}  {row.value / value:.2f} of {peer}, {value:.4g}"
                 )
             if row.of_best is not None and row.peers:
-                share = row.value / min(row.peers.values())
+                share = row.value / row.best
                 print(
                     f"{row.id:28} {share:10.2f} of the best, "
                     f"at most {row.of_best}"
@@ -127,15 +144,16 @@ class Report:
                 "id": row.id,
                 "unit": row.unit,
                 "value": row.value,
-                "limit": None,
+                "limit": row.limit,
                 "at_most": row.at_most,
                 "of_best": row.of_best,
                 "peers": row.peers,
+                **row.more,
             }
             for row in self.rows
         ]
         every = {
-            "machine": machine(),
+            **(self.header or {"machine": machine()}),
             "rows": rows,
             "left_out": self.left_out,
         }

@@ -47,10 +47,16 @@ def logits_of(name, image):
     return sl.layers.fc(x, 10)
 
 
-class Network:
-    """A case of networks.py as programs, with its parameters in a scope."""
+def at(place, value):
+    """The array as it is for the CPU, else a tensor at the place."""
+    return value if place == "cpu" else sl.Tensor(value, place)
 
-    def __init__(self, case):
+
+class Network:
+    """A case of networks.py as programs, with its parameters in a scope, at
+    a place."""
+
+    def __init__(self, case, place="cpu"):
         self.train, startup = sl.Program(), sl.Program()
         with sl.program_guard(self.train, startup), sl.unique_name.guard():
             shape = networks.IMAGE[case.name]
@@ -66,31 +72,35 @@ class Network:
         sl.Executor().run(startup, scope=self.scope)
         parameters = self.train.all_parameters()
         for variable, value in zip(parameters, case.parameters, strict=True):
-            self.scope[variable.name] = value
+            self.scope[variable.name] = at(place, value)
 
 
-def make_step(case):
-    network, exe = Network(case), sl.Executor()
-    feed = {"image": case.image, "label": case.label[:, None]}
+def make_step(case, place="cpu"):
+    network, exe = Network(case, place), sl.Executor(place)
+    feed = {
+        "image": at(place, case.image),
+        "label": at(place, case.label[:, None]),
+    }
     fetch_list = [network.loss]
     return lambda: exe.run(
         network.train, feed=feed, fetch_list=fetch_list, scope=network.scope
     )[0]
 
 
-def make_forward(case, batch):
-    network, exe = Network(case), sl.Executor()
-    feed, fetch_list = {"image": case.image[:batch]}, [network.logits]
+def make_forward(case, batch, place="cpu"):
+    network, exe = Network(case, place), sl.Executor(place)
+    feed = {"image": at(place, case.image[:batch])}
+    fetch_list = [network.logits]
     return lambda: exe.run(
         network.infer, feed=feed, fetch_list=fetch_list, scope=network.scope
     )[0]
 
 
-def write_cases(path):
+def write_cases(path, names=tuple(networks.IMAGE)):
     """What the peers start from and must find, as our plain kernels do."""
     cases = []
     with sl.kernel_hints("prefer library=PLAIN"):
-        for name in networks.IMAGE:
+        for name in names:
             case = networks.new_case(name)
             case.logits = make_forward(case, networks.BATCH)()
             step = make_step(case)

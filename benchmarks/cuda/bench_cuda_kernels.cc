@@ -28,7 +28,7 @@ using sluice::platform::PlaceKey;
 
 struct Options {
   std::string json;
-  double seconds = 0.1;
+  double seconds = 0.05;
   std::string only;
   bool list = false;
   bool profile = false;

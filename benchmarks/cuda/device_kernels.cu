@@ -61,6 +61,8 @@ __global__ void PairsKernel(float x, float y, int rounds, float* out) {
   for (int i = 0; i < kSums; ++i) {
     sums[i] = static_cast<float>(threadIdx.x + i);
   }
+  // The loop itself takes turns from the sums.
+#pragma unroll 8
   for (int round = 0; round < rounds; ++round) {
 #pragma unroll
     for (int i = 0; i < kSums; ++i) {

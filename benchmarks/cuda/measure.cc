@@ -24,6 +24,13 @@ struct Prepared {
   DeviceOp& op() { return gradient == nullptr ? *forward : *gradient; }
 };
 
+// What is measured: where the device is emulated, something small.
+const OpSpec& SpecFor(const OpRow& row, const DeviceTimer& timer) {
+  constexpr double kMostEmulated = 32 << 10;
+  const bool fits = BytesOf(DescribeForward(row.forward)) <= kMostEmulated;
+  return timer.emulated() && !fits ? row.small : row.forward;
+}
+
 Prepared Prepare(const OpRow& row, const OpSpec& spec, DeviceTimer& timer) {
   auto& device = timer.context();
   const OneOpProgram forward = DescribeForward(spec);
@@ -131,7 +138,7 @@ DeviceRow MeasureRow(const OpRow& row,
                      const DeviceLimits& limits,
                      DeviceTimer& timer) {
   if (row.check_small) CheckSmall(row, timer);
-  const OpSpec& spec = timer.emulated() ? row.small : row.forward;
+  const OpSpec& spec = SpecFor(row, timer);
   Prepared prepared = Prepare(row, spec, timer);
   DeviceOp& op = prepared.op();
   CheckFinite(op, timer);
@@ -139,10 +146,8 @@ DeviceRow MeasureRow(const OpRow& row,
                    .unit = UnitOf(row.bound),
                    .limit = limits.Of(row),
                    .note = row.note};
-  // What the emulation computes is the row's own only at the smallest size.
-  if (!timer.emulated() || row.size == Sizes().front().bytes) {
-    figure.sums = SumsOf(op);
-  }
+  // Of another op's outputs they would mean nothing.
+  if (&spec == &row.forward) figure.sums = SumsOf(op);
   figure.seconds =
       timer.Median([&] { op.Compute(); }, [&] { op.ReleaseTemporaries(); });
   const double work = timer.emulated() ? BytesOf(prepared.program) : row.work;
@@ -151,8 +156,7 @@ DeviceRow MeasureRow(const OpRow& row,
 }
 
 void ProfileRow(const OpRow& row, DeviceTimer& timer) {
-  Prepared prepared =
-      Prepare(row, timer.emulated() ? row.small : row.forward, timer);
+  Prepared prepared = Prepare(row, SpecFor(row, timer), timer);
   DeviceOp& op = prepared.op();
   op.Compute();
   timer.FlushL2();

@@ -25,6 +25,19 @@ double BytesOf(const VarDesc& var) {
          static_cast<double>(platform::SizeOf(var.dtype));
 }
 
+// Gradients that training does not have: of all outputs but the main one.
+bool IsLeftOut(const std::string& gradient, const std::string& argument) {
+  if (!argument.ends_with(kGrad)) return false;
+  const std::string output = WithoutGrad(argument);
+  for (const char* main : {"Loss", "Out", "Output", "Y"}) {
+    if (output == main) return false;
+  }
+  return Registry::Global()
+      .Schema(gradient)
+      .FindInput(argument)
+      ->traits.optional;
+}
+
 std::vector<OpDesc> GradientDescs(const OneOpProgram& forward) {
   const auto make = Registry::Global().Schema(forward.op.type).gradient_fn();
   return make == nullptr ? std::vector<OpDesc>() : make(forward.op);
@@ -109,13 +122,17 @@ OneOpProgram DescribeGradient(const OneOpProgram& forward,
                     "{} has no gradient op {}", forward.op.type, gradient);
   }
   OneOpProgram one;
-  for (const auto& [argument, vars] : found->inputs) {
+  OpDesc desc = *found;
+  std::erase_if(desc.inputs, [&](const auto& input) {
+    return IsLeftOut(gradient, input.first);
+  });
+  for (const auto& [argument, vars] : desc.inputs) {
     for (const std::string& name : vars) {
       const VarDesc& like = forward.Var(WithoutGrad(name));
       one.program.Data(name, like.dtype, like.dims);
     }
   }
-  one.op = one.program.AppendOp(*found);
+  one.op = one.program.AppendOp(std::move(desc));
   return one;
 }
 

@@ -56,7 +56,8 @@ struct OneOpProgram {
 // Both raise what Program::AppendOp raises.
 OneOpProgram DescribeForward(const OpSpec& spec);
 // The first op of type `gradient` among the gradient ops of `forward`. Its
-// inputs are variables of `forward` and gradients of its outputs.
+// inputs are variables of `forward` and gradients of its outputs, optional ones
+// only of the output that losses are computed from.
 OneOpProgram DescribeGradient(const OneOpProgram& forward,
                               const std::string& gradient);
 // The types of all gradient ops of `forward`, each once.

@@ -115,23 +115,15 @@ def first_step_ms(make_step, cases):
     return (time.perf_counter() - begin) * 1e3
 
 
-def measure(script, options, module, steps=None, forwards=None):
-    """Yields (row id, peer, value) for one library, as it finds them.
-
-    `module` is what users import. `steps` has {peer: make}, where make(case)
-    returns a function that trains for one step and returns the loss, as a
-    number. `forwards` has {peer: make}, where make(case, batch) returns a
-    function that gives the logits of so many images, as an array. What make
-    does itself is not measured.
-    """
-    cases = load(options.case)
-    steps, forwards = steps or {}, forwards or {}
+def figures(options, module, machine, cases, steps, forwards):
+    """What measure() yields of these cases, but for start-up. `machine` ends
+    the ids: t1 for one thread of the CPU, cuda for a GPU."""
 
     def microseconds(call):
         wall, cpu = time.perf_counter(), time.process_time()
         median = peer_timing.median_seconds(call, seconds=options.seconds)
         cpus = ((time.process_time() - cpu) / (time.perf_counter() - wall))
-        if cpus > 1.1:  # the rows are for one thread
+        if cpus > 1.1 and machine == "t1":
             print(f"  {module} took {cpus:.2f} CPUs", file=sys.stderr)
         return 1e6 * median
 
@@ -142,13 +134,30 @@ def measure(script, options, module, steps=None, forwards=None):
             step = make(case)
             losses = [float(step()) for _ in range(STEPS)]
             check(peer, f"the losses of {case.name}", losses, case.losses)
-            yield f"train/{case.name}/t1", peer, microseconds(step)
-    case = cases["lenet64"]
+            yield f"train/{case.name}/{machine}", peer, microseconds(step)
+    case = cases.get("lenet64")
+    if case is None:
+        return
     for peer, make in forwards.items():
         for batch in (1, BATCH):
             forward = make(case, batch)
             check(peer, "logits", forward(), case.logits[:batch])
-            yield f"infer/lenet_b{batch}/t1", peer, microseconds(forward)
+            row = f"infer/lenet_b{batch}/{machine}"
+            yield row, peer, microseconds(forward)
+
+
+def measure(script, options, module, steps=None, forwards=None):
+    """Yields (row id, peer, value) for one library, as it finds them.
+
+    `module` is what users import. `steps` has {peer: make}, where make(case)
+    returns a function that trains for one step and returns the loss, as a
+    number. `forwards` has {peer: make}, where make(case, batch) returns a
+    function that gives the logits of so many images, as an array. What make
+    does itself is not measured.
+    """
+    steps, forwards = steps or {}, forwards or {}
+    cases = load(options.case)
+    yield from figures(options, module, "t1", cases, steps, forwards)
     for peer in steps:
         command = [script, "--threads", "1", "--case", options.case,
                    "--first-step", peer]

@@ -1,0 +1,300 @@
+"""CUDA: every kernel beside what the device can do, and training steps.
+
+  ./dev bench cuda [--json FILE] [--peers] [--seconds S] [--program PATH]
+                   [--python PATH]
+
+cuda/*: what bench_cuda_kernels measures, see benchmarks/results/README.md;
+train/mlp64/cuda, train/lenet64/cuda, infer/lenet_b1/cuda, infer/lenet_b64/cuda:
+as bench_train.py has them for the CPU, with parameters and batch on the device.
+
+With --peers also PyTorch, that of the interpreter named by --python, else of
+this one or of python3; nothing is installed. Where there is ncu, the ten rows
+that are farthest from their limit get what it says of their kernels. The page
+of a JSON file: benchmarks/worst_kernels.py FILE.
+
+Status 1: a row failed. Where the device is emulated, times mean nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import types
+
+import bench_report
+import worst_kernels
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+PROGRAM = "build/release/benchmarks/bench_cuda_kernels"
+# Seconds that the parts may take.
+LIMITS = {
+    "program": 300,
+    "kernels": 70,
+    "training": 40,
+    "compiled": 60,
+    "ncu": 40,
+}
+# No slower than the fastest peer.
+OF_BEST = {
+    "train/mlp64/cuda": 1.0,
+    "train/lenet64/cuda": 1.0,
+    "infer/lenet_b1/cuda": 1.0,
+    "infer/lenet_b64/cuda": 1.0,
+}
+METRICS = {
+    "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "sm": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    "occupancy": "sm__warps_active.avg.pct_of_peak_sustained_active",
+}
+
+
+def last_line(text: str) -> str:
+    """The last line with words: mostly why a program failed."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "it said nothing"
+
+
+def run_kernels(options, folder: pathlib.Path) -> tuple[dict, int]:
+    """What bench_cuda_kernels wrote, and its exit status."""
+    file = folder / "kernels.json"
+    command = [options.program, "--json", file]
+    command += ["--seconds", str(options.seconds)]
+    status = subprocess.run(command, timeout=LIMITS["program"]).returncode
+    if not file.exists():
+        raise SystemExit(
+            f"bench_cuda: {options.program} ended with status {status} and "
+            "wrote no figures"
+        )
+    return json.loads(file.read_text()), status
+
+
+def take_over(found: dict, report: bench_report.Report) -> None:
+    """Makes the rows of bench_cuda_kernels the report's."""
+    for name in ("machine", "device", "emulated", "failed"):
+        report.header[name] = found[name]
+    report.left_out.update(found["left_out"])
+    for row in found["rows"]:
+        known = {
+            name: row.pop(name)
+            for name in ("id", "unit", "value", "limit", "at_most", "of_best")
+        }
+        row.pop("peers")
+        report.rows.append(bench_report.Row(**known, more=row))
+
+
+def measure_training(options, report: bench_report.Report) -> None:
+    """Adds the rows of the networks, and writes options.case for peers."""
+    try:
+        import bench_train
+        import networks
+    except ImportError as error:
+        report.left_out["train and infer"] = f"{error}"
+        return
+    names = list(networks.IMAGE)
+    if report.header["emulated"]:
+        names.remove("lenet64")
+        report.left_out["train/lenet64/cuda"] = "too much for an emulation"
+    bench_train.write_cases(options.case, names)
+    found = networks.figures(
+        types.SimpleNamespace(seconds=min(1.0, 10 * options.seconds)),
+        "sluice",
+        "cuda",
+        networks.load(options.case),
+        {"sluice": functools.partial(bench_train.make_step, place="cuda:0")},
+        {
+            "sluice": functools.partial(
+                bench_train.make_forward, place="cuda:0"
+            )
+        },
+    )
+    try:
+        for row, _, value in found:
+            report.add(row, "us", value, None, OF_BEST[row])
+    except Exception as error:
+        print(f"training FAILED: {error}")
+        report.header["failed"]["training"] = str(error)
+
+
+def python_with_torch(options) -> str:
+    """The interpreter that imports PyTorch. Raises RuntimeError."""
+    if options.python:
+        candidates = [options.python]
+    else:
+        candidates = [sys.executable, shutil.which("python3")]
+    reason = ""
+    for python in dict.fromkeys(filter(None, candidates)):
+        tried = subprocess.run(
+            [python, "-c", "import torch"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if tried.returncode == 0:
+            return python
+        reason = f"{python}: {last_line(tried.stderr)}"
+    raise RuntimeError(reason)
+
+
+def run_peer(command: list, limit: float) -> dict:
+    """What the script printed last, also when its time was up. Raises
+    RuntimeError with what it said when there is nothing."""
+    variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile(
+        "w+"
+    ) as errors:
+        try:
+            status = subprocess.run(
+                command,
+                stdout=out,
+                stderr=errors,
+                timeout=limit,
+                env=variables,
+            ).returncode
+            why = ""
+        except subprocess.TimeoutExpired:
+            status, why = 1, f"it took more than {limit:.0f} s"
+        out.seek(0)
+        errors.seek(0)
+        said = errors.read()
+        sys.stderr.write(said)
+        lines = [line for line in out.read().splitlines() if line[:1] == "{"]
+    found = json.loads(lines[-1]) if lines else {"rows": {}, "left_out": {}}
+    if status != 0:
+        found["left_out"]["torch: " + str(command[-1])] = (
+            why or last_line(said)
+        )
+    return found
+
+
+def measure_peers(options, report: bench_report.Report, folder) -> None:
+    """Gives the rows the figures of PyTorch."""
+    try:
+        python = python_with_torch(options)
+    except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+        report.left_out["torch"] = f"{error}"
+        return
+    rows = folder / "rows.json"
+    listed = subprocess.run(
+        [options.program, "--list"], stdout=subprocess.PIPE, check=True
+    )
+    rows.write_bytes(listed.stdout)
+    command = [python, FOLDER / "peers" / "cuda_torch.py"]
+    command += ["--rows", rows, "--ours", folder / "kernels.json"]
+    command += ["--seconds", str(options.seconds), "--case", options.case]
+    command += ["--device", options.peer_device]
+    if report.header["emulated"]:
+        command += ["--only", worst_kernels.SMALLEST]
+    by_id = {row.id: row for row in report.rows}
+    for part in ("kernels", "training", "compiled"):
+        if part != "kernels" and not pathlib.Path(options.case).exists():
+            continue
+        limit = LIMITS[part]
+        found = run_peer(
+            [*command, "--budget", str(limit - 10), "--part", part], limit
+        )
+        if "library" in found:
+            report.header["torch"] = found["library"]
+        report.left_out.update(found["left_out"])
+        for row, values in found["rows"].items():
+            by_id[row].peers.update(values)
+
+
+def read_ncu(text: str) -> list[dict]:
+    """The kernels of `ncu --csv`, each with METRICS in percent."""
+    lines = text.splitlines()
+    start = [i for i, line in enumerate(lines) if line.startswith('"ID"')]
+    if not start:
+        errors = [line for line in lines if "ERROR" in line]
+        raise RuntimeError(errors[0] if errors else last_line(text))
+    kernels: dict[str, dict] = {}
+    for row in csv.DictReader(lines[start[0] :]):
+        if not row.get("Metric Name"):
+            continue
+        kernel = kernels.setdefault(
+            row["ID"], {"kernel": row["Kernel Name"].split("(")[0]}
+        )
+        for name, metric in METRICS.items():
+            if row["Metric Name"] == metric:
+                value = row["Metric Value"].replace(",", "")
+                kernel[name] = float(value)
+    return [k for k in kernels.values() if METRICS.keys() <= k.keys()]
+
+
+def profile_worst(options, report: bench_report.Report) -> None:
+    """Adds what ncu says of the rows that are farthest from their limits."""
+    ncu = shutil.which("ncu") or shutil.which("/usr/local/cuda/bin/ncu")
+    if ncu is None or report.header["emulated"]:
+        report.left_out["ncu"] = (
+            "there is no ncu" if ncu is None else "the device is emulated"
+        )
+        return
+    rows = {row.id: row for row in report.rows}
+    limited = [
+        {"id": r.id, "unit": r.unit, "value": r.value, "limit": r.limit}
+        for r in report.rows
+        if r.limit and not r.id.startswith("cuda/copy")
+    ]
+    end = time.monotonic() + LIMITS["ncu"]
+    for found in worst_kernels.worst(limited):
+        command = [ncu, "--csv", "--profile-from-start", "off"]
+        command += ["--launch-count", "4"]
+        command += ["--metrics", ",".join(METRICS.values())]
+        command += [options.program, "--profile", "--only", found["id"]]
+        try:
+            run = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=max(end - time.monotonic(), 1),
+            )
+            rows[found["id"]].more["ncu"] = read_ncu(run.stdout + run.stderr)
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            report.left_out["ncu"] = f"{found['id']}: {error}"
+            return
+
+
+def parse_options():
+    """The command line of the other benchmarks, and paths."""
+    parser = bench_report.option_parser(__doc__, seconds=0.05)
+    parser.add_argument(
+        "--program",
+        default=str(FOLDER.parent / PROGRAM),
+        help="bench_cuda_kernels",
+    )
+    parser.add_argument("--python", help="an interpreter that has PyTorch")
+    parser.add_argument(
+        "--peer-device",
+        default="cuda",
+        choices=("cuda", "cpu"),
+        help="cpu: to try the peers without a GPU",
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = parse_options()
+    began = time.monotonic()
+    report = bench_report.Report(options)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        options.case = str(folder / "case.npz")
+        found, status = run_kernels(options, folder)
+        take_over(found, report)
+        measure_training(options, report)
+        if options.peers:
+            measure_peers(options, report, folder)
+        profile_worst(options, report)
+    report.header["seconds"] = round(time.monotonic() - began, 1)
+    return report.finish() or status or bool(report.header["failed"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
