@@ -29,6 +29,7 @@ using sluice::platform::PlaceKey;
 struct Options {
   std::string json;
   double seconds = 0.05;
+  double tolerance = 2e-4;  // for sums of some thousand products
   std::string only;
   bool list = false;
   bool profile = false;
@@ -45,6 +46,10 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--seconds", options.seconds,
                  "Time for each figure, at least three calls")
       ->check(CLI::Range(0.0, 60.0))
+      ->capture_default_str();
+  app.add_option("--tolerance", options.tolerance,
+                 "How far a number may be from the CPU's kernel's, as a part "
+                 "of it where it is past 1")
       ->capture_default_str();
   app.add_option("--only", options.only,
                  "Rows with this text in their id: /1MB, conv2d, "
@@ -124,8 +129,9 @@ bool MeasureAll(const Options& options,
   }
   for (const auto& row : all.rows) {
     if (!options.Wants(row.id)) continue;
-    const bool goes_on = Try(
-        row.id, report, [&] { report->Add(MeasureRow(row, limits, timer)); });
+    const bool goes_on = Try(row.id, report, [&] {
+      report->Add(MeasureRow(row, limits, options.tolerance, timer));
+    });
     if (!goes_on) return false;
   }
   return true;

@@ -22,9 +22,6 @@ using platform::PlaceKey;
 
 namespace {
 
-// For a sum of some thousand products in float32.
-constexpr double kTolerance = 2e-4;
-
 PlaceKey PlaceOf(const CUDADeviceContext& device) {
   return PlaceKey(device.GetPlace());
 }
@@ -50,14 +47,15 @@ framework::Fetches Outputs(const OneOpProgram& op) {
 template <typename T>
 std::string Difference(const std::string& name,
                        const Tensor& got,
-                       const Tensor& want) {
+                       const Tensor& want,
+                       double tolerance) {
   const std::vector<T> left = got.ToVector<T>();
   const std::vector<T> right = want.ToVector<T>();
   for (size_t i = 0; i < left.size(); ++i) {
     const auto a = static_cast<double>(left[i]);
     const auto b = static_cast<double>(right[i]);
     const double most = std::is_floating_point_v<T>
-                            ? kTolerance * std::max(1.0, std::abs(b))
+                            ? tolerance * std::max(1.0, std::abs(b))
                             : 0.0;
     if (!(std::abs(a - b) <= most)) {
       return platform::Format("{}[{}] is {}, the CPU's kernel has {}", name, i,
@@ -69,16 +67,17 @@ std::string Difference(const std::string& name,
 
 std::string DifferenceOf(const std::string& name,
                          const Tensor& got,
-                         const Tensor& want) {
+                         const Tensor& want,
+                         double tolerance) {
   switch (got.dtype()) {
     case DType::kFloat32:
-      return Difference<float>(name, got, want);
+      return Difference<float>(name, got, want, tolerance);
     case DType::kFloat64:
-      return Difference<double>(name, got, want);
+      return Difference<double>(name, got, want, tolerance);
     case DType::kInt64:
-      return Difference<int64_t>(name, got, want);
+      return Difference<int64_t>(name, got, want, tolerance);
     case DType::kUInt8:
-      return Difference<uint8_t>(name, got, want);
+      return Difference<uint8_t>(name, got, want, tolerance);
     default:
       return "";  // what else there is follows from these
   }
@@ -181,7 +180,8 @@ Tensors MakeGradientInputs(CUDADeviceContext& device,
 }
 
 std::string DifferenceFromCPU(const OneOpProgram& op,
-                              const DeviceOp& computed) {
+                              const DeviceOp& computed,
+                              double tolerance) {
   Tensors inputs;
   for (const auto& [name, tensor] : computed.inputs()) {
     inputs[name] = tensor.CopyTo(CPUPlace());
@@ -193,7 +193,7 @@ std::string DifferenceFromCPU(const OneOpProgram& op,
   for (size_t i = 0; i < wanted.size(); ++i) {
     const std::string& name = fetches[i].name();
     const std::string difference =
-        DifferenceOf(name, computed.outputs().at(name), wanted[i]);
+        DifferenceOf(name, computed.outputs().at(name), wanted[i], tolerance);
     if (!difference.empty()) return difference;
   }
   return "";

@@ -69,8 +69,11 @@ Tensors MakeGradientInputs(platform::CUDADeviceContext& device,
                            const OneOpProgram& gradient);
 Fill GradientFill(size_t input);
 
-// Compares with what the CPU's kernel makes of the same inputs. Returns "", or
-// what differs: "Out[7] is 0.5, the CPU's kernel has 0.25".
-std::string DifferenceFromCPU(const OneOpProgram& op, const DeviceOp& computed);
+// Compares with what the CPU's kernel makes of the same inputs. Floats may be
+// `tolerance` times max(1, the CPU's) apart. Returns "", or what differs:
+// "Out[7] is 0.5, the CPU's kernel has 0.25".
+std::string DifferenceFromCPU(const OneOpProgram& op,
+                              const DeviceOp& computed,
+                              double tolerance);
 
 }  // namespace sluice::bench

@@ -47,12 +47,13 @@ Prepared Prepare(const OpRow& row, const OpSpec& spec, DeviceTimer& timer) {
   return prepared;
 }
 
-void CheckSmall(const OpRow& row, DeviceTimer& timer) {
+void CheckSmall(const OpRow& row, double tolerance, DeviceTimer& timer) {
   Prepared small = Prepare(row, row.small, timer);
   small.op().PoisonOutputs();
   small.op().Compute();
   small.op().Wait();
-  const std::string difference = DifferenceFromCPU(small.program, small.op());
+  const std::string difference =
+      DifferenceFromCPU(small.program, small.op(), tolerance);
   if (difference.empty()) return;
   platform::Raise(ErrorCode::kInternal, "bench.wrong_result", "{}: {}", row.id,
                   difference);
@@ -136,8 +137,9 @@ DeviceLimits MeasureLimits(DeviceTimer& timer) {
 
 DeviceRow MeasureRow(const OpRow& row,
                      const DeviceLimits& limits,
+                     double tolerance,
                      DeviceTimer& timer) {
-  if (row.check_small) CheckSmall(row, timer);
+  if (row.check_small) CheckSmall(row, tolerance, timer);
   const OpSpec& spec = SpecFor(row, timer);
   Prepared prepared = Prepare(row, spec, timer);
   DeviceOp& op = prepared.op();

@@ -23,11 +23,13 @@ struct DeviceLimits {
 // pairs.
 DeviceLimits MeasureLimits(DeviceTimer& timer);
 
-// Checks the row's small op against the CPU's kernel, measures it, and checks
+// Checks the row's small op against the CPU's kernel (see DifferenceFromCPU for
+// `tolerance`), measures it, and checks
 // that what it wrote is finite. Where the device is emulated, the small op is
 // also what is measured. Raises platform::Error.
 DeviceRow MeasureRow(const OpRow& row,
                      const DeviceLimits& limits,
+                     double tolerance,
                      DeviceTimer& timer);
 
 // Runs the row's kernel once between the profiler's marks.

@@ -145,6 +145,16 @@ class Failures(unittest.TestCase):
         self.assertNotIn("\n", reason)
         self.assertIn("cuda/relu/4KB", [row["id"] for row in found["rows"]])
 
+    def test_a_wrong_result_fails_and_the_rest_goes_on(self):
+        # Nothing is as close as that.
+        status, text, found = run("--tolerance", "-1", "--only", "cuda/tanh")
+        self.assertEqual(status, 1, text)
+        self.assertEqual(
+            set(found["failed"]), {"cuda/tanh/4KB", "cuda/tanh_grad/4KB"}
+        )
+        self.assertIn("the CPU's kernel has", found["failed"]["cuda/tanh/4KB"])
+        self.assertIn("cuda/tanh/1MB", [row["id"] for row in found["rows"]])
+
     def test_without_a_device_it_says_so(self):
         status, text, found = run(SLUICE_CUDA_EMULATION_DEVICES="0")
         self.assertEqual(status, 1)
