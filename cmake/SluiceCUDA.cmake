@@ -52,6 +52,17 @@ function(sluice_use_cuda target)
   endif()
 endfunction()
 
+# sluice_name_architectures(TARGET)
+# For the message on a GPU that TARGET, which has architecture.cu, has no code
+# for.
+function(sluice_name_architectures target)
+  list(TRANSFORM CMAKE_CUDA_ARCHITECTURES PREPEND "sm_" OUTPUT_VARIABLE names)
+  list(JOIN names ", " names)
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/platform/cuda/architecture.cu"
+    TARGET_DIRECTORY ${target}
+    APPEND PROPERTY COMPILE_DEFINITIONS SLUICE_CUDA_ARCHITECTURES="${names}")
+endfunction()
+
 if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   file(GLOB cuda_sources CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/platform/cuda/*.cc"
@@ -60,10 +71,6 @@ if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
     "${PROJECT_SOURCE_DIR}/operators/*_kernel*.cu")
   sluice_add_module(cuda EXTRA_INIT SOURCES ${cuda_sources})
   sluice_use_cuda(sluice_cuda)
-  # For the message on a GPU that has no code in here.
-  list(TRANSFORM CMAKE_CUDA_ARCHITECTURES PREPEND "sm_" OUTPUT_VARIABLE names)
-  list(JOIN names ", " names)
-  set_property(SOURCE "${PROJECT_SOURCE_DIR}/platform/cuda/architecture.cu"
-    APPEND PROPERTY COMPILE_DEFINITIONS SLUICE_CUDA_ARCHITECTURES="${names}")
+  sluice_name_architectures(sluice_cuda)
   target_link_libraries(sluice_cuda PRIVATE Eigen3::Eigen)
 endif()

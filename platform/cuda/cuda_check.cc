@@ -3,8 +3,12 @@
 namespace sluice::platform {
 namespace {
 
+// Too young for the headers of CUDA 12.
+constexpr int kContained = 226;         // an error of the memory
+constexpr int kTensorMemoryLeak = 721;  // by a kernel
+
 ErrorCode CodeOf(cudaError_t error) {
-  switch (error) {
+  switch (static_cast<int>(error)) {
     case cudaErrorMemoryAllocation:
     case cudaErrorDevicesUnavailable:
       return ErrorCode::kResourceExhausted;
@@ -16,6 +20,10 @@ ErrorCode CodeOf(cudaError_t error) {
     case cudaErrorLaunchOutOfResources:
       return ErrorCode::kInvalidArgument;
     case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case kContained:
+    case kTensorMemoryLeak:
+    case cudaErrorContextIsDestroyed:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
     case cudaErrorAssert:
@@ -42,25 +50,57 @@ const char* Remedy(cudaError_t error) {
   if (error == cudaErrorInsufficientDriver) {
     return "; no NVIDIA driver was found, or one older than this CUDA";
   }
+  if (error == cudaErrorInitializationError) {
+    return "; CUDA does not work in a process that was forked after its first "
+           "use: start processes with spawn";
+  }
   return "";
+}
+
+// The fault that a failure of a library may come from: it keeps its errors to
+// itself, but any call of ours returns a fault of the device.
+cudaError_t FaultOfDevice() {
+  const cudaError_t kept = cudaGetLastError();
+  const cudaError_t fault = cudaDeviceSynchronize();
+  return fault != cudaSuccess ? fault : kept;
 }
 
 }  // namespace
 
 void RaiseCUDAError(cudaError_t error, std::string_view what) {
+  // CUDA keeps it until somebody asks, and Eigen would take it for its own.
+  static_cast<void>(cudaGetLastError());
   Raise(CodeOf(error), "cuda.call", "{}: CUDA says \"{}\" ({}){}", what,
         cudaGetErrorString(error), static_cast<int>(error), Remedy(error));
 }
 
+void RaiseLaunchError(cudaError_t error,
+                      const char* kernel,
+                      dim3 grid,
+                      dim3 block,
+                      size_t shared_bytes) {
+  // What CUDA says of too much shared memory, too.
+  if (error == cudaErrorInvalidValue) error = cudaErrorInvalidConfiguration;
+  if (CodeOf(error) != ErrorCode::kInvalidArgument) {
+    RaiseCUDAError(error, kernel);
+  }
+  RaiseCUDAError(
+      error, Format("{}: no GPU takes a grid of ({}, {}, {}) blocks of ({}, "
+                    "{}, {}) threads with {} bytes of dynamic shared memory",
+                    kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                    shared_bytes));
+}
+
 void RaiseCublasError(cublasStatus_t status, std::string_view what) {
-  // A fault of the device that came before is the better explanation.
-  CheckCUDA(cudaGetLastError(), what);
-  Raise(ErrorCode::kInternal, "cuda.cublas", "{}: cuBLAS says \"{}\" ({})",
-        what, cublasGetStatusString(status), static_cast<int>(status));
+  CheckCUDA(FaultOfDevice(), what);
+  const bool full = status == CUBLAS_STATUS_ALLOC_FAILED;
+  Raise(full ? ErrorCode::kResourceExhausted : ErrorCode::kInternal,
+        "cuda.cublas", "{}: cuBLAS says \"{}\" ({})", what,
+        cublasGetStatusString(status), static_cast<int>(status));
 }
 
 void RaiseEigenError(const char* condition) {
-  CheckCUDA(cudaGetLastError(), "Eigen");
+  CheckCUDA(FaultOfDevice(), "Eigen");
   Raise(ErrorCode::kInternal, "cuda.eigen", "Eigen: expected {}", condition);
 }
 

@@ -11,8 +11,17 @@ namespace sluice::platform {
 // ResourceExhausted when there is no memory, NotFound without a driver or a
 // device, InvalidArgument for a launch that no GPU takes, DeviceLost for a
 // fault that stays until the process ends, else Internal. `what` says what was
-// tried: "cuda:0: copy to the device".
+// tried: "cuda:0: copy to the device". Afterwards cudaGetLastError has
+// forgotten it, unless it is such a fault.
 [[noreturn]] void RaiseCUDAError(cudaError_t error, std::string_view what);
+// The same for a kernel that could not be launched; InvalidArgument says how.
+[[noreturn]] void RaiseLaunchError(cudaError_t error,
+                                   const char* kernel,
+                                   dim3 grid,
+                                   dim3 block,
+                                   size_t shared_bytes);
+// ResourceExhausted when cuBLAS found no memory, DeviceLost where a fault of
+// the device is behind it, else Internal. Waits for the device.
 [[noreturn]] void RaiseCublasError(cublasStatus_t status,
                                    std::string_view what);
 

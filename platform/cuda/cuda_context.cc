@@ -16,13 +16,27 @@ constexpr int kPoison = 0xFF;
 
 }  // namespace
 
+void CUDAContext::Destroy::operator()(CUstream_st* stream) const {
+  static_cast<void>(cudaStreamDestroy(stream));
+}
+void CUDAContext::Destroy::operator()(CUevent_st* event) const {
+  static_cast<void>(cudaEventDestroy(event));
+}
+void CUDAContext::Destroy::operator()(cublasContext* handle) const {
+  static_cast<void>(cublasDestroy(handle));
+}
+
 CUDAContext::CUDAContext(CUDAPlace place) : place_(place) {
   Enter();
   // It neither waits for the default stream nor makes that wait.
-  Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+  cudaStream_t stream = nullptr;
+  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
         "making a stream");
-  Check(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming),
+  stream_.reset(stream);
+  cudaEvent_t event = nullptr;
+  Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
         "making an event");
+  reached_.reset(event);
   void* fault = nullptr;
   Check(cudaHostAlloc(&fault, sizeof(DataFault), cudaHostAllocDefault),
         "allocating pinned memory");
@@ -32,12 +46,13 @@ CUDAContext::CUDAContext(CUDAPlace place) : place_(place) {
 }
 
 CUDAContext::~CUDAContext() {
-  // A lost device refuses all of this, and nothing is left to be done then.
   static_cast<void>(cudaSetDevice(place_.device));
-  static_cast<void>(cudaStreamSynchronize(stream_));
-  if (cublas_ != nullptr) static_cast<void>(cublasDestroy(cublas_));
-  static_cast<void>(cudaEventDestroy(reached_));
-  static_cast<void>(cudaStreamDestroy(stream_));
+  const bool works = cudaStreamSynchronize(stream_.get()) == cudaSuccess;
+  if (works) return;
+  static_cast<void>(cudaGetLastError());
+  // The device is lost, or CUDA was taken down before us as the process ends.
+  // CUDA refuses what comes now, but cuBLAS may crash: its handle is left.
+  if (!kCUDAIsEmulated) static_cast<void>(cublas_.release());
 }
 
 void CUDAContext::Check(int error, const char* what) const {
@@ -55,16 +70,20 @@ void CUDAContext::Enter() {
 cublasContext* CUDAContext::cublas() {
   if (cublas_ == nullptr) {
     Enter();
-    CheckCublas(cublasCreate(&cublas_), "making a handle of cuBLAS");
-    CheckCublas(cublasSetStream(cublas_, stream_), "giving cuBLAS a stream");
+    cublasHandle_t handle = nullptr;
+    CheckCublas(cublasCreate(&handle), "making a handle of cuBLAS");
+    std::unique_ptr<cublasContext, Destroy> owned(handle);
+    CheckCublas(cublasSetStream(handle, stream_.get()),
+                "giving cuBLAS a stream");
+    cublas_ = std::move(owned);
   }
-  return cublas_;
+  return cublas_.get();
 }
 
 const Eigen::GpuDevice& CUDAContext::eigen_device() {
   if (eigen_ == nullptr) {
     Enter();
-    eigen_ = std::make_unique<EigenDevice>(place_, stream_);
+    eigen_ = std::make_unique<EigenDevice>(place_, stream_.get());
   }
   return eigen_->get();
 }
@@ -87,7 +106,8 @@ void CUDAContext::CopyFromHost(void* device, const void* host, size_t bytes) {
     std::memcpy(staged, host, bytes);
     host = staged;
   }
-  Check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_),
+  Check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice,
+                        stream_.get()),
         "copy to the device");
 }
 
@@ -97,13 +117,17 @@ void CUDAContext::CopyToHost(void* host, const void* device, size_t bytes) {
   void* staged = staging_.Take(bytes);
   if (staged == nullptr) {
     // Into memory that is not pinned CUDA copies at once.
-    Check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_),
+    Check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost,
+                          stream_.get()),
           "copy to the host");
     return;
   }
   arrivals_.push_back({host, staged, bytes});
-  Check(cudaMemcpyAsync(staged, device, bytes, cudaMemcpyDeviceToHost, stream_),
-        "copy to the host");
+  const cudaError_t error = cudaMemcpyAsync(
+      staged, device, bytes, cudaMemcpyDeviceToHost, stream_.get());
+  // Nothing will arrive, and `host` may be gone by the next wait.
+  if (error != cudaSuccess) arrivals_.pop_back();
+  Check(error, "copy to the host");
   // Whoever reads it before he waits shall notice.
   if constexpr (kCUDAIsEmulated) std::memset(host, kPoison, bytes);
 }
@@ -111,15 +135,17 @@ void CUDAContext::CopyToHost(void* host, const void* device, size_t bytes) {
 void CUDAContext::CopyOnDevice(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
   Enter();
-  Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_),
-        "copy on the device");
+  Check(
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_.get()),
+      "copy on the device");
 }
 
 void CUDAContext::WaitFor(CUDAContextBackend& other) {
   Enter();
   auto& first = static_cast<CUDAContext&>(other);
-  Check(cudaEventRecord(first.reached_, first.stream_), "recording an event");
-  Check(cudaStreamWaitEvent(stream_, first.reached_, 0),
+  Check(cudaEventRecord(first.reached_.get(), first.stream_.get()),
+        "recording an event");
+  Check(cudaStreamWaitEvent(stream_.get(), first.reached_.get(), 0),
         "waiting for an event");
   const auto add = [this](const std::shared_ptr<DataFault>& fault) {
     const auto end = faults_before_.end();
@@ -145,7 +171,7 @@ void CUDAContext::RaiseDataFault(DataFault* fault) {
 void CUDAContext::Wait() {
   const std::vector<Arrival> arrivals = std::move(arrivals_);
   arrivals_.clear();
-  const cudaError_t error = cudaStreamSynchronize(stream_);
+  const cudaError_t error = cudaStreamSynchronize(stream_.get());
   if (error == cudaSuccess) {
     for (const Arrival& arrival : arrivals) {
       std::memcpy(arrival.host, arrival.staged, arrival.bytes);

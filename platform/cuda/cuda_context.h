@@ -22,7 +22,7 @@ class CUDAContext final : public CUDAContextBackend {
   void WaitFor(CUDAContextBackend& other) override;
   void Enter() override;
 
-  CUstream_st* stream() const override { return stream_; }
+  CUstream_st* stream() const override { return stream_.get(); }
   cublasContext* cublas() override;
   const Eigen::GpuDevice& eigen_device() override;
   DataFault* data_fault() const override { return fault_.get(); }
@@ -36,15 +36,22 @@ class CUDAContext final : public CUDAContextBackend {
     size_t bytes;
   };
 
+  struct Destroy {
+    void operator()(CUstream_st* stream) const;
+    void operator()(CUevent_st* event) const;
+    void operator()(cublasContext* handle) const;
+  };
+
   // Raises what a kernel found wrong with its data.
   void RaiseDataFault(DataFault* fault);
   bool IsAwaited(const void* host, size_t bytes) const;
   void Check(int error, const char* what) const;
 
   CUDAPlace place_;
-  CUstream_st* stream_ = nullptr;
-  CUevent_st* reached_ = nullptr;  // what another context waits for
-  cublasContext* cublas_ = nullptr;
+  std::unique_ptr<CUstream_st, Destroy> stream_;
+  // What another context waits for.
+  std::unique_ptr<CUevent_st, Destroy> reached_;
+  std::unique_ptr<cublasContext, Destroy> cublas_;
   std::unique_ptr<EigenDevice> eigen_;
   PinnedStaging staging_;
   std::vector<Arrival> arrivals_;

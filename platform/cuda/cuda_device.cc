@@ -38,6 +38,8 @@ class CUDADevice final : public Device {
   bool is_emulated() const override { return kCUDAIsEmulated; }
 
   void* Allocate(size_t bytes) override {
+    // CUDA need not say "out of memory" to what no GPU ever has.
+    if (bytes > total_) return nullptr;
     Check(cudaSetDevice(place_.device), "allocating");
     void* pointer = nullptr;
     const cudaError_t error = cudaMalloc(&pointer, bytes);
@@ -49,10 +51,13 @@ class CUDADevice final : public Device {
     return pointer;
   }
 
-  // A lost device refuses; its memory went with it.
+  // A lost device refuses, and so does CUDA once the process ends; the memory
+  // went with it.
   void Free(void* pointer, size_t /*bytes*/) override {
     static_cast<void>(cudaSetDevice(place_.device));
-    static_cast<void>(cudaFree(pointer));
+    if (cudaFree(pointer) != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());
+    }
   }
 
   void SetUsable(void* pointer, size_t bytes) override {

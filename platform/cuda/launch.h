@@ -38,10 +38,13 @@ const char* KernelName() {
 template <auto Kernel, typename... Arguments>
 void Launch(const LaunchConfig& config, const Arguments&... arguments) {
   const char* name = internal::KernelName<Kernel>();
-  CheckCUDA(EnqueueKernel<Kernel>(name, Kernel, config.grid, config.block,
-                                  config.shared_bytes, config.context.stream(),
-                                  arguments...),
-            name);
+  const cudaError_t error = EnqueueKernel<Kernel>(
+      name, Kernel, config.grid, config.block, config.shared_bytes,
+      config.context.stream(), arguments...);
+  if (error != cudaSuccess) [[unlikely]] {
+    RaiseLaunchError(error, name, config.grid, config.block,
+                     config.shared_bytes);
+  }
 }
 
 inline constexpr int kThreadsPerBlock = 256;

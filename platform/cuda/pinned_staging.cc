@@ -9,6 +9,8 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr size_t kMostBytes = size_t{64} << 20;
+// Of all copies that nobody has waited for yet.
+constexpr size_t kMostAtOnce = 4 * kMostBytes;
 constexpr size_t kAlignment = 64;
 
 }  // namespace
@@ -22,12 +24,16 @@ void* PinnedStaging::Take(size_t bytes) {
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   if (chunks_.empty() || rounded > chunks_.back().bytes - used_) {
     const size_t size = std::max(rounded, kChunkBytes);
+    if (size > kMostAtOnce - total_) return nullptr;
     chunks_.reserve(chunks_.size() + 1);
     void* memory = nullptr;
     if (cudaHostAlloc(&memory, size, cudaHostAllocDefault) != cudaSuccess) {
+      // Or Eigen would take it for an error of its own.
+      static_cast<void>(cudaGetLastError());
       return nullptr;
     }
     chunks_.push_back({static_cast<char*>(memory), size});
+    total_ += size;
     used_ = 0;
   }
   void* memory = chunks_.back().memory + used_;
@@ -47,7 +53,8 @@ void PinnedStaging::Reset() {
 
 void PinnedStaging::FreeBeyond(size_t count) {
   while (chunks_.size() > count) {
-    cudaFreeHost(chunks_.back().memory);
+    static_cast<void>(cudaFreeHost(chunks_.back().memory));
+    total_ -= chunks_.back().bytes;
     chunks_.pop_back();
   }
 }

@@ -14,8 +14,9 @@ class PinnedStaging {
   PinnedStaging(const PinnedStaging&) = delete;
   PinnedStaging& operator=(const PinnedStaging&) = delete;
 
-  // 64-byte aligned; nullptr when a copy is too large for it, or when the
-  // system has no pinned memory left: then copy without it.
+  // 64-byte aligned; nullptr when a copy is too large for it, when 256 MiB are
+  // on their way already, or when the system has no pinned memory left: then
+  // copy without it.
   void* Take(size_t bytes);
   // Nothing that was handed out is in use any more.
   void Reset();
@@ -29,7 +30,8 @@ class PinnedStaging {
   void FreeBeyond(size_t count);
 
   std::vector<Chunk> chunks_;
-  size_t used_ = 0;  // of the last chunk
+  size_t total_ = 0;  // bytes of all chunks
+  size_t used_ = 0;   // of the last chunk
 };
 
 }  // namespace sluice::platform

@@ -52,6 +52,8 @@ const char* Words(cudaError_t error) {
       return "invalid argument";
     case cudaErrorMemoryAllocation:
       return "out of memory";
+    case cudaErrorInitializationError:
+      return "initialization error";
     case cudaErrorInvalidConfiguration:
       return "invalid configuration argument";
     case cudaErrorInsufficientDriver:
@@ -106,14 +108,7 @@ Statistics GetStatistics() {
 
 cudaError_t EnqueueKernel(KernelCall call, cudaStream_t stream) {
   return Call([&] {
-    if (!FitsGPU(call)) {
-      return RememberWith(
-          cudaErrorInvalidConfiguration,
-          "%s: no GPU takes a grid of (%u, %u, %u) blocks of (%u, %u, %u) "
-          "threads with %zu bytes of dynamic shared memory",
-          call.name, call.grid.x, call.grid.y, call.grid.z, call.block.x,
-          call.block.y, call.block.z, call.shared_bytes);
-    }
+    if (!FitsGPU(call)) return cudaErrorInvalidConfiguration;
     InstallMemoryGuard();
     const char* name = call.name;
     Work work{name,

@@ -2,11 +2,11 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/testing/cuda_device.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run_op.h"
-#include "sluice/platform/plugin/kernel_module.h"
 
 namespace sluice::operators {
 namespace {
@@ -20,7 +20,7 @@ using ::sluice::testing::ExpectError;
 class CUDAData : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string& missing = platform::LoadModule("cuda");
+    const std::string missing = ::sluice::testing::WhyNoCUDA();
     if (!missing.empty()) GTEST_SKIP() << missing;
   }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/operators/kernel_choice.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op_check.h"
@@ -25,8 +26,7 @@ namespace {
 void LoadDevices() {
   static const bool fpga = !platform::FindPlugin("fpga").empty();
   if (fpga) platform::DeviceManager::Instance().Get(platform::FPGAPlace{0});
-  static const bool cuda = platform::LoadModule("cuda").empty();
-  if (cuda) platform::DeviceManager::Instance().Get(platform::CUDAPlace{0});
+  platform::LoadModule("cuda");
 }
 
 // So that a tensor of 10,000 wrong elements is one failure.
@@ -41,7 +41,10 @@ std::vector<const KernelDef*> KernelsOf(const std::string& op) {
   for (const auto* module : Registry::Global().Modules(op)) {
     platform::LoadModule(module->name);
   }
-  return Registry::Global().Kernels(op);
+  auto kernels = Registry::Global().Kernels(op);
+  std::erase_if(kernels,
+                [](const KernelDef* kernel) { return !IsChosen(*kernel); });
+  return kernels;
 }
 
 std::string HintFor(const KernelDef& kernel) {
@@ -61,9 +64,19 @@ std::string HintFor(const KernelDef& kernel) {
   return hint;
 }
 
+void ReportFailure(const KernelDef& kernel, const platform::Error& error) {
+  const std::string text = ToString(kernel) + ": " + error.what();
+  if (error.code() == platform::ErrorCode::kDeviceLost) LossOfDevice() = text;
+  ADD_FAILURE() << text;
+}
+
 std::optional<Outputs> RunKernel(const KernelDef& kernel,
                                  const OpExample& example,
                                  bool isolate) {
+  if (!LossOfDevice().empty()) {
+    ADD_FAILURE() << "the device was lost before, by " << LossOfDevice();
+    return std::nullopt;
+  }
   framework::RunOpOptions options{.hint = HintFor(kernel), .isolate = isolate};
   for (const auto& def : Registry::Global().Schema(kernel.op).outputs()) {
     options.outputs.push_back(def.name);
@@ -73,7 +86,7 @@ std::optional<Outputs> RunKernel(const KernelDef& kernel,
                             options);
   } catch (const platform::Error& error) {
     if (error.check_id() == "resolver.no_kernel") return std::nullopt;
-    ADD_FAILURE() << ToString(kernel) << ": " << error.what();
+    ReportFailure(kernel, error);
     return std::nullopt;
   }
 }

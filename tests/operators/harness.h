@@ -19,6 +19,11 @@ using Outputs = std::map<std::string, framework::Tensor>;
 // "require place=cpu, library=PLAIN, variant=blocked": that kernel or none.
 std::string HintFor(const framework::KernelDef& kernel);
 
+// Fails the test with the error of a kernel. After a lost device all other runs
+// fail with it, too (kernel_choice.h).
+void ReportFailure(const framework::KernelDef& kernel,
+                   const platform::Error& error);
+
 // `example` run by `kernel` alone, with all outputs; nothing when the kernel
 // does not take these inputs.
 std::optional<Outputs> RunKernel(const framework::KernelDef& kernel,
@@ -46,7 +51,7 @@ void ExpectSameBits(const framework::Tensor& got,
                     const framework::Tensor& want);
 
 // Kernels of `op`, those of modules, the FPGA stub and CUDA included where they
-// are built.
+// are built, but for those that --kernels leaves out (kernel_choice.h).
 std::vector<const framework::KernelDef*> KernelsOf(const std::string& op);
 
 // "X float32 [2, 3], Y float32 [4, 3], axis = 1".

@@ -2,6 +2,8 @@
 #include <limits>
 
 #include "tests/operators/harness.h"
+#include "tests/operators/kernel_choice.h"
+#include "tests/testing/child_process.h"
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +56,34 @@ TEST(HarnessNotices, AReferenceThatReadsOutOfBounds) {
   const Array array({2, 3});
   EXPECT_NONFATAL_FAILURE(array.Offset({1, 3}), "reads index 3 of [2, 3]");
   EXPECT_EQ(array.Offset({1, 2}), 5u);
+}
+
+TEST(HarnessNotices, ALostDeviceAndRunsNothingAfterwards) {
+  const framework::KernelDef& kernel = *KernelsOf("relu").front();
+  ExampleMaker make(kernel.key.dtype);
+  const OpExample example{{{"X", make.Values({3})}}, {}};
+  const auto fail = [&](platform::ErrorCode code) {
+    ReportFailure(kernel, platform::Error(code, "cuda.call", "it is gone"));
+  };
+  EXPECT_NONFATAL_FAILURE(fail(platform::ErrorCode::kInternal), "it is gone");
+  EXPECT_TRUE(RunKernel(kernel, example).has_value());
+  EXPECT_NONFATAL_FAILURE(fail(platform::ErrorCode::kDeviceLost), "it is gone");
+  EXPECT_NONFATAL_FAILURE(RunKernel(kernel, example),
+                          "the device was lost before, by relu");
+  LossOfDevice().clear();
+}
+
+TEST(HarnessNotices, AnOptionThatIsNone) {
+  for (const auto& [option, said] :
+       {std::pair{"--kernels=tpu", "--kernels=tpu: expected --kernels=cpu"},
+        std::pair{"--kernel=cuda", "no option of this program"},
+        std::pair{"stray", "no option of this program"}}) {
+    ChildProcess child({option});
+    EXPECT_EQ(child.Finish(), "exit 2");
+    EXPECT_NE(child.output().find(said), std::string::npos) << child.output();
+  }
+  ChildProcess child({"--kernels=cpu", "--gtest_filter=HarnessMaker.*"});
+  EXPECT_EQ(child.Finish(), "exit 0") << child.output();
 }
 
 TEST(HarnessMaker, MakesDoublesThatAreFarEnoughApart) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 
+#include "tests/operators/kernel_choice.h"
 #include <gtest/gtest.h>
 
 #include "sluice/memory/testing.h"
@@ -50,6 +51,21 @@ TEST(OpCases, KernelsOfPluginsAreTestedToo) {
   EXPECT_GT(found, 0);
 }
 
+TEST(OpCases, AreThoseOfOnePlaceAndPlainOnesWhereAskedFor) {
+  ChooseKernels(platform::PlaceKind::kFPGA);
+  int chosen = 0;
+  for (const KernelDef* kernel : KernelsOf("mul")) {
+    EXPECT_TRUE(kernel->key.place == platform::PlaceKind::kFPGA ||
+                (kernel->key.place == platform::PlaceKind::kCPU &&
+                 kernel->key.library == "PLAIN"))
+        << ToString(*kernel);
+    ++chosen;
+  }
+  ChooseKernels(std::nullopt);
+  EXPECT_GT(chosen, 0);
+  EXPECT_GE(KernelsOf("mul").size(), static_cast<size_t>(chosen));
+}
+
 // oneDNN has bfloat16 and the gradient of softmax only for CPUs with AVX-512.
 bool CpuLacks(const KernelDef& kernel) {
   return kernel.key.library == "ONEDNN" &&
@@ -60,6 +76,10 @@ bool CpuLacks(const KernelDef& kernel) {
 
 class OpHarness : public ::testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    ASSERT_EQ(LossOfDevice(), "") << "the device was lost before";
+  }
+
   // Calls visit(kernel, example, index of the example) for each kernel of the
   // op with each example of the kernel's dtype.
   template <typename Visit>
@@ -70,6 +90,7 @@ class OpHarness : public ::testing::TestWithParam<std::string> {
       for (size_t i = 0; i < examples.size(); ++i) {
         SCOPED_TRACE(ToString(*kernel) + " with " + ToString(examples[i]));
         visit(*kernel, examples[i], i);
+        if (!LossOfDevice().empty()) return;
       }
     }
   }

@@ -1,5 +1,7 @@
 #include <cstdlib>
 
+#include "tests/testing/child_process.h"
+#include "tests/testing/program_option.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +32,10 @@ class ResetHooks : public ::testing::EmptyTestEventListener {
 // must fail (check_mutation.py).
 int main(int argc, char** argv) {
   ::testing::InitGoogleMock(&argc, argv);
+  if (!sluice::testing::UseProgramOptions(argc, argv)) return 2;
   // The child of a death test has no listeners.
   SwitchCheckOff();
+  if (const auto status = sluice::testing::RunChildBody()) return *status;
   ::testing::UnitTest::GetInstance()->listeners().Append(new ResetHooks);
   return RUN_ALL_TESTS();
 }

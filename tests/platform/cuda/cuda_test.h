@@ -1,39 +1,23 @@
 #pragma once
 
 #include "tests/platform/cuda/device_array.h"
+#include "tests/platform/cuda/device_control.h"
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include "sluice/platform/cuda_device_context.h"
-#include "sluice/platform/cuda_emulation/control.h"
 
 namespace sluice::testing {
 
-// A context of the emulated device. Afterwards the device is as it was, also
-// when the test lost it.
+// A context of a GPU, or of the emulated device. Without a GPU the whole
+// program is skipped (needs_device.cc).
 class CUDATest : public ::testing::Test {
  protected:
-  CUDATest() : options_(cuda_emulation::GetOptions()), context_(kPlace) {}
-  ~CUDATest() override {
-    cuda_emulation::ClearFault();
-    cuda_emulation::GetOptions() = options_;
-  }
+  CUDATest() : context_(kPlace) {}
+  ~CUDATest() override { RestoreDevice(); }
 
   static constexpr platform::CUDAPlace kPlace{0};
 
-  // Runs `body` in each order that threads and blocks can have.
-  template <typename Body>
-  void InEveryOrder(const Body& body) {
-    using cuda_emulation::ThreadOrder;
-    for (const auto order : {ThreadOrder::kForward, ThreadOrder::kReverse,
-                             ThreadOrder::kShuffle}) {
-      cuda_emulation::GetOptions().order = order;
-      body();
-      cuda_emulation::ClearFault();
-    }
-  }
-
-  const cuda_emulation::Options options_;
   platform::CUDADeviceContext context_;
 };
 

@@ -1,11 +1,14 @@
 // CUDA devices as the rest of Sluice sees them.
 #include "sluice/platform/device.h"
 
-#include <cstdlib>
+#include <atomic>
+#include <cstdio>
 #include <thread>
 
 #include "tests/platform/cuda/cuda_test.h"
+#include "tests/testing/child_process.h"
 #include "tests/testing/expect_error.h"
+#include <gmock/gmock.h>
 
 #include "sluice/memory/allocator.h"
 #include "sluice/memory/copy.h"
@@ -14,10 +17,12 @@
 namespace sluice::platform {
 namespace {
 
+using ::sluice::testing::ChildBody;
+using ::sluice::testing::ChildProcess;
 using ::sluice::testing::DeviceArray;
 using ::sluice::testing::ExpectError;
 class CUDADevices : public ::sluice::testing::CUDATest {};
-class CUDADevicesDeathTest : public ::testing::Test {};
+constexpr const char* kNoEmulatedDevice = "SLUICE_CUDA_EMULATION_DEVICES=0";
 
 std::vector<double> Numbers(size_t size) {
   std::vector<double> numbers(size);
@@ -28,9 +33,12 @@ std::vector<double> Numbers(size_t size) {
 }
 
 TEST_F(CUDADevices, AnIndexOutOfRangeIsRefusedWithTheCount) {
+  const int count = DeviceManager::Instance().Count(PlaceKind::kCUDA);
+  const std::string number = std::to_string(count);
   ExpectError(ErrorCode::kNotFound, "device.index",
-              {"cuda:1", "an index below 1", "the number of cuda devices"},
-              [] { CUDADeviceContext context(CUDAPlace{1}); });
+              {"cuda:" + number, "an index below " + number,
+               "the number of cuda devices"},
+              [&] { CUDADeviceContext context(CUDAPlace{count}); });
 }
 
 TEST_F(CUDADevices, CopiesOfAnySizeComeBack) {
@@ -89,22 +97,44 @@ TEST_F(CUDADevices, ManyThreadsWorkAtOnce) {
 
 TEST_F(CUDADevices, RunningOutOfMemoryGivesTheFigures) {
   memory::ReleaseCache(kPlace);
-  const size_t all = memory::Stats(kPlace).limit;
-  const size_t kept = memory::Stats(kPlace).reserved;
+  const memory::MemoryStats before = memory::Stats(kPlace);
   // What is cached goes back before it fails.
   memory::Free(kPlace, memory::Alloc(kPlace, size_t{64} << 20));
-  const size_t most = (all - kept) / 65536 * 65536;
-  cuda_emulation::GetOptions().memory_bytes = all;
   ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
-              {"cuda:0", "in use", "reserved", "limit"},
-              [&] { memory::Alloc(kPlace, most + 65536); });
-  EXPECT_EQ(memory::Stats(kPlace).reserved, kept);
-  // The device itself may have less than its limit.
-  cuda_emulation::GetOptions().memory_bytes = size_t{1} << 20;
-  ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted", {"cuda:0"},
-              [&] { memory::Alloc(kPlace, size_t{8} << 20); });
-  cuda_emulation::GetOptions().memory_bytes = all;
+              {"cuda:0", "in use", "reserved", "limit"}, [&] {
+                memory::Alloc(kPlace, before.limit - before.reserved + 65536);
+              });
+  EXPECT_EQ(memory::Stats(kPlace).reserved, before.reserved);
+}
+
+TEST_F(CUDADevices, TheDeviceMayHaveLessThanTheLimit) {
+  const size_t limit = memory::Stats(kPlace).limit;
+  size_t free = 0, total = 0;
+  CheckCUDA(cudaMemGetInfo(&free, &total), "memory");
+  memory::SetLimit(kPlace, 4 * total);
+  // More than there is, and more than there ever was free.
+  for (const size_t bytes : {total + (size_t{1} << 30), total}) {
+    ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted", {"cuda:0"},
+                [&] { memory::Alloc(kPlace, bytes); });
+    // Nothing that Eigen or cuBLAS would take for an error of their own.
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  }
+  memory::SetLimit(kPlace, limit);
   memory::Free(kPlace, memory::Alloc(kPlace, size_t{8} << 20));
+}
+
+TEST_F(CUDADevices, ManyCopiesBeforeAWaitDoNotPinAllOfTheHost) {
+  constexpr size_t kBytes = size_t{8} << 20;
+  const auto device = memory::AllocUnique(kPlace, 2 * kBytes);
+  std::vector<char> numbers(kBytes);
+  std::vector<char> back(kBytes);
+  for (int i = 0; i < 50; ++i) {  // 400 MiB
+    numbers.assign(kBytes, static_cast<char>(i));
+    context_.CopyFromHost(device.get(), numbers.data(), kBytes);
+  }
+  context_.CopyToHost(back.data(), device.get(), kBytes);
+  context_.Wait();
+  EXPECT_EQ(back, numbers);
 }
 
 TEST_F(CUDADevices, CublasMultipliesOnTheContextsStream) {
@@ -133,20 +163,24 @@ TEST_F(CUDADevices, CublasMultipliesOnTheContextsStream) {
       });
 }
 
-TEST_F(CUDADevicesDeathTest, AMachineWithoutAGPUSaysSo) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  const auto look = [] {
-    cuda_emulation::GetOptions().devices = 0;
-    try {
-      CUDADeviceContext context(CUDAPlace{0});
-    } catch (const Error& error) {
-      const bool right = error.code() == ErrorCode::kNotFound;
-      std::fprintf(stderr, "%s\n", error.what());
-      std::_Exit(right ? 3 : 4);
-    }
-  };
-  EXPECT_EXIT(look(), ::testing::ExitedWithCode(3),
-              "no CUDA-capable device is detected");
+int LookForADevice() {
+  try {
+    CUDADeviceContext context(CUDAPlace{0});
+  } catch (const Error& error) {
+    std::printf("%s: %s\n", std::string(ToString(error.code())).c_str(),
+                error.what());
+  }
+  return 0;
+}
+const ChildBody kLookForADevice("look_for_a_device", &LookForADevice);
+
+TEST_F(CUDADevices, AMachineWithoutAGPUSaysSo) {
+  ChildProcess child({"--child=look_for_a_device"},
+                     {"CUDA_VISIBLE_DEVICES=", kNoEmulatedDevice});
+  EXPECT_EQ(child.Finish(), "exit 0");
+  EXPECT_THAT(child.output(), ::testing::HasSubstr("NotFound: "));
+  EXPECT_THAT(child.output(),
+              ::testing::HasSubstr("no CUDA-capable device is detected"));
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
 // Eigen's device expressions on a context's stream, on a GPU and emulated.
 #include <numeric>
-#include <optional>
 
-#include "tests/platform/cuda/device_array.h"
+#include "tests/platform/cuda/cuda_test.h"
 #include "tests/testing/expect_error.h"
 #include <eigen_gpu.cuh>
-#include <gtest/gtest.h>
 
 #include "sluice/platform/error.h"
 
@@ -21,32 +19,22 @@ using Matrix =
 using Shape1 = Eigen::array<int64_t, 1>;
 using Shape2 = Eigen::array<int64_t, 2>;
 
-class EigenGPUTest : public ::testing::Test {
+class EigenGPUTest : public ::sluice::testing::CUDATest {
  protected:
-  void SetUp() override {
-    try {
-      context_.emplace(CUDAPlace{0});
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-
   static Floats Count(int64_t count) {
     Floats numbers(static_cast<size_t>(count));
     std::iota(numbers.begin(), numbers.end(), 0.0F);
     return numbers;
   }
-
-  std::optional<CUDADeviceContext> context_;
 };
 
 TEST_F(EigenGPUTest, EvaluatesElementByElement) {
   for (const int64_t size : {0, 1, 255, 256, 257, 100001}) {
-    const DeviceArray<float> in(*context_, Count(size));
-    const DeviceArray<float> out(*context_, Floats(in.Fetch().size(), -1));
+    const DeviceArray<float> in(context_, Count(size));
+    const DeviceArray<float> out(context_, Floats(in.Fetch().size(), -1));
     const Row x(in.get(), size);
     Row y(out.get(), size);
-    y.device(context_->eigen_device()) = x * 2.0F + 1.0F;
+    y.device(context_.eigen_device()) = x * 2.0F + 1.0F;
     Floats expected = Count(size);
     for (float& number : expected) {
       number = number * 2 + 1;
@@ -56,13 +44,13 @@ TEST_F(EigenGPUTest, EvaluatesElementByElement) {
 }
 
 TEST_F(EigenGPUTest, ReducesAndBroadcastsByWayOfTemporaries) {
-  const DeviceArray<float> in(*context_, Count(15));
-  const DeviceArray<float> out(*context_, Floats(15));
+  const DeviceArray<float> in(context_, Count(15));
+  const DeviceArray<float> out(context_, Floats(15));
   const Matrix x(in.get(), 3, 5);
   Matrix y(out.get(), 3, 5);
   // x less the sum of its row; eval() makes a temporary.
   const auto sums = x.sum(Shape1{1}).eval();
-  y.device(context_->eigen_device()) =
+  y.device(context_.eigen_device()) =
       x - sums.reshape(Shape2{3, 1}).broadcast(Shape2{1, 5});
   Floats expected = Count(15);
   for (int row = 0; row < 3; ++row) {
@@ -75,22 +63,22 @@ TEST_F(EigenGPUTest, ReducesAndBroadcastsByWayOfTemporaries) {
 }
 
 TEST_F(EigenGPUTest, TemporariesThatDoNotFitAreAnError) {
-  const Eigen::GpuDevice& device = context_->eigen_device();
+  const Eigen::GpuDevice& device = context_.eigen_device();
   ExpectError(ErrorCode::kResourceExhausted, "cuda.eigen_memory",
               {"cuda:0", "bytes"}, [&] { device.allocate(size_t{1} << 50); });
   device.deallocate(device.allocate(1000));
   device.deallocate(nullptr);
   EXPECT_EQ(device.allocate(0), nullptr);
-  context_->Wait();
+  context_.Wait();
   EXPECT_EQ(device.scratchpad(), device.scratchpad());
 }
 
 TEST_F(EigenGPUTest, KeepsTheOrderOfTheStream) {
-  const DeviceArray<float> values(*context_, Count(1000));
+  const DeviceArray<float> values(context_, Count(1000));
   Row x(values.get(), 1000);
-  const Eigen::GpuDevice& device = context_->eigen_device();
-  EXPECT_EQ(&device, &context_->eigen_device());
-  EXPECT_EQ(device.stream(), context_->stream());
+  const Eigen::GpuDevice& device = context_.eigen_device();
+  EXPECT_EQ(&device, &context_.eigen_device());
+  EXPECT_EQ(device.stream(), context_.stream());
   x.device(device) = x + 1.0F;
   x.device(device) = x * x;
   Floats expected = Count(1000);

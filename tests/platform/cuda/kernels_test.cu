@@ -9,6 +9,7 @@ namespace sluice::platform {
 namespace {
 
 using ::sluice::testing::DeviceArray;
+using ::sluice::testing::InEveryOrder;
 using Ints = std::vector<int>;
 class CUDAKernels : public ::sluice::testing::CUDATest {};
 
@@ -43,16 +44,17 @@ TEST_F(CUDAKernels, EveryThreadOfEveryBlockRunsOnce) {
   });
 }
 
+// nvcc wants device lambdas outside of private functions, which tests are.
+void AddIndices(const CUDADeviceContext& context, int64_t size, int* to) {
+  ForEach(context, size,
+          [=] __device__(int64_t i) { to[i] += static_cast<int>(i); });
+}
+
 TEST_F(CUDAKernels, ForEachTakesAnySize) {
   for (const int64_t size : {0, 1, 255, 256, 257, 5'000'000}) {
     const DeviceArray<int> out(context_, Ints(size));
-    int* to = out.get();
-    const auto before = cuda_emulation::GetStatistics().kernels;
-    ForEach(context_, size,
-            [=] __device__(int64_t i) { to[i] += static_cast<int>(i); });
+    AddIndices(context_, size, out.get());
     EXPECT_EQ(out.Fetch(), Iota(size));
-    EXPECT_EQ(cuda_emulation::GetStatistics().kernels - before,
-              size == 0 ? 0u : 1u);
   }
 }
 
@@ -136,26 +138,6 @@ TEST_F(CUDAKernels, AtomicsOfAllBlocksAddUp) {
   const DeviceArray<int> out(context_, Ints(5));
   Launch<Atomics>({context_, dim3(10), dim3(100)}, out.get());
   EXPECT_EQ(out.Fetch(), (Ints{1000, 999, -999, 1, 7}));
-}
-
-__global__ void FirstOfShared(float* out) {
-  SLUICE_SHARED_ARRAY(float, never_written, [4]);
-  out[blockIdx.x] = never_written[3];
-  never_written[3] = 1;
-}
-
-TEST_F(CUDAKernels, SharedAndFreshMemoryAreNaN) {
-  const DeviceArray<float> out(context_, std::vector<float>(2));
-  Launch<FirstOfShared>({context_, dim3(2), dim3(1)}, out.get());
-  for (const float value : out.Fetch()) {
-    EXPECT_NE(value, value);
-  }
-  float* fresh = nullptr;
-  float first = 0;
-  CheckCUDA(cudaMalloc(&fresh, 4), "malloc");
-  CheckCUDA(cudaMemcpy(&first, fresh, 4, cudaMemcpyDeviceToHost), "copy");
-  CheckCUDA(cudaFree(fresh), "free");
-  EXPECT_NE(first, first);
 }
 
 TEST(CUDAKernelNames, AreAsInTheSource) {

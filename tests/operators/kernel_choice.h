@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sluice/framework/registry.h"
+
+// What the harness leaves out.
+namespace sluice::testing {
+
+// --kernels=cuda (or cpu, fpga): of each op only the kernels of that kind of
+// place, and the CPU's of library PLAIN to compare them with.
+void ChooseKernels(std::optional<platform::PlaceKind> kind);
+
+// Whether the harness runs this kernel. Raises FailedPrecondition for a kernel
+// that was asked for and has no device here.
+bool IsChosen(const framework::KernelDef& kernel);
+
+// The kernel that lost its device and the error, "" while there is none. From
+// then on tests of kernels fail with it, and run nothing.
+std::string& LossOfDevice();
+
+}  // namespace sluice::testing

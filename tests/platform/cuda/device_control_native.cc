@@ -1,0 +1,11 @@
+#include "tests/platform/cuda/device_control.h"
+
+namespace sluice::testing {
+
+void InEveryOrder(platform::FunctionRef<void()> body) {
+  body();
+}
+
+void RestoreDevice() {}
+
+}  // namespace sluice::testing

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace sluice::testing {
+
+// What a test program does, started with --child=NAME, in place of its tests.
+// Made before main, as a static variable.
+class ChildBody {
+ public:
+  // `body` returns the exit status; what it throws is printed, and the status
+  // is 1.
+  ChildBody(const char* name, int (*body)());
+};
+
+// The status of the body that --child asked for; nothing when none was.
+std::optional<int> RunChildBody();
+
+// This program once more, in a process of its own, for what a process does not
+// survive: CUDA itself survives no fork, so this starts a fresh one. Used by
+// one thread. Killed, if it still runs, when its owner goes.
+class ChildProcess {
+ public:
+  using Seconds = std::chrono::seconds;
+  // Long for what tests start, and shorter than a test may take.
+  static constexpr Seconds kLimit{90};
+
+  // `environment`, NAME=VALUE, is added to this process's.
+  explicit ChildProcess(std::vector<std::string> arguments,
+                        const std::vector<std::string>& environment = {});
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  // Writes a line to its standard input.
+  void Say(std::string_view line);
+  // Reads until the output contains `text`; false when the process ends or the
+  // time is over before.
+  bool WaitFor(std::string_view text, Seconds limit = kLimit);
+  // Waits for the end: "exit 0", "signal 9" or, when the time was over and it
+  // had to be killed, "no end after 90 s".
+  std::string Finish(Seconds limit = kLimit);
+  // kill -9, and waits for the end.
+  void Kill();
+
+  // What it printed to stdout and stderr, as far as it was read.
+  const std::string& output() const { return output_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // Reads what comes until `deadline`; false at the end of the output.
+  bool Read(Clock::time_point deadline);
+  std::string Reap();
+
+  pid_t process_ = -1;
+  int to_child_ = -1;
+  int from_child_ = -1;
+  std::string output_;
+};
+
+}  // namespace sluice::testing
