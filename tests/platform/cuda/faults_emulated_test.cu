@@ -140,7 +140,7 @@ TEST_F(CUDAFaults, DivergentBarriersAreReported) {
     ExpectError(ErrorCode::kDeviceLost, "cuda.call",
                 {"HalfOfThemWait", "barrier divergence",
                  "threads 0 to 63 wait at the barrier",
-                 "threads 64 to 127 have finished", "faults_test.cu"},
+                 "threads 64 to 127 have finished", "faults_emulated_test.cu"},
                 [&] { context_.Wait(); });
   });
   InEveryOrder([&] {
