@@ -1,7 +1,11 @@
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "tests/platform/cuda/device_array.h"
 #include "tests/platform/cuda/device_control.h"
+#include "tests/testing/cuda_device.h"
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -9,16 +13,23 @@
 
 namespace sluice::testing {
 
-// A context of a GPU, or of the emulated device. Without a GPU the whole
-// program is skipped (needs_device.cc).
+// A context of a GPU, or of the emulated device. Without one the test is
+// skipped, with the reason.
 class CUDATest : public ::testing::Test {
  protected:
-  CUDATest() : context_(kPlace) {}
-  ~CUDATest() override { RestoreDevice(); }
-
   static constexpr platform::CUDAPlace kPlace{0};
 
-  platform::CUDADeviceContext context_;
+  void SetUp() override {
+    const std::string missing = WhyNoCUDA();
+    if (!missing.empty()) GTEST_SKIP() << missing;
+    context_ = std::make_unique<platform::CUDADeviceContext>(kPlace);
+  }
+  ~CUDATest() override { RestoreDevice(); }
+
+  platform::CUDADeviceContext& context() { return *context_; }
+
+ private:
+  std::unique_ptr<platform::CUDADeviceContext> context_;
 };
 
 }  // namespace sluice::testing

@@ -45,26 +45,26 @@ TEST_F(CUDADevices, AnIndexOutOfRangeIsRefusedWithTheCount) {
 TEST_F(CUDADevices, CopiesOfAnySizeComeBack) {
   for (const size_t size : {0, 1, 7, 1000, 200000, 3000000}) {
     const auto numbers = Numbers(size);
-    const DeviceArray<double> first(context_, numbers);
-    const DeviceArray<double> second(context_, std::vector<double>(size));
-    context_.CopyOnDevice(second.get(), first.get(), size * sizeof(double));
+    const DeviceArray<double> first(context(), numbers);
+    const DeviceArray<double> second(context(), std::vector<double>(size));
+    context().CopyOnDevice(second.get(), first.get(), size * sizeof(double));
     EXPECT_EQ(second.Fetch(), numbers);
   }
 }
 
 TEST_F(CUDADevices, WhatWasCopiedFromTheHostMayChangeAtOnce) {
   std::vector<double> numbers = {1, 2, 3};
-  const DeviceArray<double> device(context_, numbers);
+  const DeviceArray<double> device(context(), numbers);
   numbers = {4, 5, 6};
   EXPECT_EQ(device.Fetch(), (std::vector<double>{1, 2, 3}));
 }
 
 TEST_F(CUDADevices, ACopyBackFromWhereAnotherOneGoesIsInOrder) {
-  const DeviceArray<double> from(context_, {1, 2, 3});
-  const DeviceArray<double> to(context_, {0, 0, 0});
+  const DeviceArray<double> from(context(), {1, 2, 3});
+  const DeviceArray<double> to(context(), {0, 0, 0});
   std::vector<double> host(3);
-  context_.CopyToHost(host.data(), from.get(), 24);
-  context_.CopyFromHost(to.get(), host.data(), 24);
+  context().CopyToHost(host.data(), from.get(), 24);
+  context().CopyFromHost(to.get(), host.data(), 24);
   EXPECT_EQ(to.Fetch(), (std::vector<double>{1, 2, 3}));
 }
 
@@ -134,22 +134,22 @@ TEST_F(CUDADevices, ManyCopiesBeforeAWaitStayInOrder) {
   std::vector<char> back(kBytes);
   for (int i = 0; i < 50; ++i) {  // 400 MiB
     numbers.assign(kBytes, static_cast<char>(i));
-    context_.CopyFromHost(device.get(), numbers.data(), kBytes);
+    context().CopyFromHost(device.get(), numbers.data(), kBytes);
   }
-  context_.CopyToHost(back.data(), device.get(), kBytes);
-  context_.Wait();
+  context().CopyToHost(back.data(), device.get(), kBytes);
+  context().Wait();
   EXPECT_EQ(back, numbers);
 }
 
 TEST_F(CUDADevices, CublasMultipliesOnTheContextsStream) {
   // Column order: [1 3; 2 4] [5 7; 6 8].
-  const DeviceArray<double> a(context_, {1, 2, 3, 4});
-  const DeviceArray<double> b(context_, {5, 6, 7, 8});
-  const DeviceArray<double> c(context_, {1, 1, 1, 1});
+  const DeviceArray<double> a(context(), {1, 2, 3, 4});
+  const DeviceArray<double> b(context(), {5, 6, 7, 8});
+  const DeviceArray<double> c(context(), {1, 1, 1, 1});
   const double alpha = 2;
   const double beta = 1;
   const auto multiply = [&](cublasOperation_t of_a, cublasOperation_t of_b) {
-    CheckCublas(cublasDgemm(context_.cublas(), of_a, of_b, 2, 2, 2, &alpha,
+    CheckCublas(cublasDgemm(context().cublas(), of_a, of_b, 2, 2, 2, &alpha,
                             a.get(), 2, b.get(), 2, &beta, c.get(), 2),
                 "gemm");
     return c.Fetch();
@@ -161,7 +161,7 @@ TEST_F(CUDADevices, CublasMultipliesOnTheContextsStream) {
   ExpectError(
       ErrorCode::kInternal, "cuda.cublas", {"gemm", "cuBLAS says"}, [&] {
         CheckCublas(
-            cublasDgemm(context_.cublas(), CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2,
+            cublasDgemm(context().cublas(), CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2,
                         &alpha, a.get(), 1, b.get(), 2, &beta, c.get(), 2),
             "gemm");
       });

@@ -24,28 +24,28 @@ TEST_F(EigenEmulatedTest, SumsToOneNumber) {
   for (const int size : {1, 2, 1000}) {
     Floats numbers(size);
     std::iota(numbers.begin(), numbers.end(), 0.0F);
-    const DeviceArray<float> in(context_, numbers);
-    const DeviceArray<float> out(context_, {-1});
+    const DeviceArray<float> in(context(), numbers);
+    const DeviceArray<float> out(context(), {-1});
     const Row x(in.get(), size);
     Number sum(out.get());
-    sum.device(context_.eigen_device()) = x.sum();
+    sum.device(context().eigen_device()) = x.sum();
     EXPECT_EQ(out.Fetch()[0], static_cast<float>(size * (size - 1) / 2));
   }
 }
 
 TEST_F(EigenEmulatedTest, AFaultIsAnErrorAndNamesTheKernel) {
-  const DeviceArray<float> values(context_, Floats(8));
+  const DeviceArray<float> values(context(), Floats(8));
   Row x(values.get(), 1 << 20);
-  x.device(context_.eigen_device()) = x + 1.0F;
+  x.device(context().eigen_device()) = x + 1.0F;
   try {
-    context_.Wait();
+    context().Wait();
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kDeviceLost);
     EXPECT_NE(std::string(error.what()).find("EigenKernel"), std::string::npos)
         << error.what();
   }
-  EXPECT_THROW(x.device(context_.eigen_device()) = x + 1.0F, Error);
+  EXPECT_THROW(x.device(context().eigen_device()) = x + 1.0F, Error);
 }
 
 }  // namespace

@@ -30,11 +30,11 @@ class EigenGPUTest : public ::sluice::testing::CUDATest {
 
 TEST_F(EigenGPUTest, EvaluatesElementByElement) {
   for (const int64_t size : {0, 1, 255, 256, 257, 100001}) {
-    const DeviceArray<float> in(context_, Count(size));
-    const DeviceArray<float> out(context_, Floats(in.Fetch().size(), -1));
+    const DeviceArray<float> in(context(), Count(size));
+    const DeviceArray<float> out(context(), Floats(in.Fetch().size(), -1));
     const Row x(in.get(), size);
     Row y(out.get(), size);
-    y.device(context_.eigen_device()) = x * 2.0F + 1.0F;
+    y.device(context().eigen_device()) = x * 2.0F + 1.0F;
     Floats expected = Count(size);
     for (float& number : expected) {
       number = number * 2 + 1;
@@ -44,13 +44,13 @@ TEST_F(EigenGPUTest, EvaluatesElementByElement) {
 }
 
 TEST_F(EigenGPUTest, ReducesAndBroadcastsByWayOfTemporaries) {
-  const DeviceArray<float> in(context_, Count(15));
-  const DeviceArray<float> out(context_, Floats(15));
+  const DeviceArray<float> in(context(), Count(15));
+  const DeviceArray<float> out(context(), Floats(15));
   const Matrix x(in.get(), 3, 5);
   Matrix y(out.get(), 3, 5);
   // x less the sum of its row; eval() makes a temporary.
   const auto sums = x.sum(Shape1{1}).eval();
-  y.device(context_.eigen_device()) =
+  y.device(context().eigen_device()) =
       x - sums.reshape(Shape2{3, 1}).broadcast(Shape2{1, 5});
   Floats expected = Count(15);
   for (int row = 0; row < 3; ++row) {
@@ -63,22 +63,22 @@ TEST_F(EigenGPUTest, ReducesAndBroadcastsByWayOfTemporaries) {
 }
 
 TEST_F(EigenGPUTest, TemporariesThatDoNotFitAreAnError) {
-  const Eigen::GpuDevice& device = context_.eigen_device();
+  const Eigen::GpuDevice& device = context().eigen_device();
   ExpectError(ErrorCode::kResourceExhausted, "cuda.eigen_memory",
               {"cuda:0", "bytes"}, [&] { device.allocate(size_t{1} << 50); });
   device.deallocate(device.allocate(1000));
   device.deallocate(nullptr);
   EXPECT_EQ(device.allocate(0), nullptr);
-  context_.Wait();
+  context().Wait();
   EXPECT_EQ(device.scratchpad(), device.scratchpad());
 }
 
 TEST_F(EigenGPUTest, KeepsTheOrderOfTheStream) {
-  const DeviceArray<float> values(context_, Count(1000));
+  const DeviceArray<float> values(context(), Count(1000));
   Row x(values.get(), 1000);
-  const Eigen::GpuDevice& device = context_.eigen_device();
-  EXPECT_EQ(&device, &context_.eigen_device());
-  EXPECT_EQ(device.stream(), context_.stream());
+  const Eigen::GpuDevice& device = context().eigen_device();
+  EXPECT_EQ(&device, &context().eigen_device());
+  EXPECT_EQ(device.stream(), context().stream());
   x.device(device) = x + 1.0F;
   x.device(device) = x * x;
   Floats expected = Count(1000);

@@ -54,9 +54,9 @@ bool TurnsRight(CUDADeviceContext& context) {
 
 TEST_F(CUDAFaults, AMissingBarrierGivesWrongNumbersInEveryOrder) {
   InEveryOrder([&] {
-    EXPECT_TRUE(TurnsRight<Mistake::kNone>(context_));
-    EXPECT_FALSE(TurnsRight<Mistake::kNoBarrierAfterWrite>(context_));
-    EXPECT_FALSE(TurnsRight<Mistake::kNoBarrierBeforeReuse>(context_));
+    EXPECT_TRUE(TurnsRight<Mistake::kNone>(context()));
+    EXPECT_FALSE(TurnsRight<Mistake::kNoBarrierAfterWrite>(context()));
+    EXPECT_FALSE(TurnsRight<Mistake::kNoBarrierBeforeReuse>(context()));
   });
 }
 
@@ -69,31 +69,31 @@ __global__ void ReadAt(const float* in, float* out, int64_t index) {
 
 TEST_F(CUDAFaults, AWriteOnePastTheEndNamesTheKernel) {
   for (const size_t size : {1, 2, 3, 63, 64, 100, 1024, 3333, 300000}) {
-    const DeviceArray<float> out(context_, Floats(size));
-    Launch<WriteAt>({context_, dim3(1), dim3(1)}, out.get(), size - 1);
-    context_.Wait();
-    Launch<WriteAt>({context_, dim3(1), dim3(1)}, out.get(), size);
+    const DeviceArray<float> out(context(), Floats(size));
+    Launch<WriteAt>({context(), dim3(1), dim3(1)}, out.get(), size - 1);
+    context().Wait();
+    Launch<WriteAt>({context(), dim3(1), dim3(1)}, out.get(), size);
     ExpectError(ErrorCode::kDeviceLost, "cuda.call",
                 {"cuda:0", "WriteAt", "of allocation"},
-                [&] { context_.Wait(); });
+                [&] { context().Wait(); });
     cuda_emulation::ClearFault();
   }
 }
 
 TEST_F(CUDAFaults, AWriteBeforeTheBeginningNamesTheKernel) {
-  const DeviceArray<float> out(context_, Floats(10));
-  Launch<WriteAt>({context_, dim3(1), dim3(1)}, out.get(), -1);
+  const DeviceArray<float> out(context(), Floats(10));
+  Launch<WriteAt>({context(), dim3(1), dim3(1)}, out.get(), -1);
   ExpectError(ErrorCode::kDeviceLost, "cuda.call",
               {"WriteAt", "is byte -4 of allocation"},
-              [&] { context_.Wait(); });
+              [&] { context().Wait(); });
 }
 
 TEST_F(CUDAFaults, AnAccessFarOutNamesTheThread) {
-  const DeviceArray<float> out(context_, Floats(10));
-  Launch<ReadAt>({context_, dim3(1), dim3(1)}, out.get(), out.get(), 1 << 20);
+  const DeviceArray<float> out(context(), Floats(10));
+  Launch<ReadAt>({context(), dim3(1), dim3(1)}, out.get(), out.get(), 1 << 20);
   ExpectError(ErrorCode::kDeviceLost, "cuda.call",
               {"ReadAt, block (0, 0, 0), thread (0, 0, 0)", "illegal read"},
-              [&] { context_.Wait(); });
+              [&] { context().Wait(); });
 }
 
 TEST_F(CUDAFaults, UseAfterFreeIsNoticedInTheCacheAndBeyond) {
@@ -102,9 +102,9 @@ TEST_F(CUDAFaults, UseAfterFreeIsNoticedInTheCacheAndBeyond) {
     auto* pointer = static_cast<float*>(memory.get());
     memory.reset();
     if (!cached) memory::ReleaseCache(kPlace);
-    Launch<WriteAt>({context_, dim3(1), dim3(1)}, pointer, 0);
+    Launch<WriteAt>({context(), dim3(1), dim3(1)}, pointer, 0);
     ExpectError(ErrorCode::kDeviceLost, "cuda.call", {"WriteAt", "illegal"},
-                [&] { context_.Wait(); });
+                [&] { context().Wait(); });
     cuda_emulation::ClearFault();
   }
 }
@@ -114,9 +114,9 @@ __global__ void UseHostMemory(float* host) {
 }
 
 TEST_F(CUDAFaults, AddressesOfTheHostAreNotTheDevices) {
-  Launch<UseHostMemory>({context_, dim3(1), dim3(1)}, nullptr);
+  Launch<UseHostMemory>({context(), dim3(1), dim3(1)}, nullptr);
   ExpectError(ErrorCode::kDeviceLost, "cuda.call",
-              {"UseHostMemory", "host memory"}, [&] { context_.Wait(); });
+              {"UseHostMemory", "host memory"}, [&] { context().Wait(); });
 }
 
 __global__ void HalfOfThemWait() {
@@ -136,27 +136,27 @@ __global__ void ShuffleFromFinished(int* out) {
 
 TEST_F(CUDAFaults, DivergentBarriersAreReported) {
   InEveryOrder([&] {
-    Launch<HalfOfThemWait>({context_, dim3(1), dim3(kThreads)});
+    Launch<HalfOfThemWait>({context(), dim3(1), dim3(kThreads)});
     ExpectError(ErrorCode::kDeviceLost, "cuda.call",
                 {"HalfOfThemWait", "barrier divergence",
                  "threads 0 to 63 wait at the barrier",
                  "threads 64 to 127 have finished", "faults_emulated_test.cu"},
-                [&] { context_.Wait(); });
+                [&] { context().Wait(); });
   });
   InEveryOrder([&] {
-    Launch<TwoBarriers>({context_, dim3(1), dim3(kThreads)});
+    Launch<TwoBarriers>({context(), dim3(1), dim3(kThreads)});
     ExpectError(ErrorCode::kDeviceLost, "cuda.call",
                 {"TwoBarriers", "barrier divergence"},
-                [&] { context_.Wait(); });
+                [&] { context().Wait(); });
   });
 }
 
 TEST_F(CUDAFaults, AShuffleFromALaneThatTakesNoPartIsReported) {
-  const DeviceArray<int> out(context_, {0});
-  Launch<ShuffleFromFinished>({context_, dim3(1), dim3(32)}, out.get());
+  const DeviceArray<int> out(context(), {0});
+  Launch<ShuffleFromFinished>({context(), dim3(1), dim3(32)}, out.get());
   ExpectError(ErrorCode::kDeviceLost, "cuda.call",
               {"ShuffleFromFinished", "lane 20", "takes no part"},
-              [&] { context_.Wait(); });
+              [&] { context().Wait(); });
 }
 
 __global__ void PastTheSharedArray(int index) {
@@ -172,16 +172,16 @@ __global__ void PastTheDynamicArray(int index) {
 
 TEST_F(CUDAFaults, WritesPastSharedArraysAreReported) {
   for (const int index : {-1, 16}) {
-    Launch<PastTheSharedArray>({context_, dim3(1), dim3(1)}, index);
+    Launch<PastTheSharedArray>({context(), dim3(1), dim3(1)}, index);
     ExpectError(ErrorCode::kDeviceLost, "cuda.call",
                 {"PastTheSharedArray", "outside of shared array"},
-                [&] { context_.Wait(); });
+                [&] { context().Wait(); });
     cuda_emulation::ClearFault();
   }
-  Launch<PastTheDynamicArray>({context_, dim3(1), dim3(1), 64}, 16);
+  Launch<PastTheDynamicArray>({context(), dim3(1), dim3(1), 64}, 16);
   ExpectError(ErrorCode::kDeviceLost, "cuda.call",
               {"PastTheDynamicArray", "out of dynamic shared memory"},
-              [&] { context_.Wait(); });
+              [&] { context().Wait(); });
 }
 
 __global__ void UseStack(int depth, int* out) {
@@ -192,10 +192,10 @@ __global__ void UseStack(int depth, int* out) {
 }
 
 TEST_F(CUDAFaults, AStackOverflowIsReported) {
-  const DeviceArray<int> out(context_, {0});
-  Launch<UseStack>({context_, dim3(1), dim3(1)}, 100, out.get());
+  const DeviceArray<int> out(context(), {0});
+  Launch<UseStack>({context(), dim3(1), dim3(1)}, 100, out.get());
   ExpectError(ErrorCode::kDeviceLost, "cuda.call",
-              {"UseStack", "stack overflow"}, [&] { context_.Wait(); });
+              {"UseStack", "stack overflow"}, [&] { context().Wait(); });
 }
 
 __global__ void SetKernel(float* out, float value) {
@@ -222,8 +222,8 @@ float ReadOnAnotherStream(CUDADeviceContext& context, bool wait) {
 
 TEST_F(CUDAFaults, AMissingWaitReadsWhatWasThereBefore) {
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(ReadOnAnotherStream(context_, true), 2);
-    EXPECT_EQ(ReadOnAnotherStream(context_, false), 1);
+    EXPECT_EQ(ReadOnAnotherStream(context(), true), 2);
+    EXPECT_EQ(ReadOnAnotherStream(context(), false), 1);
   }
 }
 
@@ -246,23 +246,23 @@ float OverwriteOnAnotherStream(CUDADeviceContext& context, bool wait) {
 TEST_F(CUDAFaults, AMissingWaitBeforeOverwritingShowsWhenOthersGoFirst) {
   cuda_emulation::GetOptions().streams = StreamMode::kOthers;
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(OverwriteOnAnotherStream(context_, true), 1);
-    EXPECT_EQ(OverwriteOnAnotherStream(context_, false), 2);
+    EXPECT_EQ(OverwriteOnAnotherStream(context(), true), 1);
+    EXPECT_EQ(OverwriteOnAnotherStream(context(), false), 2);
   }
 }
 
 TEST_F(CUDAFaults, WhatIsCopiedToTheHostIsNotThereBeforeTheWait) {
-  const DeviceArray<float> values(context_, {1, 2, 3});
+  const DeviceArray<float> values(context(), {1, 2, 3});
   Floats host = {1, 2, 3};
-  context_.CopyToHost(host.data(), values.get(), 12);
+  context().CopyToHost(host.data(), values.get(), 12);
   EXPECT_NE(host, (Floats{1, 2, 3}));
-  context_.Wait();
+  context().Wait();
   EXPECT_EQ(host, (Floats{1, 2, 3}));
 }
 
 TEST_F(CUDAFaultsDeathTest, TheHostMayNotTouchDeviceMemory) {
-  const DeviceArray<float> values(context_, {1, 2, 3});
-  context_.Wait();
+  const DeviceArray<float> values(context(), {1, 2, 3});
+  context().Wait();
   volatile float* pointer = values.get();
   EXPECT_DEATH(static_cast<void>(pointer[1]),
                "the host reads from device memory.*byte 4 of allocation.*12");

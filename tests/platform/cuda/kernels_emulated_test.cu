@@ -11,11 +11,11 @@ class CUDAKernelsEmulated : public ::sluice::testing::EmulatedCUDATest {};
 
 TEST_F(CUDAKernelsEmulated, ForEachLaunchesOnceAndNothingForNone) {
   for (const int64_t size : {0, 1, 255, 256, 257, 5'000'000}) {
-    const DeviceArray<int> out(context_, std::vector<int>(size));
+    const DeviceArray<int> out(context(), std::vector<int>(size));
     int* to = out.get();
     const auto before = cuda_emulation::GetStatistics().kernels;
-    ForEach(context_, size, [=] __device__(int64_t i) { to[i] = 1; });
-    context_.Wait();
+    ForEach(context(), size, [=] __device__(int64_t i) { to[i] = 1; });
+    context().Wait();
     EXPECT_EQ(cuda_emulation::GetStatistics().kernels - before,
               size == 0 ? 0u : 1u);
   }
@@ -28,8 +28,8 @@ __global__ void FirstOfShared(float* out) {
 }
 
 TEST_F(CUDAKernelsEmulated, SharedAndFreshMemoryAreNaN) {
-  const DeviceArray<float> out(context_, std::vector<float>(2));
-  Launch<FirstOfShared>({context_, dim3(2), dim3(1)}, out.get());
+  const DeviceArray<float> out(context(), std::vector<float>(2));
+  Launch<FirstOfShared>({context(), dim3(2), dim3(1)}, out.get());
   for (const float value : out.Fetch()) {
     EXPECT_NE(value, value);
   }

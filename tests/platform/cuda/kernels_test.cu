@@ -37,8 +37,8 @@ TEST_F(CUDAKernels, EveryThreadOfEveryBlockRunsOnce) {
     for (const auto& [grid, block] : shapes) {
       const size_t size =
           size_t{grid.x} * grid.y * grid.z * block.x * block.y * block.z;
-      const DeviceArray<int> out(context_, Ints(size));
-      Launch<StoreIndices>({context_, grid, block}, out.get());
+      const DeviceArray<int> out(context(), Ints(size));
+      Launch<StoreIndices>({context(), grid, block}, out.get());
       EXPECT_EQ(out.Fetch(), Iota(size));
     }
   });
@@ -52,8 +52,8 @@ void AddIndices(const CUDADeviceContext& context, int64_t size, int* to) {
 
 TEST_F(CUDAKernels, ForEachTakesAnySize) {
   for (const int64_t size : {0, 1, 255, 256, 257, 5'000'000}) {
-    const DeviceArray<int> out(context_, Ints(size));
-    AddIndices(context_, size, out.get());
+    const DeviceArray<int> out(context(), Ints(size));
+    AddIndices(context(), size, out.get());
     EXPECT_EQ(out.Fetch(), Iota(size));
   }
 }
@@ -82,9 +82,9 @@ __global__ void BlockSum(const int* in, int* out) {
 
 TEST_F(CUDAKernels, BarriersAndDynamicSharedMemory) {
   InEveryOrder([&] {
-    const DeviceArray<int> in(context_, Iota(4 * 512));
-    const DeviceArray<int> out(context_, Ints(4));
-    Launch<BlockSum>({context_, dim3(4), dim3(512), 512 * sizeof(int)},
+    const DeviceArray<int> in(context(), Iota(4 * 512));
+    const DeviceArray<int> out(context(), Ints(4));
+    Launch<BlockSum>({context(), dim3(4), dim3(512), 512 * sizeof(int)},
                      in.get(), out.get());
     EXPECT_EQ(out.Fetch(), (Ints{130816, 392960, 655104, 917248}));
   });
@@ -110,8 +110,8 @@ __global__ void WarpFunctions(int* out) {
 
 TEST_F(CUDAKernels, WarpFunctionsExchangeValues) {
   InEveryOrder([&] {
-    const DeviceArray<int> out(context_, Ints(8 * 32));
-    Launch<WarpFunctions>({context_, dim3(1), dim3(32)}, out.get());
+    const DeviceArray<int> out(context(), Ints(8 * 32));
+    Launch<WarpFunctions>({context(), dim3(1), dim3(32)}, out.get());
     const Ints got = out.Fetch();
     for (int lane = 0; lane < 32; ++lane) {
       EXPECT_EQ(got[lane], 496);
@@ -135,8 +135,8 @@ __global__ void Atomics(int* out) {
 }
 
 TEST_F(CUDAKernels, AtomicsOfAllBlocksAddUp) {
-  const DeviceArray<int> out(context_, Ints(5));
-  Launch<Atomics>({context_, dim3(10), dim3(100)}, out.get());
+  const DeviceArray<int> out(context(), Ints(5));
+  Launch<Atomics>({context(), dim3(10), dim3(100)}, out.get());
   EXPECT_EQ(out.Fetch(), (Ints{1000, 999, -999, 1, 7}));
 }
 

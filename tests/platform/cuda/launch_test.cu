@@ -19,7 +19,7 @@ TEST_F(CUDALaunches, ThatNoGPUTakesAreRefusedAtOnce) {
                 {"Nothing: no GPU takes a grid of", config,
                  "CUDA says \"invalid configuration argument\" (9)"},
                 [&] {
-                  Launch<Nothing>({context_, grid, block, shared});
+                  Launch<Nothing>({context(), grid, block, shared});
                 });
   };
   refused(dim3(0), dim3(1), 0, "(0, 1, 1) blocks of (1, 1, 1) threads");
@@ -30,12 +30,12 @@ TEST_F(CUDALaunches, ThatNoGPUTakesAreRefusedAtOnce) {
   refused(dim3(1, 65536), dim3(1), 0, "(1, 65536, 1) blocks");
   refused(dim3(1), dim3(1), 49153, "49153 bytes of dynamic shared memory");
   // The device is none the worse for it.
-  Launch<Nothing>({context_, dim3(1), dim3(1024), 49152});
-  context_.Wait();
+  Launch<Nothing>({context(), dim3(1), dim3(1024), 49152});
+  context().Wait();
 }
 
 TEST_F(CUDALaunches, LeaveNoErrorToWhoeverAsksNext) {
-  EXPECT_THROW(Launch<Nothing>({context_, dim3(0), dim3(1)}), Error);
+  EXPECT_THROW(Launch<Nothing>({context(), dim3(0), dim3(1)}), Error);
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 

@@ -27,25 +27,25 @@ void AppendTo(void* text) {
 
 TEST_F(CUDAStreamsEmulated, NothingRunsBeforeSomebodyWaits) {
   std::string text;
-  OK(cudaLaunchHostFunc(context_.stream(), &AppendTo, &text));
-  OK(cudaLaunchHostFunc(context_.stream(), &AppendTo, &text));
+  OK(cudaLaunchHostFunc(context().stream(), &AppendTo, &text));
+  OK(cudaLaunchHostFunc(context().stream(), &AppendTo, &text));
   EXPECT_EQ(text, "");
-  context_.Wait();
+  context().Wait();
   EXPECT_EQ(text, "xx");
 }
 
 TEST_F(CUDAStreamsEmulated, EagerStreamsRunAtOnce) {
   cuda_emulation::GetOptions().streams = StreamMode::kEager;
   std::string text;
-  OK(cudaLaunchHostFunc(context_.stream(), &AppendTo, &text));
+  OK(cudaLaunchHostFunc(context().stream(), &AppendTo, &text));
   EXPECT_EQ(text, "x");
 }
 
 TEST_F(CUDAStreamsEmulated, AnEventIsReachedWithoutWhatCameAfter) {
   std::string text;
-  OK(cudaLaunchHostFunc(context_.stream(), &AppendTo, &text));
-  const cudaEvent_t event = Record(context_.stream());
-  OK(cudaLaunchHostFunc(context_.stream(), &AppendTo, &text));
+  OK(cudaLaunchHostFunc(context().stream(), &AppendTo, &text));
+  const cudaEvent_t event = Record(context().stream());
+  OK(cudaLaunchHostFunc(context().stream(), &AppendTo, &text));
   EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
   OK(cudaEventSynchronize(event));
   EXPECT_EQ(text, "x");
@@ -56,10 +56,10 @@ TEST_F(CUDAStreamsEmulated, AnEventIsReachedWithoutWhatCameAfter) {
 TEST_F(CUDAStreamsEmulated, PollingGetsThereInTheEnd) {
   std::string text;
   for (int i = 0; i < 5; ++i) {
-    OK(cudaLaunchHostFunc(context_.stream(), &AppendTo, &text));
+    OK(cudaLaunchHostFunc(context().stream(), &AppendTo, &text));
   }
   int questions = 0;
-  while (cudaStreamQuery(context_.stream()) == cudaErrorNotReady) {
+  while (cudaStreamQuery(context().stream()) == cudaErrorNotReady) {
     ASSERT_LT(++questions, 100);
   }
   EXPECT_EQ(text, "xxxxx");
@@ -70,7 +70,7 @@ TEST_F(CUDAStreamsEmulated, TheDefaultStreamWaitsForBlockingOnes) {
   OK(cudaStreamCreate(&stream));
   std::string text;
   OK(cudaLaunchHostFunc(stream, &AppendTo, &text));
-  OK(cudaLaunchHostFunc(context_.stream(), &AppendTo, &text));
+  OK(cudaLaunchHostFunc(context().stream(), &AppendTo, &text));
   OK(cudaStreamSynchronize(nullptr));
   EXPECT_EQ(text, "");  // nothing was enqueued on it
   OK(cudaLaunchHostFunc(nullptr, &AppendTo, &text));
@@ -85,16 +85,16 @@ TEST_F(CUDAStreamsEmulated, PinnedMemoryIsReadWhenItsTurnComes) {
   int* pinned = nullptr;
   OK(cudaHostAlloc(&pinned, sizeof(int), cudaHostAllocDefault));
   *pinned = 1;
-  const DeviceArray<int> number(context_, {0});
+  const DeviceArray<int> number(context(), {0});
   OK(cudaMemcpyAsync(number.get(), pinned, sizeof(int), cudaMemcpyHostToDevice,
-                     context_.stream()));
+                     context().stream()));
   *pinned = 2;
   EXPECT_EQ(number.Fetch().front(), 2);
   OK(cudaFreeHost(pinned));
 }
 
 TEST_F(CUDAStreamsEmulated, CopiesMustNameTheirDirection) {
-  const DeviceArray<int> number(context_, {0});
+  const DeviceArray<int> number(context(), {0});
   int host = 0;
   EXPECT_EQ(cudaMemcpy(&host, number.get(), 4, cudaMemcpyHostToDevice),
             cudaErrorInvalidValue);
@@ -104,7 +104,7 @@ TEST_F(CUDAStreamsEmulated, CopiesMustNameTheirDirection) {
 }
 
 TEST_F(CUDAStreamsEmulated, ACopyPastTheEndIsAFault) {
-  const DeviceArray<int> number(context_, {0});
+  const DeviceArray<int> number(context(), {0});
   int host[2] = {};
   EXPECT_EQ(cudaMemcpy(host, number.get(), 8, cudaMemcpyDeviceToHost),
             cudaErrorIllegalAddress);
