@@ -25,7 +25,7 @@ if(TARGET sluice_cuda_emulation)
   list(APPEND libraries sluice_cuda_emulation)
 endif()
 set(programs
-  sluice_cuda_test) # TEMP sluice_cuda_endurance_test bench_cuda_kernels)
+  sluice_cuda_test sluice_cuda_endurance_test bench_cuda_kernels)
 
 install(TARGETS ${libraries} RUNTIME_DEPENDENCY_SET gpu_kit
   LIBRARY DESTINATION ${folder}/lib NAMELINK_SKIP ${component})

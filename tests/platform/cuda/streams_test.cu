@@ -93,13 +93,13 @@ TEST_F(CUDAStreams, EventsTellTheTimeBetweenThem) {
   EXPECT_EQ(cudaEventElapsedTime(&elapsed, events[0], events[1]),
             cudaErrorInvalidResourceHandle);  // nobody has recorded them
   int milliseconds = 20;
-  OK(cudaEventRecord(events[0], context_.stream()));
-  OK(cudaLaunchHostFunc(context_.stream(), &Sleep, &milliseconds));
-  OK(cudaEventRecord(events[1], context_.stream()));
+  OK(cudaEventRecord(events[0], context().stream()));
+  OK(cudaLaunchHostFunc(context().stream(), &Sleep, &milliseconds));
+  OK(cudaEventRecord(events[1], context().stream()));
   EXPECT_EQ(cudaEventElapsedTime(&elapsed, events[0], events[1]),
             cudaErrorNotReady);
   EXPECT_EQ(elapsed, -1);
-  context_.Wait();
+  context().Wait();
   OK(cudaEventElapsedTime(&elapsed, events[0], events[1]));
   EXPECT_GE(elapsed, 20);
   EXPECT_LT(elapsed, 2000);
@@ -108,8 +108,8 @@ TEST_F(CUDAStreams, EventsTellTheTimeBetweenThem) {
 }
 
 TEST_F(CUDAStreams, AnEventWithoutTimingHasNone) {
-  const cudaEvent_t event = Record(context_.stream());
-  context_.Wait();
+  const cudaEvent_t event = Record(context().stream());
+  context().Wait();
   float elapsed = 0;
   EXPECT_EQ(cudaEventElapsedTime(&elapsed, event, event),
             cudaErrorInvalidResourceHandle);
