@@ -9,6 +9,16 @@ void Erase(std::string* text, std::string_view what) {
   }
 }
 
+// What nvcc calls an anonymous namespace: _GLOBAL__N__0a41897b_7_add_cu_22959.
+void EraseAnonymousOfNvcc(std::string* text) {
+  constexpr std::string_view kBegin = "_GLOBAL__N_";
+  for (size_t at = text->find(kBegin); at != text->npos;
+       at = text->find(kBegin)) {
+    const size_t end = text->find("::", at);
+    text->erase(at, end == text->npos ? kBegin.size() : end + 2 - at);
+  }
+}
+
 }  // namespace
 
 std::string KernelNameIn(std::string_view pretty_function) {
@@ -19,6 +29,7 @@ std::string KernelNameIn(std::string_view pretty_function) {
   name.erase(0, begin + kBefore.size());
   if (name.ends_with(']')) name.pop_back();
   if (name.starts_with('&')) name.erase(0, 1);
+  EraseAnonymousOfNvcc(&name);
   for (const char* noise :
        {"(anonymous namespace)::", "{anonymous}::", "sluice::operators::math::",
         "sluice::operators::", "sluice::platform::"}) {

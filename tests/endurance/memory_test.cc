@@ -84,13 +84,6 @@ TEST_F(CUDAEnduranceMemory, AFullDeviceRefusesARunAndWorksOnceThereIsRoom) {
   EXPECT_EQ(RunOnce(), 7);
 }
 
-// AddressSanitizer keeps what was freed for a while.
-#ifdef __SANITIZE_ADDRESS__
-constexpr size_t kHostSlack = 400 * kMiB;
-#else
-constexpr size_t kHostSlack = 8 * kMiB;
-#endif
-
 size_t ResidentBytes() {
   std::FILE* file = std::fopen("/proc/self/statm", "r");
   if (file == nullptr) return 0;
@@ -102,7 +95,7 @@ size_t ResidentBytes() {
 
 TEST_F(CUDAEnduranceMemory, TenThousandRunsKeepItFlat) {
   using Clock = std::chrono::steady_clock;
-  constexpr size_t kDeviceSlack = 8 * kMiB;
+  constexpr size_t kSlack = 8 * kMiB;
   LeNetTraining training(kOnGPU);
   const int warm_up = Rounds(500, 20);
   training.Steps(warm_up);
@@ -120,8 +113,8 @@ TEST_F(CUDAEnduranceMemory, TenThousandRunsKeepItFlat) {
   const auto stats_after = memory::Stats(kGPU);
   EXPECT_EQ(stats_after.in_use, stats.in_use);
   EXPECT_EQ(stats_after.reserved, stats.reserved);
-  EXPECT_GE(Free() + kDeviceSlack, free) << "of the device, after " << runs;
-  EXPECT_LE(ResidentBytes(), resident + kHostSlack)
+  EXPECT_GE(Free() + kSlack, free) << "of the device, after " << runs;
+  EXPECT_LE(ResidentBytes(), resident + kSlack)
       << "of the host, after " << runs;
 }
 

@@ -1,5 +1,8 @@
 #include "tests/operators/kernel_choice.h"
 
+#include <stdexcept>
+#include <utility>
+
 #include "tests/testing/cuda_device.h"
 #include "tests/testing/program_option.h"
 
@@ -32,8 +35,8 @@ const std::string& WhyNoCUDAHere() {
 
 }  // namespace
 
-void ChooseKernels(std::optional<PlaceKind> kind) {
-  chosen = kind;
+std::optional<PlaceKind> ChooseKernels(std::optional<PlaceKind> kind) {
+  return std::exchange(chosen, kind);
 }
 
 bool IsChosen(const framework::KernelDef& kernel) {

@@ -10,7 +10,9 @@ namespace sluice::testing {
 
 // --kernels=cuda (or cpu, fpga): of each op only the kernels of that kind of
 // place, and the CPU's of library PLAIN to compare them with.
-void ChooseKernels(std::optional<platform::PlaceKind> kind);
+// Returns what was chosen before.
+std::optional<platform::PlaceKind> ChooseKernels(
+    std::optional<platform::PlaceKind> kind);
 
 // Whether the harness runs this kernel. Raises FailedPrecondition for a kernel
 // that was asked for and has no device here.

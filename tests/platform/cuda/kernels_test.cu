@@ -146,6 +146,11 @@ TEST(CUDAKernelNames, AreAsInTheSource) {
                 "const char* f() [with auto Kernel = sluice::operators::"
                 "{anonymous}::Add<float>]"),
             "Add<float>");
+  EXPECT_EQ(internal::KernelNameIn(
+                "f() [with auto Kernel = sluice::operators::_GLOBAL__N__0a41_6_"
+                "add_cu_b7_22::Add<sluice::operators::_GLOBAL__N__0a41_6_add_cu"
+                "_b7_22::Twice>]"),
+            "Add<Twice>");
   EXPECT_EQ(
       internal::KernelNameIn("f() [Kernel = &sluice::operators::(anonymous "
                              "namespace)::Add<float>]"),

@@ -168,11 +168,14 @@ TEST_F(CUDAStreams, AContextWaitsForAnother) {
   const DeviceArray<int> from(context(), {7});
   const DeviceArray<int> to(context(), {0});
   context().Wait();
+  // Pinning memory may wait for the device: the first copy does it.
+  int number = 0;
+  other.CopyToHost(&number, to.get(), sizeof(int));
+  other.Wait();
   Gate gate;
   gate.HoldBack(context());
   context().CopyOnDevice(to.get(), from.get(), sizeof(int));
   other.WaitFor(context());
-  int number = 0;
   other.CopyToHost(&number, to.get(), sizeof(int));
   gate.Open();
   other.Wait();
