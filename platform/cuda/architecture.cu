@@ -1,7 +1,6 @@
-#include "sluice/platform/cuda/architecture.h"
-
 #include <kernel_launch.h>
 
+#include "sluice/platform/cuda/architecture.h"
 #include "sluice/platform/cuda/cuda_check.h"
 
 namespace sluice::platform {
