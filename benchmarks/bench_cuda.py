@@ -90,6 +90,11 @@ def take_over(found: dict, report: bench_report.Report) -> None:
         report.rows.append(bench_report.Row(**known, more=row))
 
 
+def training_seconds(options) -> float:
+    """For each figure of a network."""
+    return min(1.0, 10 * options.seconds)
+
+
 def measure_training(options, report: bench_report.Report) -> None:
     """Adds the rows of the networks, and writes options.case for peers."""
     try:
@@ -104,7 +109,7 @@ def measure_training(options, report: bench_report.Report) -> None:
         report.left_out["train/lenet64/cuda"] = "too much for an emulation"
     bench_train.write_cases(options.case, names)
     found = networks.figures(
-        types.SimpleNamespace(seconds=min(1.0, 10 * options.seconds)),
+        types.SimpleNamespace(seconds=training_seconds(options)),
         "sluice",
         "cuda",
         networks.load(options.case),
@@ -188,18 +193,18 @@ def measure_peers(options, report: bench_report.Report, folder) -> None:
     rows.write_bytes(listed.stdout)
     command = [python, FOLDER / "peers" / "cuda_torch.py"]
     command += ["--rows", rows, "--ours", folder / "kernels.json"]
-    command += ["--seconds", str(options.seconds), "--case", options.case]
-    command += ["--device", options.peer_device]
+    command += ["--case", options.case, "--device", options.peer_device]
     if report.header["emulated"]:
         command += ["--only", worst_kernels.SMALLEST]
     by_id = {row.id: row for row in report.rows}
     for part in ("kernels", "training", "compiled"):
         if part != "kernels" and not pathlib.Path(options.case).exists():
             continue
-        limit = LIMITS[part]
-        found = run_peer(
-            [*command, "--budget", str(limit - 10), "--part", part], limit
-        )
+        limit, seconds = LIMITS[part], training_seconds(options)
+        if part == "kernels":
+            seconds = options.seconds
+        times = ["--seconds", str(seconds), "--budget", str(limit - 10)]
+        found = run_peer([*command, *times, "--part", part], limit)
         if "library" in found:
             report.header["torch"] = found["library"]
         report.left_out.update(found["left_out"])

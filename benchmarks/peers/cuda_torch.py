@@ -132,6 +132,8 @@ class Peers:
 
         if row["op"] in torch_ops.ABSENT:
             raise NotImplementedError("PyTorch has no such op")
+        if row["op"] not in torch_ops.OPS:
+            raise NotImplementedError(f"torch_ops.py has no {row['op']}")
         self.precision(False)
         call = torch_ops.prepare(row, self.options.device)
         argument_of = {v["name"]: v["argument"] for v in row["outputs"]}

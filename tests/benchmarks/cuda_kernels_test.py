@@ -73,8 +73,8 @@ class Rows(unittest.TestCase):
         self.assertEqual(
             cuda_ops(), measured | set(self.found["left_out"])
         )
-        self.assertEqual(
-            set(self.found["left_out"]), {"mul", "mul_grad_x", "mul_grad_y"}
+        self.assertLessEqual(
+            {"mul", "mul_grad_x", "mul_grad_y"}, set(self.found["left_out"])
         )
 
     def test_the_emulation_says_that_times_mean_nothing(self):
@@ -123,8 +123,8 @@ class Rows(unittest.TestCase):
             (1 + (i % 61) / 61) * element(i, fill) for i in range(1024)
         ]
         total, absolute = self.rows["cuda/assign/4KB"]["sums"]["Out"]
-        self.assertAlmostEqual(total, sum(terms), delta=1e-4)
-        self.assertAlmostEqual(absolute, sum(map(abs, terms)), delta=1e-3)
+        self.assertAlmostEqual(total, sum(terms), delta=1e-5)
+        self.assertAlmostEqual(absolute, sum(map(abs, terms)), delta=1e-5)
 
 
 class Failures(unittest.TestCase):
