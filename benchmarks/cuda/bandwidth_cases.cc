@@ -229,7 +229,7 @@ Cases Generic(const std::string& op, const Shapes& at) {
 using Make = Cases (*)(const std::string& op, const Shapes& at);
 
 const std::map<std::string, Make>& Described() {
-  static const std::map<std::string, Make> described = {
+  static const std::map<std::string, Make> kDescribed = {
       {"adam", &Update},
       {"average_embedding_mask", &AverageEmbeddingMask},
       {"batch_norm", &BatchNorm},
@@ -261,7 +261,7 @@ const std::map<std::string, Make>& Described() {
       {"transpose", &Transpose},
       {"uniform_random", &Made},
   };
-  return described;
+  return kDescribed;
 }
 
 }  // namespace
@@ -283,9 +283,9 @@ std::vector<BandwidthCase> BandwidthCases(const std::string& op,
 }
 
 bool IsArithmetic(const std::string& op) {
-  static const std::set<std::string> arithmetic = {"conv2d", "matmul", "mul",
-                                                   "manhattan_distance"};
-  return arithmetic.contains(op);
+  static const std::set<std::string> kArithmetic = {"conv2d", "matmul", "mul",
+                                                    "manhattan_distance"};
+  return kArithmetic.contains(op);
 }
 
 }  // namespace sluice::bench

@@ -185,9 +185,8 @@ int Run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = ParseOptions(argc, argv);
   try {
-    return Run(options);
+    return Run(ParseOptions(argc, argv));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_cuda_kernels: %s\n", error.what());
     return 1;

@@ -192,7 +192,7 @@ std::string DifferenceFromCPU(const OneOpProgram& op,
       executor.Run(op.program, InOrder(op, inputs), fetches);
   for (size_t i = 0; i < wanted.size(); ++i) {
     const std::string& name = fetches[i].name();
-    const std::string difference =
+    std::string difference =
         DifferenceOf(name, computed.outputs().at(name), wanted[i], tolerance);
     if (!difference.empty()) return difference;
   }

@@ -8,19 +8,17 @@
 
 namespace sluice::bench {
 
-using framework::Tensor;
-
 namespace {
 
 constexpr int kOps = 1000;
 constexpr int kOpsAhead = 500;  // see DeviceTimer::Ahead
 
 const OpSpec& Addition() {
-  static const OpSpec addition = {
+  static const OpSpec kAddition = {
       "elementwise_add",
       {{"X", {64}, {.low = 0, .high = 0.001}},
        {"Y", {64}, {.low = 0, .high = 0.001, .seed = 2}}}};
-  return addition;
+  return kAddition;
 }
 
 // A program of `ops` additions of y to x.

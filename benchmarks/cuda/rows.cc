@@ -10,7 +10,6 @@
 
 namespace sluice::bench {
 
-using framework::DDim;
 using framework::Registry;
 using platform::Format;
 using Ints = std::vector<int64_t>;
@@ -30,7 +29,7 @@ bool HasKernel(const std::string& op) {
 void AddWithGradients(OpRow row, std::vector<OpRow>* rows) {
   const std::string rest = row.id;
   const OneOpProgram forward = DescribeForward(row.forward);
-  row.id = "cuda/" + row.forward.op + rest;
+  row.id = Format("cuda/{}{}", row.forward.op, rest);
   if (row.work == 0) row.work = BytesOf(forward);
   rows->push_back(row);
   for (const std::string& gradient : GradientOps(forward)) {
@@ -40,7 +39,7 @@ void AddWithGradients(OpRow row, std::vector<OpRow>* rows) {
       continue;
     }
     row.gradient = gradient;
-    row.id = "cuda/" + gradient + rest;
+    row.id = Format("cuda/{}{}", gradient, rest);
     if (row.bound == Bound::kMemory) {
       row.work = BytesOf(DescribeGradient(forward, gradient));
     }
@@ -189,9 +188,9 @@ std::string UnitOf(Bound bound) {
 }
 
 const std::vector<NamedSize>& Sizes() {
-  static const std::vector<NamedSize> sizes = {
+  static const std::vector<NamedSize> kSizes = {
       {"4KB", 4 << 10}, {"1MB", 1 << 20}, {"256MB", 256 << 20}};
-  return sizes;
+  return kSizes;
 }
 
 Rows AllRows() {
