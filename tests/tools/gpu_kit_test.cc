@@ -227,6 +227,51 @@ TEST_F(GpuKitTests, WorkThatThePartHasNoTimeForIsOneFailure) {
               HasSubstr("9 of 10 were not run"));
 }
 
+// Prints the result of each op of its last argument; `dies` ends it.
+constexpr const char* kSanitizer = R"sh(#!/bin/sh
+[ "$1" = --version ] && exit 0
+for ops; do :; done
+for op in $(echo "$ops" | tr , ' '); do
+  if [ "$op" = dies ]; then
+    echo "========= Invalid __global__ write under $2"
+    exit 9
+  fi
+  echo "{\"op\":\"$op\"}"
+done
+)sh";
+
+TEST_F(GpuKitTests, TheSanitizerGoesOnAfterAnOpThatEndsTheProcess) {
+  const auto script = [&](const fs::path& name, const std::string& text) {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+    fs::permissions(folder_ / name, fs::perms::owner_all);
+  };
+  script("tools/compute-sanitizer", kSanitizer);
+  script("bin/sluice_kernel_outputs",
+         "#!/bin/sh\nfor op in a b c d e dies f g h i j; do echo $op; done\n");
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", ((folder_ / "tools").string() + ":" + path).c_str(), 1);
+  Kit kit({folder_.string(), folder_.string(), "", 1, 60});
+  kit.SetMode("gpu");
+  kit.RunPart(3, "sanitizer", 30, [&] { RunSanitizers(kit); });
+  setenv("PATH", path.c_str(), 1);
+  // The four tools, with the ops in four processes each: b, dies and j share
+  // one.
+  EXPECT_EQ(kit.Finish(), 4);
+  std::ifstream file(folder_ / "gpu_kit.json");
+  const Json part = Json::parse(file)["parts"][0];
+  EXPECT_EQ(part["passed"], 16);
+  EXPECT_THAT(Outcomes(part),
+              ::testing::IsSupersetOf(
+                  {"memcheck/a,e,h: passed", "memcheck/b,dies: failed",
+                   "memcheck/i: passed", "initcheck/d,g: passed"}));
+  for (const Json& item : part["items"]) {
+    if (item["status"] != "failed") continue;
+    EXPECT_THAT(item["detail"].get<std::string>(),
+                HasSubstr("Invalid __global__ write under"));
+  }
+}
+
 TEST_F(GpuKitTests, AFolderThatCannotBeWrittenIsNamedWithTheOption) {
   try {
     Kit kit({folder_.string(), "/proc/none", "", 1, 60});

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
@@ -57,6 +58,8 @@ Kit::Kit(Options options)
 
 Kit::~Kit() {
   std::fclose(log_);
+  std::error_code ignored;
+  std::filesystem::remove_all(ScratchPath(""), ignored);
 }
 
 std::string Kit::Path(const std::string& name) const {
@@ -65,6 +68,10 @@ std::string Kit::Path(const std::string& name) const {
 
 std::string Kit::OutputPath(const std::string& name) const {
   return options_.output + "/" + name;
+}
+
+std::string Kit::ScratchPath(const std::string& name) const {
+  return OutputPath("scratch/" + name);
 }
 
 std::string Kit::ModeProgram(const std::string& name) const {

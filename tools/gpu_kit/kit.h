@@ -50,6 +50,8 @@ class Kit {
   const Options& options() const { return options_; }
   std::string Path(const std::string& name) const;
   std::string OutputPath(const std::string& name) const;
+  // In a folder that is gone in the end.
+  std::string ScratchPath(const std::string& name) const;
 
   // "gpu" or "emulated": which libsluice_cuda.so programs find.
   const std::string& mode() const { return mode_; }

@@ -1,4 +1,6 @@
 // Part 3: every CUDA kernel once under each tool of compute-sanitizer.
+#include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "tools/gpu_kit/kit.h"
@@ -9,6 +11,7 @@ namespace {
 
 constexpr const char* kTools[] = {"memcheck", "racecheck", "synccheck",
                                   "initcheck"};
+using Ops = std::vector<std::string>;
 
 // The program, where it is installed: on PATH or in the toolkit.
 std::string FindSanitizer(Kit& kit) {
@@ -19,8 +22,8 @@ std::string FindSanitizer(Kit& kit) {
   return "";
 }
 
-std::vector<std::string> Ops(Kit& kit, const std::string& program) {
-  std::vector<std::string> ops;
+Ops ListOps(Kit& kit, const std::string& program) {
+  Ops ops;
   std::istringstream lines(kit.Run({program, "--list"}, 60).output);
   for (std::string op; std::getline(lines, op);) {
     ops.push_back(op);
@@ -28,20 +31,62 @@ std::vector<std::string> Ops(Kit& kit, const std::string& program) {
   return ops;
 }
 
-// What the tool printed, without the program's own lines.
-std::string ToolLines(const std::string& output) {
+// What the tool printed, and the ops that the program came to the end of.
+struct Report {
   std::string text;
+  std::set<std::string> done;
+};
+
+Report ReadReport(const std::string& output) {
+  Report report;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("=========")) text += line + "\n";
+    if (line.starts_with("=========")) report.text += line + "\n";
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("op")) {
+      report.done.insert(json["op"].get<std::string>());
+      if (json.contains("errors")) report.text += line + "\n";
+    }
   }
-  return text;
+  return report;
+}
+
+// Runs `ops` in one process, since starting it takes seconds; after an op that
+// ends the process the rest goes into another.
+void RunTool(Kit& kit,
+             const std::string& sanitizer,
+             const std::string& tool,
+             Ops ops) {
+  const std::string program = kit.Path("bin/sluice_kernel_outputs");
+  while (!ops.empty() && kit.SecondsLeft() > 0) {
+    const std::string list = fmt::format("{}", fmt::join(ops, ","));
+    const ProcessResult result =
+        kit.Run({sanitizer, "--tool", tool, "--error-exitcode", "9",
+                 "--print-limit", "5", program, "--largest", "--ops", list},
+                150);
+    const Report report = ReadReport(result.output);
+    const auto left = std::stable_partition(
+        ops.begin(), ops.end(),
+        [&](const std::string& op) { return report.done.count(op) != 0; });
+    // The process ended in the first op without a result.
+    const auto tried = left == ops.end() ? left : left + 1;
+    kit.AddItem(
+        {fmt::format("{}/{}", tool, fmt::join(ops.begin(), tried, ",")),
+         result.ok() ? Status::kPassed : Status::kFailed, result.seconds,
+         result.ok() ? ""
+                     : result.Ending() + "\n" +
+                           LastLines(report.text.empty() ? result.output
+                                                         : report.text)});
+    ops.erase(ops.begin(), tried);
+  }
+  if (ops.empty()) return;
+  kit.AddItem({fmt::format("{}/{}", tool, fmt::join(ops, ",")), Status::kFailed,
+               0, "the time of the part is over"});
 }
 
 }  // namespace
 
 void RunSanitizers(Kit& kit) {
-  const std::string program = kit.Path("bin/sluice_kernel_outputs");
   if (!kit.on_gpu()) {
     kit.AddItem(
         {"compute-sanitizer", Status::kLeftOut, 0,
@@ -55,28 +100,14 @@ void RunSanitizers(Kit& kit) {
                  "/usr/local/cuda/bin)"});
     return;
   }
-  // A process for some ops of each tool: starting it takes seconds.
-  const std::vector<std::string> ops = Ops(kit, program);
-  const size_t shards = 4;
-  kit.Parallel("compute-sanitizer", std::size(kTools) * shards, [&](size_t i) {
-    const char* tool = kTools[i % std::size(kTools)];
-    std::vector<std::string> chosen;
-    for (size_t op = i / std::size(kTools); op < ops.size(); op += shards) {
+  const Ops ops = ListOps(kit, kit.Path("bin/sluice_kernel_outputs"));
+  constexpr size_t kShards = 4;
+  kit.Parallel("compute-sanitizer", std::size(kTools) * kShards, [&](size_t i) {
+    Ops chosen;
+    for (size_t op = i / std::size(kTools); op < ops.size(); op += kShards) {
       chosen.push_back(ops[op]);
     }
-    const std::string list = fmt::format("{}", fmt::join(chosen, ","));
-    if (chosen.empty()) return;
-    const ProcessResult result =
-        kit.Run({sanitizer, "--tool", tool, "--error-exitcode", "9",
-                 "--print-limit", "5", program, "--ops", list},
-                150);
-    kit.AddItem({fmt::format("{}/{}", tool, list),
-                 result.ok() ? Status::kPassed : Status::kFailed,
-                 result.seconds,
-                 result.ok() ? ""
-                             : result.Ending() + "\n" +
-                                   LastLines(ToolLines(result.output) +
-                                             LastLines(result.output, 500))});
+    RunTool(kit, sanitizer, kTools[i % std::size(kTools)], chosen);
   });
 }
 

@@ -31,7 +31,7 @@ void RunHarness(Kit& kit) {
 // Differing bits between this device and the emulation, op by op.
 void CompareWithEmulation(Kit& kit) {
   const std::string program = kit.Path("bin/sluice_kernel_outputs");
-  const std::string folder = kit.OutputPath("emulated_outputs");
+  const std::string folder = kit.ScratchPath("emulated_outputs");
   const ProcessResult written =
       kit.Run({program, "--write", folder}, 120, "emulated");
   kit.AddItem(
@@ -58,6 +58,17 @@ void CompareWithEmulation(Kit& kit) {
   });
 }
 
+void RunConformance(Kit& kit) {
+  const std::string plugin =
+      kit.mode() + "/lib/sluice_plugins/libsluice_fpga.so";
+  const ProcessResult result =
+      kit.Run({kit.Path("bin/sluice-conformance"), kit.Path(plugin)}, 60);
+  kit.AddItem(
+      {"conformance of the FPGA stub",
+       result.ok() ? Status::kPassed : Status::kFailed, result.seconds,
+       result.ok() ? "" : result.Ending() + "\n" + LastLines(result.output)});
+}
+
 }  // namespace
 
 void RunTests(Kit& kit) {
@@ -71,6 +82,7 @@ void RunTests(Kit& kit) {
                        "Concurrency*:DebugRun*:Profile*"});
   RunTestProgram(kit, {kit.Path("bin/sluice_examples_test"), "CUDA*"});
   RunTestProgram(kit, {kit.Path("bin/sluice_operators_test"), "CUDA*"});
+  RunConformance(kit);
   RunHarness(kit);
   CompareWithEmulation(kit);
 }

@@ -29,7 +29,7 @@ void RunTraining(Kit& kit) {
   RunExample(kit, "train_digits",
              {python, kit.Path("examples/train_digits.py"), "--only-cuda",
               "--cuda-epochs", kit.on_gpu() ? "5" : "1", "--output",
-              kit.OutputPath("demo")},
+              kit.ScratchPath("demo")},
              110);
 }
 

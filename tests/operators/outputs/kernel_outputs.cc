@@ -5,6 +5,7 @@
 //   sluice_kernel_outputs --write FOLDER            one file an op
 //   sluice_kernel_outputs --compare FOLDER --ops relu,softmax
 //   sluice_kernel_outputs --ops relu                runs it, and no more
+//   sluice_kernel_outputs --largest                 one example a kernel
 //   sluice_kernel_outputs --list
 //
 // Prints one line of JSON for each op. The exit status is 1 when a kernel
@@ -36,6 +37,7 @@ struct Options {
   std::string write;
   std::string compare;
   bool list = false;
+  bool largest = false;
 };
 
 std::vector<const KernelDef*> KernelsAt(const std::string& op,
@@ -78,6 +80,20 @@ Tensor FromJson(const Json& json) {
   return tensor;
 }
 
+size_t LargestOf(const std::vector<OpExample>& examples) {
+  const auto bytes = [](const OpExample& example) {
+    size_t sum = 0;
+    for (const auto& [argument, tensor] : example.inputs) {
+      sum += tensor.bytes();
+    }
+    return sum;
+  };
+  const auto largest = std::max_element(
+      examples.begin(), examples.end(),
+      [&](const auto& a, const auto& b) { return bytes(a) < bytes(b); });
+  return static_cast<size_t>(largest - examples.begin());
+}
+
 // What one op's kernels gave, and the comparison with what they gave before.
 class OpOutputs {
  public:
@@ -93,6 +109,7 @@ class OpOutputs {
       ExampleMaker make(kernel->key.dtype);
       const auto examples = OpCases().at(op_).examples(make);
       for (size_t i = 0; i < examples.size(); ++i) {
+        if (options_.largest && i != LargestOf(examples)) continue;
         RunExample(*kernel, examples[i], i);
       }
     }
@@ -212,6 +229,8 @@ int Main(int argc, char** argv) {
   auto* write = app.add_option("--write", options.write, "Folder to write to");
   app.add_option("--compare", options.compare, "Folder to compare with")
       ->excludes(write);
+  app.add_flag("--largest", options.largest,
+               "Only the example with the largest inputs of each kernel");
   app.add_flag("--list", options.list, "Print the ops that have such kernels");
   CLI11_PARSE(app, argc, argv);
   const std::vector<std::string> known = OpsAt(options.place);
