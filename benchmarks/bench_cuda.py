@@ -42,6 +42,8 @@ LIMITS = {
     "compiled": 60,
     "ncu": 40,
 }
+# That a program gets to end by itself.
+GRACE = 20
 # No slower than the fastest peer.
 OF_BEST = {
     "train/mlp64/cuda": 1.0,
@@ -62,18 +64,40 @@ def last_line(text: str) -> str:
     return lines[-1].strip() if lines else "it said nothing"
 
 
-def run_kernels(options, folder: pathlib.Path) -> tuple[dict, int]:
+class TimeLeft:
+    """What is left of --limit, for one step after the other."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.monotonic() + seconds
+
+    def of(self, step: str) -> float:
+        """Seconds that the step may take; 0 where nothing is left."""
+        left = self.end - time.monotonic()
+        # The kernels come first, and leave something for what follows.
+        if step == "program":
+            left *= 0.6
+        return max(min(LIMITS[step], left), 0.0)
+
+
+def run_kernels(
+    options, folder: pathlib.Path, left: TimeLeft
+) -> tuple[dict, int]:
     """What bench_cuda_kernels wrote, and its exit status."""
     file = folder / "kernels.json"
-    command = [options.program, "--json", file]
+    limit = left.of("program")
+    command = [options.program, "--json", file, "--limit", str(limit)]
     command += ["--seconds", str(options.seconds)]
-    status = subprocess.run(command, timeout=LIMITS["program"]).returncode
+    try:
+        # It ends by itself, unless a row hangs.
+        status = subprocess.run(command, timeout=limit + GRACE).returncode
+    except subprocess.TimeoutExpired:
+        status = "none: it hung"
     if not file.exists():
         raise SystemExit(
             f"bench_cuda: {options.program} ended with status {status} and "
             "wrote no figures"
         )
-    return json.loads(file.read_text()), status
+    return json.loads(file.read_text()), status != 0
 
 
 def take_over(found: dict, report: bench_report.Report) -> None:
@@ -114,11 +138,7 @@ def measure_training(options, report: bench_report.Report) -> None:
         "cuda",
         networks.load(options.case),
         {"sluice": functools.partial(bench_train.make_step, place="cuda:0")},
-        {
-            "sluice": functools.partial(
-                bench_train.make_forward, place="cuda:0"
-            )
-        },
+        {"sluice": functools.partial(bench_train.make_forward, place="cuda:0")},
     )
     try:
         for row, _, value in found:
@@ -152,9 +172,10 @@ def run_peer(command: list, limit: float) -> dict:
     """What the script printed last, also when its time was up. Raises
     RuntimeError with what it said when there is nothing."""
     variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile(
-        "w+"
-    ) as errors:
+    with (
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as errors,
+    ):
         try:
             status = subprocess.run(
                 command,
@@ -173,13 +194,13 @@ def run_peer(command: list, limit: float) -> dict:
         lines = [line for line in out.read().splitlines() if line[:1] == "{"]
     found = json.loads(lines[-1]) if lines else {"rows": {}, "left_out": {}}
     if status != 0:
-        found["left_out"]["torch: " + str(command[-1])] = (
-            why or last_line(said)
-        )
+        found["left_out"]["torch: " + str(command[-1])] = why or last_line(said)
     return found
 
 
-def measure_peers(options, report: bench_report.Report, folder) -> None:
+def measure_peers(
+    options, report: bench_report.Report, folder, left: TimeLeft
+) -> None:
     """Gives the rows the figures of PyTorch."""
     try:
         python = python_with_torch(options)
@@ -200,7 +221,10 @@ def measure_peers(options, report: bench_report.Report, folder) -> None:
     for part in ("kernels", "training", "compiled"):
         if part != "kernels" and not pathlib.Path(options.case).exists():
             continue
-        limit, seconds = LIMITS[part], training_seconds(options)
+        limit, seconds = left.of(part), training_seconds(options)
+        if limit < 20:
+            report.left_out[f"torch: {part}"] = "no time left (--limit)"
+            continue
         if part == "kernels":
             seconds = options.seconds
         times = ["--seconds", str(seconds), "--budget", str(limit - 10)]
@@ -233,7 +257,7 @@ def read_ncu(text: str) -> list[dict]:
     return [k for k in kernels.values() if METRICS.keys() <= k.keys()]
 
 
-def profile_worst(options, report: bench_report.Report) -> None:
+def profile_worst(options, report: bench_report.Report, left: TimeLeft) -> None:
     """Adds what ncu says of the rows that are farthest from their limits."""
     ncu = shutil.which("ncu") or shutil.which("/usr/local/cuda/bin/ncu")
     if ncu is None or report.header["emulated"]:
@@ -247,7 +271,7 @@ def profile_worst(options, report: bench_report.Report) -> None:
         for r in report.rows
         if r.limit and not r.id.startswith("cuda/copy")
     ]
-    end = time.monotonic() + LIMITS["ncu"]
+    end = time.monotonic() + left.of("ncu")
     for found in worst_kernels.worst(limited):
         command = [ncu, "--csv", "--profile-from-start", "off"]
         command += ["--launch-count", "4"]
@@ -274,6 +298,9 @@ def parse_options():
         default=str(FOLDER.parent / PROGRAM),
         help="bench_cuda_kernels",
     )
+    parser.add_argument(
+        "--limit", type=float, default=600, help="seconds for everything"
+    )
     parser.add_argument("--python", help="an interpreter that has PyTorch")
     parser.add_argument(
         "--peer-device",
@@ -291,14 +318,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         options.case = str(folder / "case.npz")
-        found, status = run_kernels(options, folder)
+        left = TimeLeft(options.limit)
+        found, failed = run_kernels(options, folder, left)
         take_over(found, report)
         measure_training(options, report)
         if options.peers:
-            measure_peers(options, report, folder)
-        profile_worst(options, report)
+            measure_peers(options, report, folder, left)
+        profile_worst(options, report, left)
     report.header["seconds"] = round(time.monotonic() - began, 1)
-    return report.finish() or status or bool(report.header["failed"])
+    return report.finish() or failed or bool(report.header["failed"])
 
 
 if __name__ == "__main__":

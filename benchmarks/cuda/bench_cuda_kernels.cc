@@ -5,6 +5,7 @@
 //
 // benchmarks/results/README.md says what the figures mean; bench_cuda.py runs
 // this program and adds training steps and other libraries.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -31,6 +32,7 @@ struct Options {
   double seconds = 0.05;
   double tolerance = 2e-4;  // for sums of some thousand products
   std::string only;
+  double limit = 3600;
   bool list = false;
   bool profile = false;
 
@@ -54,6 +56,9 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--only", options.only,
                  "Rows with this text in their id: /1MB, conv2d, "
                  "cuda/softmax/4KB");
+  app.add_option("--limit", options.limit,
+                 "Seconds for everything: rows after that are left out")
+      ->capture_default_str();
   app.add_flag("--list", options.list, "Print the rows as JSON and end");
   app.add_flag("--profile", options.profile,
                "Run each row once between the profiler's marks: ncu "
@@ -108,6 +113,8 @@ bool MeasureAll(const Options& options,
                 const sluice::bench::Rows& all,
                 DeviceTimer& timer,
                 DeviceReport* report) {
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::duration<double>(options.limit);
   DeviceLimits limits;
   if (!Try("cuda/limits", report, [&] { limits = MeasureLimits(timer); })) {
     return false;
@@ -129,6 +136,10 @@ bool MeasureAll(const Options& options,
   }
   for (const auto& row : all.rows) {
     if (!options.Wants(row.id)) continue;
+    if (std::chrono::steady_clock::now() > end) {
+      report->LeaveOut(row.id, "no time left (--limit)");
+      continue;
+    }
     const bool goes_on = Try(row.id, report, [&] {
       report->Add(MeasureRow(row, limits, options.tolerance, timer));
     });
@@ -156,7 +167,7 @@ int Run(const Options& options) {
     return 0;
   }
   DeviceTimer timer(CUDAPlace{0}, options.seconds);
-  DeviceReport report;
+  DeviceReport report(options.json, device.Description(), timer.emulated());
   if (options.profile) {
     ProfileAll(options, all, timer, &report);
     return report.failed() ? 1 : 0;
@@ -175,11 +186,7 @@ int Run(const Options& options) {
   for (const auto& [op, reason] : all.left_out) {
     report.LeaveOut(op, reason);
   }
-  if (!options.json.empty() &&
-      !report.Write(options.json, device.Description(), timer.emulated())) {
-    return 1;
-  }
-  return report.failed() ? 1 : 0;
+  return report.Write() && !report.failed() ? 0 : 1;
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ void DeviceReport::Add(DeviceRow row) {
   std::printf("\n");
   std::fflush(stdout);
   rows_.push_back(std::move(row));
+  if (Clock::now() - written_ < std::chrono::seconds(5)) return;
+  written_ = Clock::now();
+  static_cast<void>(Write());  // the last one says whether it can be
 }
 
 void DeviceReport::LeaveOut(const std::string& id, const std::string& reason) {
@@ -35,9 +38,8 @@ void DeviceReport::Fail(const std::string& id, const std::string& reason) {
   failed_[id] = reason;
 }
 
-bool DeviceReport::Write(const std::string& file,
-                         const std::string& device,
-                         bool emulated) const {
+bool DeviceReport::Write() const {
+  if (file_.empty()) return true;
   ordered_json rows = ordered_json::array();
   for (const DeviceRow& row : rows_) {
     ordered_json json = {{"id", row.id},
@@ -58,16 +60,16 @@ bool DeviceReport::Write(const std::string& file,
   const ordered_json all = {
       {"machine", platform::CpuName() + ", " +
                       std::to_string(platform::AvailableCpus()) + " CPUs, " +
-                      device},
-      {"device", device},
-      {"emulated", emulated},
+                      device_},
+      {"device", device_},
+      {"emulated", emulated_},
       {"rows", rows},
       {"left_out", left_out_},
       {"failed", failed_}};
-  std::ofstream out(file);
+  std::ofstream out(file_);
   out << all.dump(1) << "\n";
   if (out.flush()) return true;
-  std::fprintf(stderr, "cannot write %s\n", file.c_str());
+  std::fprintf(stderr, "cannot write %s\n", file_.c_str());
   return false;
 }
 

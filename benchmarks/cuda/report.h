@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,9 +22,16 @@ struct DeviceRow {
   std::map<std::string, std::pair<double, double>> sums{};
 };
 
-// The figures of a run, printed as they come.
+// The figures of a run, printed as they come. The JSON file is written every
+// few seconds, too, so that a run that is stopped leaves what it has.
 class DeviceReport {
  public:
+  // `file`: "" for none. `device` is Device::Description().
+  DeviceReport(std::string file, std::string device, bool emulated)
+      : file_(std::move(file)),
+        device_(std::move(device)),
+        emulated_(emulated) {}
+
   void Add(DeviceRow row);
   // Cannot be measured here.
   void LeaveOut(const std::string& id, const std::string& reason);
@@ -36,12 +44,16 @@ class DeviceReport {
   //   {"machine", "device", "emulated", "rows": [{"id", "unit", "value",
   //    "limit", "at_most", "of_best", "peers", "us", "note", "sums"}],
   //    "left_out": {row or op: reason}, "failed": {row: reason}}
-  // False when the file cannot be written.
-  bool Write(const std::string& file,
-             const std::string& device,
-             bool emulated) const;
+  // False when the file cannot be written; true where there is none.
+  bool Write() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  const std::string file_;
+  const std::string device_;
+  const bool emulated_;
+  Clock::time_point written_ = Clock::now();
   std::vector<DeviceRow> rows_;
   std::map<std::string, std::string> left_out_;
   std::map<std::string, std::string> failed_;

@@ -5,6 +5,7 @@ runs.
   bench_cuda_test.py PROGRAM
 """
 
+import argparse
 import ast
 import json
 import os
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 BENCHMARKS = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS / "peers")]
@@ -233,6 +235,24 @@ class Whole(unittest.TestCase):
         done, found = run_bench(self.report, 1)
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertEqual(found["failed"], {})
+
+    def test_figures_of_a_program_that_hangs_are_kept(self):
+        left = bench_cuda.TimeLeft(-100)
+        self.assertEqual(left.of("kernels"), 0)
+        self.assertLessEqual(bench_cuda.TimeLeft(10).of("program"), 6)
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            program = folder / "program"
+            program.write_text(
+                FAKE.replace("exit %d", "sleep 30")
+                % json.dumps(self.report)
+            )
+            program.chmod(0o755)
+            options = argparse.Namespace(program=program, seconds=0.001)
+            with unittest.mock.patch.object(bench_cuda, "GRACE", 0.5):
+                found, failed = bench_cuda.run_kernels(options, folder, left)
+        self.assertEqual(found, self.report)
+        self.assertTrue(failed)
 
 
 if __name__ == "__main__":

@@ -145,6 +145,12 @@ class Failures(unittest.TestCase):
         self.assertNotIn("\n", reason)
         self.assertIn("cuda/relu/4KB", [row["id"] for row in found["rows"]])
 
+    def test_rows_after_the_limit_are_left_out(self):
+        status, text, found = run("--limit", "0", "--only", "cuda/relu")
+        self.assertEqual(status, 0, text)
+        self.assertEqual(found["rows"], [])
+        self.assertIn("--limit", found["left_out"]["cuda/relu/4KB"])
+
     def test_a_wrong_result_fails_and_the_rest_goes_on(self):
         # Nothing is as close as that.
         status, text, found = run("--tolerance", "-1", "--only", "cuda/tanh")

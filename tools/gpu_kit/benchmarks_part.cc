@@ -3,6 +3,7 @@
 
 #include "tools/gpu_kit/kit.h"
 #include "tools/gpu_kit/python.h"
+#include <fmt/format.h>
 
 namespace sluice::gpu_kit {
 
@@ -10,12 +11,16 @@ void RunBenchmarks(Kit& kit) {
   const std::string program = kit.ModeProgram("bench_cuda_kernels");
   const std::string json = kit.OutputPath("cuda.json");
   const std::string python = FindPython(kit);
-  const double seconds = kit.SecondsLeft() - 5;
-  std::vector<std::string> command = {program, "--json", json};
+  // It stops by itself before, with what it has.
+  const double seconds = kit.SecondsLeft();
+  const std::string limit = fmt::format("{:.0f}", seconds - 25);
+  std::vector<std::string> command = {program, "--json", json, "--limit",
+                                      limit};
   if (!python.empty()) {
     command = {python,      kit.Path("benchmarks/bench_cuda.py"),
                "--program", program,
                "--json",    json,
+               "--limit",   limit,
                "--peers"};
   }
   const ProcessResult result = kit.Run(command, seconds);
