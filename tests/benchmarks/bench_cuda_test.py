@@ -244,7 +244,7 @@ class Whole(unittest.TestCase):
             folder = pathlib.Path(name)
             program = folder / "program"
             program.write_text(
-                FAKE.replace("exit %d", "sleep 30")
+                FAKE.replace("exit %d", "exec sleep 30")
                 % json.dumps(self.report)
             )
             program.chmod(0o755)
