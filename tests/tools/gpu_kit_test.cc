@@ -113,7 +113,7 @@ class GpuKitTests : public ::testing::Test {
            bool one_process_each = false,
            double part_seconds = 30) {
     setenv("TESTS", tests.c_str(), 1);
-    Kit kit({folder_.string(), folder_.string(), "", 1, 60});
+    Kit kit({folder_.string(), "", folder_.string(), "", 1, 60});
     TestProgram program = {(folder_ / "program").string()};
     program.one_process_each = one_process_each;
     program.seconds_each = 1;
@@ -200,7 +200,7 @@ TEST_F(GpuKitTests, WhatThePartHasNoTimeForIsAFailure) {
 }
 
 TEST_F(GpuKitTests, AnErrorOfAPartIsAFailureAndTheNextPartRuns) {
-  Kit kit({folder_.string(), folder_.string(), "", 2, 60});
+  Kit kit({folder_.string(), "", folder_.string(), "", 2, 60});
   kit.RunPart(1, "throws", 10, [] { throw std::runtime_error("broken"); });
   std::vector<int> done(100);
   kit.RunPart(2, "works", 10, [&] {
@@ -212,7 +212,7 @@ TEST_F(GpuKitTests, AnErrorOfAPartIsAFailureAndTheNextPartRuns) {
 }
 
 TEST_F(GpuKitTests, WorkThatThePartHasNoTimeForIsOneFailure) {
-  Kit kit({folder_.string(), folder_.string(), "", 1, 60});
+  Kit kit({folder_.string(), "", folder_.string(), "", 1, 60});
   int done = 0;
   kit.RunPart(1, "slow", 0.1, [&] {
     kit.Parallel("sleeping", 10, [&](size_t) {
@@ -251,7 +251,7 @@ TEST_F(GpuKitTests, TheSanitizerGoesOnAfterAnOpThatEndsTheProcess) {
          "#!/bin/sh\nfor op in a b c d e dies f g h i j; do echo $op; done\n");
   const std::string path = std::getenv("PATH");
   setenv("PATH", ((folder_ / "tools").string() + ":" + path).c_str(), 1);
-  Kit kit({folder_.string(), folder_.string(), "", 1, 60});
+  Kit kit({folder_.string(), "", folder_.string(), "", 1, 60});
   kit.SetMode("gpu");
   kit.RunPart(3, "sanitizer", 30, [&] { RunSanitizers(kit); });
   setenv("PATH", path.c_str(), 1);
@@ -274,7 +274,7 @@ TEST_F(GpuKitTests, TheSanitizerGoesOnAfterAnOpThatEndsTheProcess) {
 
 TEST_F(GpuKitTests, AFolderThatCannotBeWrittenIsNamedWithTheOption) {
   try {
-    Kit kit({folder_.string(), "/proc/none", "", 1, 60});
+    Kit kit({folder_.string(), "", "/proc/none", "", 1, 60});
     FAIL() << "no error";
   } catch (const std::runtime_error& error) {
     EXPECT_THAT(error.what(), HasSubstr("/proc/none"));

@@ -91,10 +91,9 @@ ProcessResult Kit::Run(const std::vector<std::string>& command,
                        const std::string& mode,
                        const Environment& more) {
   Environment environment = more;
-  const char* inherited = std::getenv("SLUICE_GPU_KIT_LIBRARIES");
   environment["LD_LIBRARY_PATH"] =
       fmt::format("{}:{}:{}", Path((mode.empty() ? mode_ : mode) + "/lib"),
-                  Path("lib"), inherited == nullptr ? "" : inherited);
+                  Path("lib"), options_.libraries);
   environment["PYTHONPATH"] = Path("python");
   environment["PYTHONDONTWRITEBYTECODE"] = "1";
   const double limit = std::min(seconds, SecondsLeft());

@@ -33,11 +33,12 @@ struct Item {
 class Kit {
  public:
   struct Options {
-    std::string folder;  // of the kit
-    std::string output;  // a folder that exists and can be written
-    std::string python;  // "": the first that has NumPy
-    int jobs = 1;        // processes at once
-    double seconds = 0;  // for everything together
+    std::string folder;     // of the kit
+    std::string libraries;  // the folder of cuBLAS; "" where there is none
+    std::string output;     // a folder that exists and can be written
+    std::string python;     // "": the first that has NumPy
+    int jobs = 1;           // processes at once
+    double seconds = 0;     // for everything together
   };
 
   // Opens the log in the output folder. Throws std::runtime_error where that

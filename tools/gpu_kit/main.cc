@@ -46,7 +46,7 @@ int Main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::Range(1, 6));
   app.add_option("--limit", options.seconds, "Seconds for everything")
-      ->check(CLI::Range(1, 86400))
+      ->check(CLI::Range(1.0, 86400.0))
       ->capture_default_str();
   app.add_option("--jobs", options.jobs, "Processes at once")
       ->check(CLI::Range(1, 256))
@@ -54,6 +54,7 @@ int Main(int argc, char** argv) {
   app.add_option("--python", options.python,
                  "The Python with NumPy, and PyTorch for comparisons");
   app.add_option("--folder", options.folder, "The kit's folder");
+  app.add_option("--libraries", options.libraries, "The folder of cuBLAS");
   app.add_flag("--probe", probe, "Only try cuda:0, in this process");
   CLI11_PARSE(app, argc, argv);
   if (probe) return Probe();

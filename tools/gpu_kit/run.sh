@@ -39,7 +39,5 @@ fi
 [ -n "$found" ] || echo "run.sh: no libcublas.so.13 (CUDA 13) in CUDA_HOME," \
   "/usr/local/cuda or PyTorch's packages: a GPU cannot be used" >&2
 
-export SLUICE_GPU_KIT_LIBRARIES=$found
-# libcublasLt and others lie beside it.
 export LD_LIBRARY_PATH=$kit/emulated/lib:$kit/lib
-exec "$kit/bin/sluice-gpu-kit" --folder "$kit" "$@"
+exec "$kit/bin/sluice-gpu-kit" --folder "$kit" --libraries "$found" "$@"
