@@ -1,6 +1,9 @@
 #include "sluice/operators/pool2d_kernel.h"
 
+#include <type_traits>
+
 #include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/cast.h"
 
 namespace sluice::operators {
 namespace {
@@ -45,6 +48,10 @@ class Pool2dGradKernel final : public OpKernel {
     dims_ = preparation.query.inputs[0];
     geometry_ =
         Pool2dGeometryOf(preparation.query, preparation.query.inputs.back());
+    if (kRounds) {
+      preparation.scratch_bytes =
+          static_cast<size_t>(dims_.numel()) * sizeof(float);
+    }
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -53,10 +60,19 @@ class Pool2dGradKernel final : public OpKernel {
     if (x_grad.numel() == 0) return;
     const T* x = context.Input("X").data<T>();
     const T* out = geometry_.max ? context.Input("Out").data<T>() : nullptr;
-    math::Pool2dGrad(geometry_, x, out, grad.data<T>(), x_grad.data<T>());
+    if constexpr (kRounds) {
+      auto* const sums = static_cast<float*>(context.scratch());
+      math::Pool2dGrad(geometry_, x, out, grad.data<T>(), sums);
+      math::Cast(sums, x_grad.numel(), platform::kDTypeOf<T>, x_grad.data<T>());
+    } else {
+      math::Pool2dGrad(geometry_, x, out, grad.data<T>(), x_grad.data<T>());
+    }
   }
 
  private:
+  // The windows that meet a pixel are added up in float, and rounded once.
+  static constexpr bool kRounds = !std::is_same_v<math::PoolGrad<T>, T>;
+
   math::Pool2dGeometry geometry_;
   DDim dims_;
 };

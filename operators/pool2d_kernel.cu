@@ -74,13 +74,13 @@ __device__ int64_t FindMaximum(const Pool2dGeometry& g,
 template <typename T>
 __device__ T Average(const Pool2dGeometry& g, const Spot& spot, const T* x) {
   const Window window(g, spot.row, spot.column);
-  T sum = 0;
+  double sum = 0;  // a float would lose digits in large windows
   for (int64_t h = window.top; h < window.bottom; ++h) {
     for (int64_t w = window.left; w < window.right; ++w) {
       sum += x[spot.base + (h * g.in_w + w) * spot.step];
     }
   }
-  return sum / static_cast<T>(window.Divisor(g));
+  return static_cast<T>(sum / static_cast<double>(window.Divisor(g)));
 }
 
 template <typename T>

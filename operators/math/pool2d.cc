@@ -58,7 +58,8 @@ struct MaxLine {
   Computed<T> best[kLine] = {};
 };
 
-template <typename T, bool kRelu>
+// Sum: what a window is summed in.
+template <typename T, bool kRelu, typename Sum>
 struct AvgLine {
   const T* x;
   T* out;
@@ -66,7 +67,7 @@ struct AvgLine {
   template <typename Divisor>
   void Begin(int64_t first, int64_t count, const Divisor& /*divisor*/) {
     to = out + first;
-    std::fill(sum, sum + count, Computed<T>{0});
+    std::fill(sum, sum + count, Sum{0});
   }
   void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
     const T* from = x + at;
@@ -78,20 +79,24 @@ struct AvgLine {
   template <typename Divisor>
   void End(int64_t count, const Divisor& divisor) {
     for (int64_t i = 0; i < count; ++i) {
-      to[i] = Narrow<T>(sum[i] / static_cast<Computed<T>>(divisor(i)));
+      to[i] = Narrow<T>(
+          static_cast<Computed<T>>(sum[i] / static_cast<Sum>(divisor(i))));
     }
   }
 
   T* to = nullptr;
-  Computed<T> sum[kLine] = {};
+  Sum sum[kLine] = {};
 };
+
+// The sum of more pixels loses digits in float.
+constexpr int64_t kMostInFloat = 64;
 
 template <typename T>
 struct MaxGradLine {
   const T* x;
   const T* out;
   const T* out_grad;
-  T* x_grad;
+  PoolGrad<T>* x_grad;
   bool relu;
 
   template <typename Divisor>
@@ -104,14 +109,14 @@ struct MaxGradLine {
   }
   void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
     const T* from = x + at;
-    T* to = x_grad + at;
+    Computed<T>* to = x_grad + at;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t pixel = (i - begin) * step;
       const Computed<T> value = Widen(from[pixel]);
       const bool same =
           value == best[i] || (std::isnan(value) && std::isnan(best[i]));
       const Computed<T> gets = same ? left[i] : Computed<T>{0};
-      to[pixel] = Narrow<T>(Widen(to[pixel]) + gets);
+      to[pixel] += gets;
       left[i] = same ? Computed<T>{0} : left[i];
     }
   }
@@ -127,7 +132,7 @@ template <typename T, bool kRelu>
 struct AvgGradLine {
   const T* x;  // where kRelu
   const T* out_grad;
-  T* x_grad;
+  PoolGrad<T>* x_grad;
 
   template <typename Divisor>
   void Begin(int64_t first, int64_t count, const Divisor& divisor) {
@@ -137,14 +142,13 @@ struct AvgGradLine {
     }
   }
   void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
-    T* to = x_grad + at;
+    Computed<T>* to = x_grad + at;
     for (int64_t i = begin; i < end; ++i) {
-      T& pixel = to[(i - begin) * step];
       Computed<T> gets = part[i];
       if constexpr (kRelu) {
         if (Widen(x[at + (i - begin) * step]) <= 0) gets = 0;
       }
-      pixel = Narrow<T>(Widen(pixel) + gets);
+      to[(i - begin) * step] += gets;
     }
   }
   template <typename Divisor>
@@ -313,6 +317,15 @@ void Backward(const Pool2dGeometry& g, const Line& line) {
       });
 }
 
+template <typename T, bool kRelu>
+void Average(const Pool2dGeometry& g, const T* x, T* out) {
+  if (g.kernel_h * g.kernel_w > kMostInFloat) {
+    Forward(g, AvgLine<T, kRelu, double>{.x = x, .out = out});
+  } else {
+    Forward(g, AvgLine<T, kRelu, Computed<T>>{.x = x, .out = out});
+  }
+}
+
 }  // namespace
 
 template <typename T>
@@ -323,9 +336,9 @@ void Pool2d(const Pool2dGeometry& g, const T* x, T* out) {
   if (g.max) {
     Forward(g, MaxLine<T>{.x = x, .out = out, .relu = g.relu});
   } else if (g.relu) {
-    Forward(g, AvgLine<T, true>{.x = x, .out = out});
+    Average<T, true>(g, x, out);
   } else {
-    Forward(g, AvgLine<T, false>{.x = x, .out = out});
+    Average<T, false>(g, x, out);
   }
 }
 
@@ -334,7 +347,7 @@ void Pool2dGrad(const Pool2dGeometry& g,
                 const T* x,
                 const T* out,
                 const T* out_grad,
-                T* x_grad) {
+                PoolGrad<T>* x_grad) {
   if constexpr (!kIsHalf<T>) {
     if (IsMaxOfPairs(g)) return MaxOfPairsGrad(g, x, out, out_grad, x_grad);
   }
@@ -372,11 +385,11 @@ template SLUICE_API void Pool2dGrad(const Pool2dGeometry&,
                                     const float16*,
                                     const float16*,
                                     const float16*,
-                                    float16*);
+                                    float*);
 template SLUICE_API void Pool2dGrad(const Pool2dGeometry&,
                                     const bfloat16*,
                                     const bfloat16*,
                                     const bfloat16*,
-                                    bfloat16*);
+                                    float*);
 
 }  // namespace sluice::operators::math

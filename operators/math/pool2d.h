@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "sluice/platform/export.h"
 
@@ -33,9 +34,14 @@ struct Pool2dGeometry {
 
 // out = the maximum (NaN wins over every number) or average of each window.
 // Through ParallelFor. T: any float dtype; averages of 16-bit ones are summed
-// in float. With `relu` the same bits as after a relu of its own.
+// in float, those of more than 64 pixels in double. With `relu` the same bits
+// as after a relu of its own.
 template <typename T>
 SLUICE_API void Pool2d(const Pool2dGeometry& g, const T* x, T* out);
+
+// What gradients of T are added up in.
+template <typename T>
+using PoolGrad = std::conditional_t<sizeof(T) == 2, float, T>;
 
 // x_grad, all of it: each element of out_grad goes to the first pixel of its
 // window, row by row, that holds the maximum `out`, or evenly to those that the
@@ -43,12 +49,13 @@ SLUICE_API void Pool2d(const Pool2dGeometry& g, const T* x, T* out);
 // overlap, their gradients are added in a fixed order. With `relu`, x_grad is
 // the gradient of what goes into the relu, which passes on what belongs to
 // elements above 0 and to NaN; `x` is what goes in or what comes out, as both
-// say the same, and not null.
+// say the same, and not null. Gradients of 16-bit dtypes are added up in float,
+// which the caller rounds.
 template <typename T>
 SLUICE_API void Pool2dGrad(const Pool2dGeometry& g,
                            const T* x,
                            const T* out,
                            const T* out_grad,
-                           T* x_grad);
+                           PoolGrad<T>* x_grad);
 
 }  // namespace sluice::operators::math

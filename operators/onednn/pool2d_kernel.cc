@@ -131,13 +131,24 @@ KernelTraits PoolTraits() {
   return KernelTraits().Priority(20, &PoolPriority).When(&FitsOneDnn);
 }
 
+// oneDNN adds up whole windows in float.
+constexpr int64_t kMostPixels = 64;
+
+std::string FitsForward(const KernelQuery& query) {
+  const Pool2dGeometry g = Pool2dGeometryOf(query, query.outputs[0]);
+  if (!g.max && g.kernel_h * g.kernel_w > kMostPixels) {
+    return "oneDNN loses digits of averages of more than 64 pixels";
+  }
+  return FitsOneDnn(query);
+}
+
 }  // namespace
 
 REGISTER_OP_KERNEL(pool2d,
                    ONEDNN,
                    CPUPlace,
                    pooling,
-                   PoolTraits(),
+                   PoolTraits().When(&FitsForward),
                    PoolSequence<float>,
                    PoolSequence<platform::bfloat16>);
 REGISTER_OP_KERNEL(pool2d_grad,

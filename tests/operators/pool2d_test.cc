@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -85,6 +86,54 @@ TEST(Pool2d, GlobalPoolingIsOneWindow) {
             (Floats{1.5F, 3.5F}));
   EXPECT_EQ(OutDims({-1, 3, -1, 5}, {{"global_pooling", true}}),
             DDim({-1, 3, 1, 1}));
+}
+
+// Kernels with a tolerance of one rounding: a sum must not lose what its many
+// terms have.
+template <typename Visit>
+void ForEachKernel(const std::string& op, const Visit& visit) {
+  for (const framework::KernelDef* kernel : testing::KernelsOf(op)) {
+    SCOPED_TRACE(ToString(*kernel));
+    visit(*kernel);
+  }
+}
+
+TEST(Pool2d, LargeAveragesKeepTheirDigits) {
+  testing::Array x({1, 1, 1000, 1000});
+  std::fill(x.values.begin(), x.values.end(), 0.1);
+  ForEachKernel("pool2d", [&](const framework::KernelDef& kernel) {
+    const Tensor in = testing::ToTensor(x, kernel.key.dtype);
+    try {
+      const Tensor out =
+          RunOp("pool2d", {{"X", in}},
+                {{"ksize", Ints{1000, 1000}}, {"pooling_type", kAvg}},
+                {.hint = testing::HintFor(kernel)})["Out"];
+      const double expected = testing::ToArray(in).values[0];
+      EXPECT_NEAR(testing::ToArray(out).values[0], expected,
+                  std::max(testing::Tolerance(kernel.key.dtype), 1e-11));
+    } catch (const platform::Error& error) {
+      EXPECT_EQ(error.check_id(), "resolver.no_kernel") << error.what();
+    }
+  });
+}
+
+TEST(Pool2dGrad, ManySmallGradientsAddUp) {
+  testing::Array x({1, 1, 95, 95});
+  testing::Array grad({1, 1, 64, 64});
+  std::fill(grad.values.begin(), grad.values.end(), 1);
+  ForEachKernel("pool2d_grad", [&](const framework::KernelDef& kernel) {
+    try {
+      const Tensor out =
+          RunOp("pool2d_grad",
+                {{"X", testing::ToTensor(x, kernel.key.dtype)},
+                 {"Out@GRAD", testing::ToTensor(grad, kernel.key.dtype)}},
+                {{"ksize", Ints{32, 32}}, {"pooling_type", kAvg}},
+                {.hint = testing::HintFor(kernel)})["X@GRAD"];
+      EXPECT_EQ(testing::ToArray(out)(0, 0, 47, 47), 1);
+    } catch (const platform::Error& error) {
+      EXPECT_EQ(error.check_id(), "resolver.no_kernel") << error.what();
+    }
+  });
 }
 
 TEST(Pool2d, NanAndInfinityAreMaximaToo) {
