@@ -1,3 +1,4 @@
+#include <cmath>
 #include <vector>
 
 #include "sluice/framework/infer_shape_context.h"
@@ -18,6 +19,11 @@ void GaussianRandomShape(InferShapeContext& context) {
   context.Require(shape.size() <= DDim::kMaxRank, "gaussian_random.rank",
                   "attribute shape has {} entries; expected at most {}",
                   shape.size(), DDim::kMaxRank);
+  for (const char* name : {"mean", "std"}) {
+    const auto value = context.Attr<double>(name);
+    context.Require(std::isfinite(value), "gaussian_random.finite",
+                    "attribute {} must be finite, got {}", name, value);
+  }
   context.SetOutput("Out", DDim(shape));
 }
 

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <vector>
 
 #include "sluice/framework/infer_shape_context.h"
@@ -20,9 +21,12 @@ void UniformRandomShape(InferShapeContext& context) {
                   shape.size(), DDim::kMaxRank);
   const auto min = context.Attr<double>("min");
   const auto max = context.Attr<double>("max");
-  // Written so that NaN is refused too.
-  context.Require(min <= max, "uniform_random.range",
-                  "attribute min must be at most max, got {} and {}", min, max);
+  // Written so that NaN is refused too; the kernels compute max - min.
+  context.Require(min <= max && std::isfinite(max - min),
+                  "uniform_random.range",
+                  "attributes min and max must be finite, with min <= max and "
+                  "a finite difference, got {} and {}",
+                  min, max);
   context.SetOutput("Out", DDim(shape));
 }
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <vector>
 
@@ -30,6 +31,19 @@ TEST(GaussianRandom, RefusesBadArguments) {
       {"gaussian_random", "std", "at least 0"}, [] {
         RunOp("gaussian_random", {}, {{"shape", Ints{3}}, {"std", -1.0}});
       });
+  for (const char* name : {"mean", "std"}) {
+    ExpectError(ErrorCode::kInvalidArgument, "gaussian_random.finite",
+                {"gaussian_random", name, "inf"}, [&] {
+                  RunOp("gaussian_random", {},
+                        {{"shape", Ints{3}},
+                         {name, std::numeric_limits<double>::infinity()}});
+                });
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "gaussian_random.finite", {"nan"},
+              [] {
+                RunOp("gaussian_random", {},
+                      {{"shape", Ints{3}}, {"mean", std::nan("")}});
+              });
   ExpectError(ErrorCode::kInvalidArgument, "gaussian_random.rank",
               {"gaussian_random", "9 entries", "at most 8"}, [] {
                 RunOp("gaussian_random", {}, {{"shape", Ints(9, 1)}});

@@ -64,6 +64,15 @@ TEST(UniformRandom, RefusesBadArguments) {
   ExpectError(ErrorCode::kInvalidArgument, "uniform_random.range", {"nan"}, [] {
     Draw({{"max", std::numeric_limits<double>::quiet_NaN()}});
   });
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::pair<double, double> ranges[] = {
+      {0, kInfinity}, {-kInfinity, 0}, {-1.7e308, 1.7e308}};
+  for (const auto& [min, max] : ranges) {
+    ExpectError(ErrorCode::kInvalidArgument, "uniform_random.range",
+                {"finite difference"}, [&, low = min, high = max] {
+                  Draw({{"min", low}, {"max", high}});
+                });
+  }
   ExpectError(ErrorCode::kInvalidArgument, "uniform_random.rank",
               {"uniform_random", "9 entries", "at most 8"}, [] {
                 RunOp("uniform_random", {}, {{"shape", Ints(9, 1)}});
