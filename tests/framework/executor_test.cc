@@ -42,6 +42,14 @@ TEST_F(ExecutorTest, RunsAProgram) {
   EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{2, 4, 6}));
 }
 
+// What was packed for a feed stays good.
+TEST_F(ExecutorTest, ARunDoesNotCountAsAChangeOfItsFeeds) {
+  const Tensor x = Floats({3}, {1, 2, 3});
+  const auto before = x.storage_version();
+  executor_.Run(program_, {{"x", x}}, {out_});
+  EXPECT_EQ(x.storage_version(), before);
+}
+
 TEST_F(ExecutorTest, KeepsAPlanForEachShape) {
   const auto three = Prepare(3);
   const auto four = Prepare(4);
