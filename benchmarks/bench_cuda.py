@@ -44,13 +44,6 @@ LIMITS = {
 }
 # That a program gets to end by itself.
 GRACE = 20
-# No slower than the fastest peer.
-OF_BEST = {
-    "train/mlp64/cuda": 1.0,
-    "train/lenet64/cuda": 1.0,
-    "infer/lenet_b1/cuda": 1.0,
-    "infer/lenet_b64/cuda": 1.0,
-}
 METRICS = {
     "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
     "sm": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -142,7 +135,7 @@ def measure_training(options, report: bench_report.Report) -> None:
     )
     try:
         for row, _, value in found:
-            report.add(row, "us", value, None, OF_BEST[row])
+            report.add(row, "us", value)
     except Exception as error:
         print(f"training FAILED: {error}")
         report.header["failed"]["training"] = str(error)

@@ -39,6 +39,16 @@ class Row:
         per_second = self.unit.endswith("/s")
         return (max if per_second else min)(self.peers.values())
 
+    def missed(self) -> str:
+        """By how much it misses its bound; "" where it does not."""
+        if self.at_most is not None and not self.value <= self.at_most:
+            return f"{self.value:.4g} {self.unit}, at most {self.at_most:.4g}"
+        if self.of_best is not None and self.peers:
+            share = self.value / self.best
+            if not share <= self.of_best:
+                return f"{share:.2f} of the best, at most {self.of_best:.4g}"
+        return ""
+
     def __str__(self) -> str:
         text = f"{self.id:28} {self.value:10.4g} {self.unit}"
         if self.at_most is None:
@@ -123,7 +133,8 @@ class Report:
 
     def finish(self) -> int:
         """Print the rows that have peers, and write the JSON file, in the
-        form of bench_util.h. Returns the exit status."""
+        form of bench_util.h. Returns the exit status: 1 where a row misses
+        its bound."""
         for row in self.rows:
             for peer, value in sorted(row.peers.items(), key=lambda p: p[1]):
                 print(
@@ -137,8 +148,11 @@ class Report:
                 )
         for what, why in self.left_out.items():
             print(f"left out: {what}: {why}")
+        missed = [row for row in self.rows if row.missed()]
+        for row in missed:
+            print(f"MISSED: {row.id}: {row.missed()}")
         if not self.options.json:
-            return 0
+            return 1 if missed else 0
         rows = [
             {
                 "id": row.id,
@@ -159,4 +173,4 @@ class Report:
         }
         text = json.dumps(every, indent=1) + "\n"
         pathlib.Path(self.options.json).write_text(text)
-        return 0
+        return 1 if missed else 0

@@ -51,6 +51,25 @@ void PrintBesidePeers(const Row& row) {
               *row.of_best);
 }
 
+// Says by how much a row misses its bound; true when it does.
+bool PrintMissed(const Row& row) {
+  if (row.at_most && !(row.value <= *row.at_most)) {
+    std::printf("MISSED: %s: %.4g %s, at most %.4g\n", row.id.c_str(),
+                row.value, row.unit.c_str(), *row.at_most);
+    return true;
+  }
+  if (!row.of_best || row.peers.empty()) return false;
+  double best = row.peers.begin()->second;
+  for (const auto& [peer, value] : row.peers) {
+    if (Ratio(row, value) < Ratio(row, best)) best = value;
+  }
+  const double share = row.value / best;
+  if (share <= *row.of_best) return false;
+  std::printf("MISSED: %s: %.2f of the best, at most %.4g\n", row.id.c_str(),
+              share, *row.of_best);
+  return true;
+}
+
 // Runs a program and waits for it; true when it ended well.
 bool RunProgram(std::vector<std::string> words) {
   std::vector<char*> arguments;
@@ -187,6 +206,7 @@ void Report::MeasurePeers(const std::string& suite,
 }
 
 int Report::Finish(const Options& options) const {
+  bool missed = false;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Row& row : rows_) {
     rows.push_back({{"id", row.id},
@@ -198,7 +218,10 @@ int Report::Finish(const Options& options) const {
                     {"peers", nlohmann::ordered_json(row.peers)}});
     PrintBesidePeers(row);
   }
-  if (options.json.empty()) return 0;
+  for (const Row& row : rows_) {
+    missed = PrintMissed(row) || missed;
+  }
+  if (options.json.empty()) return missed ? 1 : 0;
   const nlohmann::ordered_json all = {
       {"machine", Machine()}, {"rows", rows}, {"left_out", left_out_}};
   std::ofstream out(options.json);
@@ -207,7 +230,7 @@ int Report::Finish(const Options& options) const {
     std::fprintf(stderr, "cannot write %s\n", options.json.c_str());
     return 1;
   }
-  return 0;
+  return missed ? 1 : 0;
 }
 
 }  // namespace sluice::bench

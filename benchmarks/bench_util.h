@@ -64,7 +64,8 @@ class Report {
   // Prints the rows that have peers, with ratios, and writes the JSON file:
   //   {"machine": ..., "rows": [{"id", "unit", "value", "limit", "at_most",
   //    "of_best", "peers"}], "left_out": {row or library: reason}}
-  // Limits are null where there are none. Returns main's exit status.
+  // Limits are null where there are none. Returns main's exit status: 1 where
+  // a row misses its bound, `at_most` or `of_best`, by how much it prints.
   int Finish(const Options& options) const;
 
  private:

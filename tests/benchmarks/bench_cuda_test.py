@@ -171,6 +171,26 @@ class Report(unittest.TestCase):
         rate = bench_report.Row("r", "GB/s", 3, peers=peers)
         self.assertEqual((time.best, rate.best), (1.0, 2.0))
 
+    def test_a_missed_bound_is_status_1(self):
+        def status(*rows):
+            report = bench_report.Report(argparse.Namespace(json=None))
+            report.rows += rows
+            return report.finish()
+
+        Row = bench_report.Row
+        peers = {"a": 1.0, "b": 2.0}
+        self.assertEqual(status(Row("t", "us", 3, at_most=3)), 0)
+        self.assertEqual(status(Row("t", "us", 3.1, at_most=3)), 1)
+        self.assertEqual(status(Row("t", "us", 1, of_best=1, peers=peers)), 0)
+        self.assertEqual(
+            status(Row("t", "us", 1.1, of_best=1, peers=peers)), 1
+        )
+        self.assertEqual(status(Row("t", "us", float("nan"), at_most=3)), 1)
+        self.assertIn(
+            "1.10 of the best, at most 1",
+            Row("t", "us", 1.1, of_best=1, peers=peers).missed(),
+        )
+
 
 FAKE = """#!/bin/sh
 while [ "$1" != --json ]; do shift; done
