@@ -147,7 +147,7 @@ def python_with_torch(options) -> str:
         candidates = [options.python]
     else:
         candidates = [sys.executable, shutil.which("python3")]
-    reason = ""
+    reasons = []
     for python in dict.fromkeys(filter(None, candidates)):
         tried = subprocess.run(
             [python, "-c", "import torch"],
@@ -157,8 +157,8 @@ def python_with_torch(options) -> str:
         )
         if tried.returncode == 0:
             return python
-        reason = f"{python}: {last_line(tried.stderr)}"
-    raise RuntimeError(reason)
+        reasons.append(f"{python}: {last_line(tried.stderr)}")
+    raise RuntimeError("; ".join(reasons))
 
 
 def run_peer(command: list, limit: float) -> dict:

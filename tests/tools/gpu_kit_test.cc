@@ -168,6 +168,11 @@ TEST_F(GpuKitTests, GoesOnInANewProcessAfterAFailureADeathAndAHang) {
               HasSubstr("signal 11 (Segmentation fault)\nabout to die"));
   EXPECT_THAT(part["items"][5]["detail"].get<std::string>(),
               HasSubstr("limit"));
+  // How to see it again, for failures only.
+  EXPECT_THAT(part["items"][1]["command"].get<std::string>(),
+              HasSubstr("run.sh --exec emulated " + folder_.string() +
+                        "/program --gtest_filter=Suite.fails"));
+  EXPECT_FALSE(part["items"][0].contains("command"));
   EXPECT_EQ(failures_, 3);
   EXPECT_EQ(Processes(), 4);
 }
@@ -270,6 +275,26 @@ TEST_F(GpuKitTests, TheSanitizerGoesOnAfterAnOpThatEndsTheProcess) {
     EXPECT_THAT(item["detail"].get<std::string>(),
                 HasSubstr("Invalid __global__ write under"));
   }
+}
+
+TEST_F(GpuKitTests, EarlierResultsGetANumber) {
+  Run("passes");
+  Run("fails");
+  Run("dies");
+  const auto results = [&](const std::string& name) {
+    std::ifstream file(folder_ / name);
+    return Json::parse(file)["parts"][0]["items"][0]["name"];
+  };
+  EXPECT_EQ(results("gpu_kit.json.1"), "Suite.passes");
+  EXPECT_EQ(results("gpu_kit.json.2"), "Suite.fails");
+  EXPECT_EQ(results("gpu_kit.json"), "Suite.dies");
+  EXPECT_TRUE(fs::exists(folder_ / "gpu_kit.log.1"));
+}
+
+TEST_F(GpuKitTests, CommandsAreQuotedForTheShell) {
+  const Kit kit({"/a kit", "", folder_.string(), "", 1, 60});
+  EXPECT_EQ(kit.ShellCommand({"b/c", "", "it's", "$x=*"}, "gpu"),
+            "'/a kit/run.sh' --exec gpu b/c '' 'it'\\''s' '$x=*'");
 }
 
 TEST_F(GpuKitTests, AFolderThatCannotBeWrittenIsNamedWithTheOption) {

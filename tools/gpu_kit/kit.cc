@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -26,6 +27,9 @@ Json ToJson(const Item& item) {
                {"status", NameOf(item.status)},
                {"seconds", item.seconds}};
   if (!item.detail.empty()) json["detail"] = item.detail;
+  if (item.status == Status::kFailed && !item.command.empty()) {
+    json["command"] = item.command;
+  }
   if (!item.figures.is_null()) json["figures"] = item.figures;
   return json;
 }
@@ -33,6 +37,57 @@ Json ToJson(const Item& item) {
 // Compilers and programs print what is no UTF-8; JSON must not hold it.
 std::string Dump(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// As a shell takes it for one word.
+std::string Quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "-_=+.,:/@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+    return word;
+  }
+  std::string quoted = "'";
+  for (const char c : word) {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+// What a run writes.
+constexpr const char* kResults[] = {"gpu_kit.json", "gpu_kit.log", "cuda.json",
+                                    "worst_kernels.md"};
+
+// gpu_kit.json of an earlier run becomes gpu_kit.json.1, and so on.
+void NumberEarlierResults(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const auto taken = [&](int number) {
+    for (const char* name : kResults) {
+      const fs::path file = fs::path(folder) / name;
+      if (fs::exists(file.string() + "." + std::to_string(number), ignored)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  int number = 1;
+  while (taken(number)) {
+    ++number;
+  }
+  for (const char* name : kResults) {
+    const fs::path file = fs::path(folder) / name;
+    fs::rename(file, file.string() + "." + std::to_string(number), ignored);
+  }
+}
+
+std::string Now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
 }
 
 }  // namespace
@@ -46,6 +101,10 @@ std::string LastLines(const std::string& text, size_t at_most) {
 
 Kit::Kit(Options options)
     : options_(std::move(options)), begin_(std::chrono::steady_clock::now()) {
+  NumberEarlierResults(options_.output);
+  about_["started"] = Now();
+  about_["limit_seconds"] = options_.seconds;
+  about_["jobs"] = options_.jobs;
   const std::string path = OutputPath("gpu_kit.log");
   log_ = std::fopen(path.c_str(), "w");
   if (log_ == nullptr) {
@@ -86,6 +145,16 @@ void Kit::Print(const std::string& text) {
   std::fflush(log_);
 }
 
+std::string Kit::ShellCommand(const std::vector<std::string>& command,
+                              const std::string& mode) const {
+  std::string line =
+      Quoted(Path("run.sh")) + " --exec " + (mode.empty() ? mode_ : mode);
+  for (const std::string& word : command) {
+    line += " " + Quoted(word);
+  }
+  return line;
+}
+
 ProcessResult Kit::Run(const std::vector<std::string>& command,
                        double seconds,
                        const std::string& mode,
@@ -97,10 +166,15 @@ ProcessResult Kit::Run(const std::vector<std::string>& command,
   environment["PYTHONPATH"] = Path("python");
   environment["PYTHONDONTWRITEBYTECODE"] = "1";
   const double limit = std::min(seconds, SecondsLeft());
-  ProcessResult result = RunProcess(command, environment, std::max(limit, 0.1));
+  ProcessResult result;
+  if (limit > 0) {
+    result = RunProcess(command, environment, limit);
+  } else {
+    result.not_started = "no time left of the part";
+  }
+  result.command = ShellCommand(command, mode);
   const std::lock_guard lock(mutex_);
-  std::fprintf(log_, "\n$ %s\n%s[%s, %.1f s]\n",
-               fmt::format("{}", fmt::join(command, " ")).c_str(),
+  std::fprintf(log_, "\n$ %s\n%s[%s, %.1f s]\n", result.command.c_str(),
                result.output.c_str(), result.Ending().c_str(), result.seconds);
   std::fflush(log_);
   return result;
@@ -174,6 +248,8 @@ void Kit::Parallel(const std::string& what,
                    const std::function<void(size_t)>& work) {
   std::atomic<size_t> next = 0;
   std::atomic<size_t> left = 0;
+  std::atomic<size_t> done = 0;
+  std::atomic<double> said = Elapsed();
   const auto worker = [&] {
     for (size_t i = next++; i < count; i = next++) {
       if (SecondsLeft() <= 0) {
@@ -184,6 +260,12 @@ void Kit::Parallel(const std::string& what,
         work(i);
       } catch (const std::exception& error) {
         AddItem({what, Status::kFailed, 0, error.what()});
+      }
+      ++done;
+      double last = said;
+      if (Elapsed() - last > 10 &&
+          said.compare_exchange_strong(last, Elapsed())) {
+        Print(fmt::format("  {}: {} of {}", what, done.load(), count));
       }
     }
   };
@@ -204,12 +286,17 @@ void Kit::Parallel(const std::string& what,
 void Kit::WriteJson() const {
   std::ofstream(OutputPath("gpu_kit.json")) << Dump({{"kit", about_},
                                                      {"mode", mode_},
+                                                     {"finished", finished_},
                                                      {"failures", failures_},
                                                      {"parts", parts_}});
 }
 
 int Kit::Finish() {
-  Print(fmt::format("{} failed; {} and {}", failures_,
+  finished_ = true;
+  WriteJson();
+  const std::string device = on_gpu() ? "on " + about_.value("gpu", "a GPU")
+                                      : "ON THE EMULATION: no GPU was used";
+  Print(fmt::format("{} failed, {}; {} and {}", failures_, device,
                     OutputPath("gpu_kit.json"), OutputPath("gpu_kit.log")));
   return failures_;
 }

@@ -26,6 +26,8 @@ struct Item {
   // Why it failed or was left out: what its program printed, or how it ended.
   std::string detail = {};
   Json figures = {};  // null where it has none
+  // To see it again from a shell; "" where there is no such command.
+  std::string command = {};
 };
 
 // Where things are, which libraries are used, and what was written down.
@@ -41,8 +43,9 @@ class Kit {
     double seconds = 0;     // for everything together
   };
 
-  // Opens the log in the output folder. Throws std::runtime_error where that
-  // cannot be written, naming --output.
+  // Opens the log in the output folder, where results of an earlier run get
+  // numbers. Throws std::runtime_error where it cannot be written, naming
+  // --output.
   explicit Kit(Options options);
   ~Kit();
   Kit(const Kit&) = delete;
@@ -58,6 +61,9 @@ class Kit {
   const std::string& mode() const { return mode_; }
   void SetMode(const std::string& mode) { mode_ = mode; }
   bool on_gpu() const { return mode_ == "gpu"; }
+  // The shell command that runs `command` with the libraries of `mode`.
+  std::string ShellCommand(const std::vector<std::string>& command,
+                           const std::string& mode) const;
   // A program that exists once for each mode.
   std::string ModeProgram(const std::string& name) const;
 
@@ -84,7 +90,8 @@ class Kit {
                 size_t count,
                 const std::function<void(size_t)>& work);
 
-  // Prints where the results are; returns how many items failed.
+  // Prints where the results are, and on what they were made; returns how many
+  // items failed.
   int Finish();
   // Facts about the machine and the kit, by name, for the JSON file.
   Json& about() { return about_; }
@@ -105,6 +112,7 @@ class Kit {
   Json parts_ = Json::array();
   std::vector<Item> items_;  // of the current part
   int failures_ = 0;
+  bool finished_ = false;
 };
 
 // The end of a long text, from a line's beginning.

@@ -70,17 +70,21 @@ Json ProbeResult(const ProcessResult& result) {
   return found.is_object() ? found : Json();
 }
 
-bool HasDriver() {
-  return std::filesystem::exists("/dev/nvidia0") ||
-         std::filesystem::exists("/proc/driver/nvidia/version") ||
-         std::filesystem::exists("/dev/nvidiactl");
+// Also where only one of them shows, as in containers and under Windows.
+bool HasDriver(Kit& kit) {
+  for (const char* sign : {"/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg",
+                           "/proc/driver/nvidia/version"}) {
+    if (std::filesystem::exists(sign)) return true;
+  }
+  return kit.Run({"nvidia-smi", "-L"}, 30).ok();
 }
 
 // Opens the device with the libraries of `mode`.
 bool Usable(Kit& kit, const std::string& mode) {
   const std::string name = "cuda:0, " + mode;
   if (!std::filesystem::exists(kit.Path(mode + "/lib"))) {
-    kit.AddItem({name, Status::kLeftOut, 0, "not in this kit"});
+    kit.AddItem({name, Status::kFailed, 0,
+                 kit.Path(mode + "/lib") + " is missing: copy the whole kit"});
     return false;
   }
   const ProcessResult result =
@@ -96,12 +100,12 @@ bool Usable(Kit& kit, const std::string& mode) {
       found.is_null() ? result.Ending() + "\n" + LastLines(result.output)
                       : found["reason"].get<std::string>();
   // A machine without a GPU is no failure; a GPU that cannot be used is.
-  const bool expected = mode == "gpu" && !HasDriver();
-  kit.AddItem(
-      {name, expected ? Status::kLeftOut : Status::kFailed, result.seconds,
-       expected ? "no GPU: there is no NVIDIA driver on this machine\n" + reason
-                : reason,
-       found});
+  const bool expected = mode == "gpu" && !HasDriver(kit);
+  kit.AddItem({name, expected ? Status::kLeftOut : Status::kFailed,
+               result.seconds,
+               expected ? "there is no NVIDIA driver on this machine: " + reason
+                        : reason,
+               found, result.command});
   return false;
 }
 
@@ -119,6 +123,15 @@ std::string CpuName() {
   return "unknown";
 }
 
+std::string OsName() {
+  std::istringstream lines(Contents("/etc/os-release"));
+  constexpr std::string_view kName = "PRETTY_NAME=";
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kName)) return line.substr(kName.size());
+  }
+  return "unknown";
+}
+
 }  // namespace
 
 void DescribeMachine(Kit& kit) {
@@ -131,11 +144,11 @@ void DescribeMachine(Kit& kit) {
   kit.about()["machine"] = {{"cpu", CpuName()},
                             {"cores", cores},
                             {"kernel", system.release},
-                            {"os", Contents("/etc/os-release")}};
+                            {"os", OsName()}};
   AskDriver(kit);
   const bool gpu = Usable(kit, "gpu");
   const bool emulated = Usable(kit, "emulated");
-  kit.SetMode(gpu ? "gpu" : "emulated");
+  kit.SetMode(gpu ? "gpu" : emulated ? "emulated" : "none");
   kit.Print(gpu        ? "  the parts run on the GPU"
             : emulated ? "  no GPU: the parts run on the emulation, on this CPU"
                        : "  no GPU, and the emulation does not work either");

@@ -11,6 +11,8 @@
 namespace sluice::gpu_kit {
 namespace {
 
+constexpr int kCannotBegin = 101;
+
 struct Part {
   const char* name;
   double seconds;
@@ -29,9 +31,12 @@ constexpr Part kParts[] = {
 
 int Main(int argc, char** argv) {
   CLI::App app(
-      "Tests and measures Sluice on this machine's GPU; without one, "
-      "on the emulation. The exit status is the number of failures, "
-      "at most 100.");
+      "Tests and measures Sluice on this machine's GPU; without one, on the "
+      "emulation.\nParts: 1 what is there, 2 tests and kernels, 3 "
+      "compute-sanitizer, 4 faults and endurance, 5 training, 6 benchmarks.\n"
+      "Exit status: the number of failures, at most 100; above: it could not "
+      "begin.",
+      "run.sh");
   Kit::Options options;
   options.output = "gpu_kit_results";
   options.seconds = 580;
@@ -39,6 +44,7 @@ int Main(int argc, char** argv) {
       static_cast<int>(std::min(8U, std::thread::hardware_concurrency()));
   std::vector<int> parts;
   bool probe = false;
+  bool need_gpu = false;
   app.add_option("--output", options.output,
                  "Folder for gpu_kit.json and gpu_kit.log")
       ->capture_default_str();
@@ -53,21 +59,39 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--python", options.python,
                  "The Python with NumPy, and PyTorch for comparisons");
-  app.add_option("--folder", options.folder, "The kit's folder");
-  app.add_option("--libraries", options.libraries, "The folder of cuBLAS");
-  app.add_flag("--probe", probe, "Only try cuda:0, in this process");
-  CLI11_PARSE(app, argc, argv);
+  app.add_option("--libraries", options.libraries,
+                 "The folder with libcublas.so.13")
+      ->take_last();
+  app.add_flag("--gpu", need_gpu, "End with status 101 where there is no GPU");
+  // In a process of its own: only tries cuda:0.
+  app.add_flag("--probe", probe)->group("");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kCannotBegin;
+  }
   if (probe) return Probe();
+  if (options.output.empty()) {
+    throw std::runtime_error("--output is empty: expected a folder");
+  }
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe");
+  options.folder = program.parent_path().parent_path().string();
 
   std::error_code error;
+  options.output =
+      std::filesystem::absolute(options.output).lexically_normal().string();
   std::filesystem::create_directories(options.output, error);
-  options.output = std::filesystem::absolute(options.output).string();
   Kit kit(options);
   const std::set<int> wanted(parts.begin(), parts.end());
   for (int number = 1; number <= 6; ++number) {
     if (number > 1 && !wanted.empty() && wanted.count(number) == 0) continue;
     const Part& part = kParts[number - 1];
     kit.RunPart(number, part.name, part.seconds, [&] { part.run(kit); });
+    if (kit.mode() == "none" || (need_gpu && !kit.on_gpu())) {
+      kit.Print("nothing can be run, see part 1");
+      return kCannotBegin;
+    }
   }
   return std::min(kit.Finish(), 100);
 }
@@ -80,6 +104,6 @@ int main(int argc, char** argv) {
     return sluice::gpu_kit::Main(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    return 101;
+    return sluice::gpu_kit::kCannotBegin;
   }
 }

@@ -18,6 +18,8 @@ struct ProcessResult {
   std::string output;  // standard output and error, in the order written
   // Why it could not be started; empty where it was.
   std::string not_started;
+  // To do it again from a shell; only Kit::Run knows.
+  std::string command;
 
   bool ok() const { return exit_status == 0; }
   // "exit status 3", "ended by signal 11 (Segmentation fault)",

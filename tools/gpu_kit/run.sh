@@ -1,25 +1,35 @@
 #!/usr/bin/env bash
 # Tests and measures Sluice on this machine's GPU, or on the emulation where
 # there is none. Needs no compiler, no network and no Python (parts 5 and 6 do
-# more where there is one). `./run.sh --help` lists the options.
+# more where there is one).
+#
+#   run.sh [OPTIONS]                   --help lists them
+#   run.sh --exec gpu COMMAND...       a command of the log once more, with the
+#   run.sh --exec emulated COMMAND...  libraries of the GPU or the emulation
 set -euo pipefail
-kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+kit=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+
+if [ ! -x "$kit/bin/sluice-gpu-kit" ]; then
+  echo "run.sh: $kit/bin/sluice-gpu-kit is missing: copy the whole folder" >&2
+  exit 102
+fi
 
 # What the kit was built on may be newer than what is here.
 needed=$(cat "$kit/glibc_version" 2>/dev/null || echo 0)
 here=$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d' ' -f2 || true)
 if [ -n "$here" ] &&
   [ "$(printf '%s\n' "$needed" "$here" | sort -V | tail -1)" != "$here" ]; then
-  echo "run.sh: this kit was built with glibc $needed, and this machine has" \
-    "$here: build it on Debian 12" >&2
+  echo "run.sh: this machine has glibc $here, and the kit was built with" \
+    "$needed: run it in a container of Debian 12, Ubuntu 24.04 or newer" \
+    "(docker run --gpus all -v \"$kit\":/kit ...), or build it on Debian 12" \
+    "if it was built on something newer" >&2
   exit 102
 fi
 
 # cuBLAS is not in the kit: it comes with the CUDA toolkit, or with PyTorch.
 found=
 cublas_in() {
-  [ -z "$found" ] && [ -e "$1/libcublas.so.13" ] && found=$1
-  return 0
+  if [ -z "$found" ] && [ -e "$1/libcublas.so.13" ]; then found=$1; fi
 }
 for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 \
   /usr/local/cuda/lib /usr/local/cuda-13*/lib64 /usr/lib/x86_64-linux-gnu; do
@@ -36,8 +46,21 @@ for path in [*site.getsitepackages(), *sys.path]:
     print(*glob.glob(path + "/nvidia/*/lib"), sep="\n")' 2>/dev/null || true)
   done
 fi
+
+if [ "${1:-}" = --exec ]; then
+  case ${2:-} in
+    gpu | emulated) ;;
+    *)
+      echo "run.sh --exec ${2:-}: expected --exec gpu COMMAND... or" \
+        "--exec emulated COMMAND..." >&2
+      exit 101
+      ;;
+  esac
+  export LD_LIBRARY_PATH=$kit/$2/lib:$kit/lib:$found PYTHONPATH=$kit/python
+  shift 2
+  exec "$@"
+fi
 [ -n "$found" ] || echo "run.sh: no libcublas.so.13 (CUDA 13) in CUDA_HOME," \
   "/usr/local/cuda or PyTorch's packages: a GPU cannot be used" >&2
-
 export LD_LIBRARY_PATH=$kit/emulated/lib:$kit/lib
-exec "$kit/bin/sluice-gpu-kit" --folder "$kit" --libraries "$found" "$@"
+exec "$kit/bin/sluice-gpu-kit" --libraries "$found" "$@"

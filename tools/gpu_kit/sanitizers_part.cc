@@ -70,13 +70,15 @@ void RunTool(Kit& kit,
         [&](const std::string& op) { return report.done.count(op) != 0; });
     // The process ended in the first op without a result.
     const auto tried = left == ops.end() ? left : left + 1;
-    kit.AddItem(
-        {fmt::format("{}/{}", tool, fmt::join(ops.begin(), tried, ",")),
-         result.ok() ? Status::kPassed : Status::kFailed, result.seconds,
-         result.ok() ? ""
-                     : result.Ending() + "\n" +
-                           LastLines(report.text.empty() ? result.output
-                                                         : report.text)});
+    kit.AddItem({fmt::format("{}/{}", tool, fmt::join(ops.begin(), tried, ",")),
+                 result.ok() ? Status::kPassed : Status::kFailed,
+                 result.seconds,
+                 result.ok() ? ""
+                             : result.Ending() + "\n" +
+                                   LastLines(report.text.empty() ? result.output
+                                                                 : report.text),
+                 {},
+                 result.command});
     ops.erase(ops.begin(), tried);
   }
   if (ops.empty()) return;

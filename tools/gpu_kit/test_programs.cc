@@ -93,10 +93,13 @@ std::vector<std::string> ListTests(Kit& kit, const TestProgram& program) {
     }
   }
   if (!result.ok() || tests.empty()) {
-    kit.AddItem({program.path + " " + program.filter, Status::kFailed,
+    kit.AddItem({program.path + " " + program.filter,
+                 Status::kFailed,
                  result.seconds,
                  fmt::format("it lists no tests ({}):\n{}", result.Ending(),
-                             LastLines(result.output))});
+                             LastLines(result.output)),
+                 {},
+                 result.command});
     return {};
   }
   return tests;
@@ -128,6 +131,7 @@ void RunTestProgram(Kit& kit,
           (result.timed_out || result.signal != 0)) {
         item.detail = result.Ending() + "\n" + item.detail;
       }
+      item.command = kit.ShellCommand(Command(program, item.name), kit.mode());
       item.name = prefix + item.name;
       kit.AddItem(item);
     }

@@ -1,5 +1,6 @@
 // Part 2: every CUDA test, and every CUDA kernel against the CPU's.
 #include <map>
+#include <mutex>
 #include <sstream>
 
 #include "tools/gpu_kit/kit.h"
@@ -9,27 +10,41 @@
 namespace sluice::gpu_kit {
 namespace {
 
-// "relu" of "Ops/OpHarness.KernelsOfOneDTypeAgree/relu".
-std::string OpOf(const std::string& test) {
-  return test.substr(test.rfind('/') + 1);
+using Ops = std::vector<std::string>;
+
+Ops ListOps(Kit& kit) {
+  Ops ops;
+  const ProcessResult listed =
+      kit.Run({kit.Path("bin/sluice_kernel_outputs"), "--list"}, 60);
+  std::istringstream lines(listed.output);
+  for (std::string op; std::getline(lines, op);) {
+    ops.push_back(op);
+  }
+  if (!listed.ok()) {
+    kit.AddItem({"list of the CUDA kernels",
+                 Status::kFailed,
+                 listed.seconds,
+                 listed.Ending() + "\n" + LastLines(listed.output),
+                 {},
+                 listed.command});
+    ops.clear();
+  }
+  return ops;
 }
 
 // The harness, a process for each op: a kernel that loses the device takes the
 // other tests of its op with it, and no more.
-void RunHarness(Kit& kit) {
-  TestProgram harness = {kit.Path("bin/sluice_operators_test"),
-                         "Ops/OpHarness.EveryKernelMatchesTheReference/*"};
-  harness.options = {"--kernels=cuda"};
-  const std::vector<std::string> tests = ListTests(kit, harness);
-  kit.Parallel("harness", tests.size(), [&](size_t i) {
-    TestProgram one = harness;
-    one.filter = "Ops/OpHarness.*/" + OpOf(tests[i]);
-    RunTestProgram(kit, one);
+void RunHarness(Kit& kit, const Ops& ops) {
+  kit.Parallel("harness", ops.size(), [&](size_t i) {
+    TestProgram harness = {kit.Path("bin/sluice_operators_test"),
+                           "Ops/OpHarness.*/" + ops[i]};
+    harness.options = {"--kernels=cuda"};
+    RunTestProgram(kit, harness);
   });
 }
 
 // Differing bits between this device and the emulation, op by op.
-void CompareWithEmulation(Kit& kit) {
+void CompareWithEmulation(Kit& kit, const Ops& ops) {
   const std::string program = kit.Path("bin/sluice_kernel_outputs");
   const std::string folder = kit.ScratchPath("emulated_outputs");
   const ProcessResult written =
@@ -40,12 +55,8 @@ void CompareWithEmulation(Kit& kit) {
        written.ok() ? ""
                     : written.Ending() + "\n" + LastLines(written.output)});
   if (!written.ok()) return;
-  const ProcessResult listed = kit.Run({program, "--list"}, 60);
-  std::vector<std::string> ops;
-  std::istringstream lines(listed.output);
-  for (std::string op; std::getline(lines, op);) {
-    ops.push_back(op);
-  }
+  std::map<std::string, int64_t> differing;
+  std::mutex mutex;
   kit.Parallel("bits", ops.size(), [&](size_t i) {
     const ProcessResult result =
         kit.Run({program, "--compare", folder, "--ops", ops[i]}, 60);
@@ -83,8 +94,9 @@ void RunTests(Kit& kit) {
   RunTestProgram(kit, {kit.Path("bin/sluice_examples_test"), "CUDA*"});
   RunTestProgram(kit, {kit.Path("bin/sluice_operators_test"), "CUDA*"});
   RunConformance(kit);
-  RunHarness(kit);
-  CompareWithEmulation(kit);
+  const Ops ops = ListOps(kit);
+  RunHarness(kit, ops);
+  CompareWithEmulation(kit, ops);
 }
 
 }  // namespace sluice::gpu_kit

@@ -14,7 +14,7 @@ void RunExample(Kit& kit,
   kit.AddItem(
       {name, result.ok() ? Status::kPassed : Status::kFailed, result.seconds,
        result.ok() ? "" : result.Ending() + "\n" + LastLines(result.output),
-       Json{{"printed", LastLines(result.output, 3000)}}});
+       Json{{"printed", LastLines(result.output, 3000)}}, result.command});
 }
 
 }  // namespace
