@@ -124,21 +124,31 @@ def measure_training(options, report: bench_report.Report) -> None:
     if report.header["emulated"]:
         names.remove("lenet64")
         report.left_out["train/lenet64/cuda"] = "too much for an emulation"
-    bench_train.write_cases(options.case, names)
-    found = networks.figures(
-        types.SimpleNamespace(seconds=training_seconds(options)),
-        "sluice",
-        "cuda",
-        networks.load(options.case),
-        {"sluice": functools.partial(bench_train.make_step, place="cuda:0")},
-        {"sluice": functools.partial(bench_train.make_forward, place="cuda:0")},
-    )
     try:
+        bench_train.write_cases(options.case, names)
+        found = networks.figures(
+            types.SimpleNamespace(seconds=training_seconds(options)),
+            "sluice",
+            "cuda",
+            networks.load(options.case),
+            {"sluice": functools.partial(bench_train.make_step, place="cuda:0")},
+            {"sluice": functools.partial(bench_train.make_forward, place="cuda:0")},
+        )
         for row, _, value in found:
             report.add(row, "us", value)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a wrong loss ends the script
         print(f"training FAILED: {error}")
         report.header["failed"]["training"] = str(error)
+
+
+def variables_of_peers() -> dict[str, str]:
+    """The environment without the paths of our own libraries."""
+    ours = {"PYTHONPATH", "LD_LIBRARY_PATH"}
+    variables = {k: v for k, v in os.environ.items() if k not in ours}
+    before = os.environ.get("LIBRARY_PATH_BEFORE_KIT")  # run.sh of the GPU kit
+    if before is None:
+        before = os.environ.get("LD_LIBRARY_PATH", "")
+    return variables | {"LD_LIBRARY_PATH": before} if before else variables
 
 
 def python_with_torch(options) -> str:
@@ -153,7 +163,8 @@ def python_with_torch(options) -> str:
             [python, "-c", "import torch"],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=60,
+            env=variables_of_peers(),
         )
         if tried.returncode == 0:
             return python
@@ -164,7 +175,7 @@ def python_with_torch(options) -> str:
 def run_peer(command: list, limit: float) -> dict:
     """What the script printed last, also when its time was up. Raises
     RuntimeError with what it said when there is nothing."""
-    variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    variables = variables_of_peers()
     with (
         tempfile.TemporaryFile("w+") as out,
         tempfile.TemporaryFile("w+") as errors,
@@ -314,9 +325,13 @@ def main() -> int:
         left = TimeLeft(options.limit)
         found, failed = run_kernels(options, folder, left)
         take_over(found, report)
+        # After every step, so that a run that is stopped leaves what it has.
+        report.write()
         measure_training(options, report)
+        report.write()
         if options.peers:
             measure_peers(options, report, folder, left)
+            report.write()
         profile_worst(options, report, left)
     report.header["seconds"] = round(time.monotonic() - began, 1)
     return report.finish() or failed or bool(report.header["failed"])

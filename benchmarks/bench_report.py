@@ -151,8 +151,13 @@ class Report:
         missed = [row for row in self.rows if row.missed()]
         for row in missed:
             print(f"MISSED: {row.id}: {row.missed()}")
+        self.write()
+        return 1 if missed else 0
+
+    def write(self) -> None:
+        """Write the JSON file, where one was asked for."""
         if not self.options.json:
-            return 1 if missed else 0
+            return
         rows = [
             {
                 "id": row.id,
@@ -172,5 +177,6 @@ class Report:
             "left_out": self.left_out,
         }
         text = json.dumps(every, indent=1) + "\n"
-        pathlib.Path(self.options.json).write_text(text)
-        return 1 if missed else 0
+        path = pathlib.Path(self.options.json)
+        path.with_name(path.name + ".new").write_text(text)
+        path.with_name(path.name + ".new").replace(path)

@@ -158,15 +158,16 @@ std::string CheckpointHeader::Write() const {
   return bytes + text;
 }
 
-// Any of them is enough: damage in one place leaves the others.
+// Two of them are enough: damage in one place leaves the others.
 bool CheckpointHeader::IsOurs(std::string_view text) {
   const std::string_view begin = text.substr(0, 200);
+  int found = 0;
   for (const std::string_view mark :
        {"\"format\":\"sluice\"",
         "\"format_version\":", "\"checksum\":", "\"checksums\":\""}) {
-    if (begin.find(mark) != std::string_view::npos) return true;
+    if (begin.find(mark) != std::string_view::npos) ++found;
   }
-  return false;
+  return found >= 2;
 }
 
 CheckpointHeader CheckpointHeader::Read(std::string_view text) {

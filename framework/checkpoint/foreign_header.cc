@@ -52,7 +52,11 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(std::string& key) override {
     key_ = key;
+    if (depth_ == 2 && !in_metadata_ && !keys_.insert(key).second) {
+      Fail("tensor {} has {} twice", name(), key);
+    }
     if (depth_ != 1) return true;
+    keys_.clear();
     if (!names_.insert(key).second) Fail("it has {} twice", key);
     in_metadata_ = key == "__metadata__";
     if (!in_metadata_) {
@@ -128,6 +132,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   bool in_metadata_ = false;
   std::string key_;
   std::set<std::string> names_;
+  std::set<std::string> keys_;  // of this tensor
 };
 
 void CheckData(const std::vector<Entry>& entries) {
@@ -149,6 +154,10 @@ void CheckData(const std::vector<Entry>& entries) {
 }  // namespace
 
 CheckpointHeader ReadForeignHeader(std::string_view text) {
+  // The parser takes a byte of 0 for the end.
+  if (!text.starts_with('{') || text.find('\0') != text.npos) {
+    Fail("it does not begin with {{, or has a byte of 0");
+  }
   Reader reader;
   if (!nlohmann::json::sax_parse(text, &reader)) Fail("it is no JSON");
   std::vector<Entry>& entries = reader.entries;

@@ -109,6 +109,10 @@ void CUDAContext::CopyFromHost(void* device, const void* host, size_t bytes) {
   Check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice,
                         stream_.get()),
         "copy to the device");
+  if (staged != nullptr) return;
+  // The caller may change his memory now, and CUDA does not promise that it has
+  // been read.
+  Check(cudaStreamSynchronize(stream_.get()), "copy to the device");
 }
 
 void CUDAContext::CopyToHost(void* host, const void* device, size_t bytes) {

@@ -177,6 +177,100 @@ TEST_F(GpuKitTests, GoesOnInANewProcessAfterAFailureADeathAndAHang) {
   EXPECT_EQ(Processes(), 4);
 }
 
+// What a real GoogleTest program does after a failure: these tests run in a
+// process of their own, where the variable is set.
+bool IsSubject() {
+  return std::getenv("SLUICE_KIT_SUBJECT") != nullptr;
+}
+TEST(GpuKitSubject, Passes) {}
+TEST(GpuKitSubject, Fails) {
+  EXPECT_FALSE(IsSubject());
+}
+TEST(GpuKitSubject, PassesLater) {}
+TEST(GpuKitSubject, FailsToo) {
+  EXPECT_FALSE(IsSubject());
+}
+TEST(GpuKitSubject, Skips) {
+  if (IsSubject()) GTEST_SKIP() << "no device";
+}
+TEST(GpuKitSubject, DISABLED_IsNotRun) {}
+
+TEST_F(GpuKitTests, ARealProgramRunsEveryTestAlsoAfterFailures) {
+  setenv("SLUICE_KIT_SUBJECT", "1", 1);
+  const auto run = [&](const std::string& mode) {
+    Kit kit({folder_.string(), "", folder_.string(), "", 1, 60});
+    kit.SetMode(mode);
+    kit.RunPart(7, "tests", 30, [&] {
+      RunTestProgram(kit, {fs::read_symlink("/proc/self/exe").string(),
+                           "GpuKitSubject.*"});
+    });
+    kit.Finish();
+    std::ifstream file(folder_ / "gpu_kit.json");
+    return Outcomes(Json::parse(file)["parts"][0]);
+  };
+  EXPECT_THAT(run("emulated"), ElementsAre("GpuKitSubject.Passes: passed",
+                                           "GpuKitSubject.Fails: failed",
+                                           "GpuKitSubject.PassesLater: passed",
+                                           "GpuKitSubject.FailsToo: failed",
+                                           "GpuKitSubject.Skips: left out"));
+  // On a GPU nothing may be skipped for want of one.
+  EXPECT_EQ(run("gpu").back(), "GpuKitSubject.Skips: failed");
+  unsetenv("SLUICE_KIT_SUBJECT");
+}
+
+TEST_F(GpuKitTests, TestsThatAreListedAndDoNotRunAreAFailure) {
+  setenv("TESTS", "passes1 passes2", 1);
+  std::ofstream(folder_ / "lazy")
+      << "#!/bin/sh\ncase \"$*\" in *list_tests*) exec " << folder_ / "program"
+      << " \"$@\" ;; esac\n";
+  fs::permissions(folder_ / "lazy", fs::perms::owner_all);
+  Kit kit({folder_.string(), "", folder_.string(), "", 1, 60});
+  kit.RunPart(7, "tests", 30,
+              [&] { RunTestProgram(kit, {(folder_ / "lazy").string()}); });
+  EXPECT_EQ(kit.Finish(), 1);
+  std::ifstream file(folder_ / "gpu_kit.json");
+  EXPECT_THAT(Json::parse(file)["parts"][0]["items"][0]["detail"],
+              HasSubstr("Suite.passes1, Suite.passes2"));
+}
+
+TEST_F(GpuKitTests, LeavesTheUsersFilesAlone) {
+  fs::create_directories(folder_ / "scratch");
+  std::ofstream(folder_ / "scratch" / "data") << "mine";
+  {
+    Kit kit({folder_.string(), "", folder_.string(), "", 1, 60});
+    fs::create_directories(kit.ScratchPath("mine"));
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "scratch" / "data"));
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with("scratch_"));
+  }
+}
+
+TEST(GpuKitProcess, AnEndlessOutputKeepsItsBeginningAndItsEnd) {
+  const ProcessResult result =
+      Shell("echo begin; head -c 60000000 /dev/zero | tr '\\0' x; echo end");
+  EXPECT_TRUE(result.ok());
+  EXPECT_LT(result.output.size(), size_t{20} << 20);
+  EXPECT_TRUE(result.output.starts_with("begin\n"));
+  EXPECT_TRUE(result.output.ends_with("xend\n"));
+}
+
+TEST(GpuKitProcess, AllCanBeKilledAtOnce) {
+  ProcessResult result;
+  std::thread waiting([&] { result = Shell("sleep 30"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  KillAllProcesses();
+  waiting.join();
+  EXPECT_EQ(result.signal, SIGKILL);
+  EXPECT_LT(result.seconds, 10);
+}
+
+TEST_F(GpuKitTests, ResultsThatCannotBeWrittenEndIt) {
+  Kit kit({folder_.string(), "", folder_.string(), "", 1, 60});
+  fs::create_directories(folder_ / "gpu_kit.json.new");
+  EXPECT_THROW(kit.RunPart(1, "part", 10, [] {}), std::runtime_error);
+}
+
 TEST_F(GpuKitTests, CanGiveEachTestAProcess) {
   EXPECT_THAT(Outcomes(Run("passes1 passes2 passes3", true)),
               ElementsAre("Suite.passes1: passed", "Suite.passes2: passed",
@@ -243,6 +337,7 @@ for op in $(echo "$ops" | tr , ' '); do
   fi
   echo "{\"op\":\"$op\"}"
 done
+echo "========= ERROR SUMMARY: 0 errors"
 )sh";
 
 TEST_F(GpuKitTests, TheSanitizerGoesOnAfterAnOpThatEndsTheProcess) {

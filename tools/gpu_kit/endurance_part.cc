@@ -8,6 +8,7 @@ void RunEndurance(Kit& kit) {
   // Each test alone: some lose the device, and some look at its free memory.
   TestProgram program = {kit.ModeProgram("sluice_cuda_endurance_test")};
   program.one_process_each = true;
+  program.seconds_each = 120;  // their own children have 90
   RunTestProgram(kit, program);
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <stdlib.h>
 
 namespace sluice::gpu_kit {
 namespace {
@@ -113,12 +114,16 @@ Kit::Kit(Options options)
                     "with --output FOLDER",
                     path, std::strerror(errno)));
   }
+  scratch_ = OutputPath("scratch_XXXXXX");
+  if (mkdtemp(scratch_.data()) == nullptr) {
+    throw std::runtime_error(scratch_ + " cannot be made");
+  }
 }
 
 Kit::~Kit() {
   std::fclose(log_);
   std::error_code ignored;
-  std::filesystem::remove_all(ScratchPath(""), ignored);
+  std::filesystem::remove_all(scratch_, ignored);
 }
 
 std::string Kit::Path(const std::string& name) const {
@@ -130,7 +135,7 @@ std::string Kit::OutputPath(const std::string& name) const {
 }
 
 std::string Kit::ScratchPath(const std::string& name) const {
-  return OutputPath("scratch/" + name);
+  return scratch_ + "/" + name;
 }
 
 std::string Kit::ModeProgram(const std::string& name) const {
@@ -161,8 +166,10 @@ ProcessResult Kit::Run(const std::vector<std::string>& command,
                        const Environment& more) {
   Environment environment = more;
   environment["LD_LIBRARY_PATH"] =
-      fmt::format("{}:{}:{}", Path((mode.empty() ? mode_ : mode) + "/lib"),
-                  Path("lib"), options_.libraries);
+      Path((mode.empty() ? mode_ : mode) + "/lib") + ":" + Path("lib");
+  if (!options_.libraries.empty()) {
+    environment["LD_LIBRARY_PATH"] += ":" + options_.libraries;
+  }
   environment["PYTHONPATH"] = Path("python");
   environment["PYTHONDONTWRITEBYTECODE"] = "1";
   const double limit = std::min(seconds, SecondsLeft());
@@ -284,11 +291,20 @@ void Kit::Parallel(const std::string& what,
 
 // After every part, so that a run that is stopped leaves what it has.
 void Kit::WriteJson() const {
-  std::ofstream(OutputPath("gpu_kit.json")) << Dump({{"kit", about_},
-                                                     {"mode", mode_},
-                                                     {"finished", finished_},
-                                                     {"failures", failures_},
-                                                     {"parts", parts_}});
+  const std::string path = OutputPath("gpu_kit.json");
+  std::ofstream file(path + ".new");
+  file << Dump({{"kit", about_},
+                {"mode", mode_},
+                {"finished", finished_},
+                {"failures", failures_},
+                {"parts", parts_}});
+  file.close();
+  if (!file || std::rename((path + ".new").c_str(), path.c_str()) != 0 ||
+      std::ferror(log_) != 0) {
+    throw std::runtime_error(path +
+                             " or gpu_kit.log cannot be written: is the "
+                             "disk full?");
+  }
 }
 
 int Kit::Finish() {

@@ -36,7 +36,7 @@ class Kit {
  public:
   struct Options {
     std::string folder;     // of the kit
-    std::string libraries;  // the folder of cuBLAS; "" where there is none
+    std::string libraries;  // folders with cuBLAS and the driver, or ""
     std::string output;     // a folder that exists and can be written
     std::string python;     // "": the first that has NumPy
     int jobs = 1;           // processes at once
@@ -113,6 +113,7 @@ class Kit {
   std::vector<Item> items_;  // of the current part
   int failures_ = 0;
   bool finished_ = false;
+  std::string scratch_;
 };
 
 // The end of a long text, from a line's beginning.

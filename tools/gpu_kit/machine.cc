@@ -90,7 +90,17 @@ bool Usable(Kit& kit, const std::string& mode) {
   const ProcessResult result =
       kit.Run({kit.Path("bin/sluice-gpu-kit"), "--probe"}, 60, mode);
   Json found = ProbeResult(result);
-  if (result.ok() && !found.is_null()) {
+  const bool usable = !found.is_null() && found.value("usable", false);
+  if (usable && !result.ok()) {
+    // It computes, and dies when its process ends.
+    kit.AddItem({name + ", the end of the process",
+                 Status::kFailed,
+                 result.seconds,
+                 result.Ending() + "\n" + LastLines(result.output),
+                 {},
+                 result.command});
+  }
+  if (usable) {
     kit.Print("  " + name + ": " + found["device"].get<std::string>());
     kit.about()[mode == "gpu" ? "gpu" : "emulation"] = found["device"];
     kit.AddItem({name, Status::kPassed, result.seconds, "", found});
@@ -98,7 +108,7 @@ bool Usable(Kit& kit, const std::string& mode) {
   }
   const std::string reason =
       found.is_null() ? result.Ending() + "\n" + LastLines(result.output)
-                      : found["reason"].get<std::string>();
+                      : found.value("reason", result.Ending());
   // A machine without a GPU is no failure; a GPU that cannot be used is.
   const bool expected = mode == "gpu" && !HasDriver(kit);
   kit.AddItem({name, expected ? Status::kLeftOut : Status::kFailed,

@@ -1,5 +1,7 @@
 // Runs the GPU kit; run.sh starts it. See kit.h.
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <thread>
@@ -7,6 +9,7 @@
 #include "tools/gpu_kit/kit.h"
 #include "tools/gpu_kit/probe.h"
 #include <CLI/CLI.hpp>
+#include <unistd.h>
 
 namespace sluice::gpu_kit {
 namespace {
@@ -28,6 +31,36 @@ constexpr Part kParts[] = {
     {"networks trained from Python", 120, &RunTraining},
     {"benchmarks", 240, &RunBenchmarks},
 };
+
+// GoogleTest's variables, shards for one, are not meant for the tests here.
+void ForgetTestVariables() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (text.starts_with("GTEST_"))
+      names.push_back(text.substr(0, text.find('=')));
+  }
+  for (const std::string& name : names) {
+    unsetenv(name.c_str());
+  }
+}
+
+// On Ctrl-C and its like nothing may be left on the GPU. Before any thread is
+// started, so that all of them leave these signals to the one that waits.
+void EndOnSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    sigaddset(&signals, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    KillAllProcesses();
+    _exit(128 + signal);
+  }).detach();
+}
 
 int Main(int argc, char** argv) {
   CLI::App app(
@@ -60,7 +93,7 @@ int Main(int argc, char** argv) {
   app.add_option("--python", options.python,
                  "The Python with NumPy, and PyTorch for comparisons");
   app.add_option("--libraries", options.libraries,
-                 "The folder with libcublas.so.13")
+                 "Folders with libcublas.so.13 and libcuda.so.1, with :")
       ->take_last();
   app.add_flag("--gpu", need_gpu, "End with status 101 where there is no GPU");
   // In a process of its own: only tries cuda:0.
@@ -78,6 +111,8 @@ int Main(int argc, char** argv) {
       std::filesystem::read_symlink("/proc/self/exe");
   options.folder = program.parent_path().parent_path().string();
 
+  EndOnSignals();
+  ForgetTestVariables();
   std::error_code error;
   options.output =
       std::filesystem::absolute(options.output).lexically_normal().string();

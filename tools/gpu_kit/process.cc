@@ -5,6 +5,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,6 +21,30 @@ namespace sluice::gpu_kit {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Kept of the output: this much of its beginning, and as much of its end.
+constexpr size_t kKept = size_t{4} << 20;
+
+// The process groups that run.
+std::mutex groups_mutex;
+std::set<pid_t> groups;
+
+class RunningGroup {
+ public:
+  explicit RunningGroup(pid_t group) : group_(group) {
+    const std::lock_guard lock(groups_mutex);
+    groups.insert(group_);
+  }
+  ~RunningGroup() {
+    const std::lock_guard lock(groups_mutex);
+    groups.erase(group_);
+  }
+  RunningGroup(const RunningGroup&) = delete;
+  RunningGroup& operator=(const RunningGroup&) = delete;
+
+ private:
+  pid_t group_;
+};
 
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -61,7 +87,12 @@ int Spawn(std::vector<std::string> command,
   posix_spawn_file_actions_adddup2(&files, output, 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  // Signals that this program waits for (main.cc) are blocked in it.
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   const int error =
       posix_spawnp(child, command[0].c_str(), &files, &attributes,
                    Pointers(command).data(), Pointers(variables).data());
@@ -75,10 +106,28 @@ bool ReadSome(int descriptor, std::string* output) {
   char buffer[65536];
   const ssize_t got = read(descriptor, buffer, sizeof(buffer));
   if (got > 0) output->append(buffer, static_cast<size_t>(got));
+  if (output->size() > 4 * kKept) {
+    output->replace(kKept, output->size() - 2 * kKept, "\n[...]\n");
+  }
   return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
+// A driver may keep a process for a while, or for good.
+void WaitForKilled(pid_t child) {
+  const auto begin = Clock::now();
+  while (waitpid(child, nullptr, WNOHANG) == 0 && SecondsSince(begin) < 10) {
+    poll(nullptr, 0, 5);
+  }
+}
+
 }  // namespace
+
+void KillAllProcesses() {
+  const std::lock_guard lock(groups_mutex);
+  for (const pid_t group : groups) {
+    kill(-group, SIGKILL);
+  }
+}
 
 std::string ProcessResult::Ending() const {
   if (!not_started.empty()) return "not started: " + not_started;
@@ -110,6 +159,7 @@ ProcessResult RunProcess(const std::vector<std::string>& command,
         fmt::format("{}: {}", command[0], std::strerror(error));
     return result;
   }
+  const RunningGroup group(child);
   // A process that it started may keep the pipe open after it has ended, so
   // both are looked at.
   int status = 0;
@@ -118,7 +168,7 @@ ProcessResult RunProcess(const std::vector<std::string>& command,
     if (SecondsSince(begin) > limit_seconds) {
       result.timed_out = true;
       kill(-child, SIGKILL);
-      waitpid(child, &status, 0);
+      WaitForKilled(child);
       break;
     }
     pollfd wanted = {open ? ends[0] : -1, POLLIN, 0};

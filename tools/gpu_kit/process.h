@@ -30,8 +30,13 @@ struct ProcessResult {
 // Runs `command` (a path or a name on PATH, and its arguments) and waits for
 // it. After `limit_seconds` it is killed; what it started and left running is
 // killed with it. Standard input is empty. Called from any thread.
+// Of a long output the beginning and the end are kept.
 ProcessResult RunProcess(const std::vector<std::string>& command,
                          const Environment& environment,
                          double limit_seconds);
+
+// Kills all that RunProcess has started and that still run. For a program that
+// is about to end.
+void KillAllProcesses();
 
 }  // namespace sluice::gpu_kit

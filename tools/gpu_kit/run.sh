@@ -27,16 +27,25 @@ if [ -n "$here" ] &&
 fi
 
 # cuBLAS is not in the kit: it comes with the CUDA toolkit, or with PyTorch.
+# A driver may be on the path that the user has.
+before=${LIBRARY_PATH_BEFORE_KIT-${LD_LIBRARY_PATH:-}}
+export LIBRARY_PATH_BEFORE_KIT=$before
 found=
 cublas_in() {
   if [ -z "$found" ] && [ -e "$1/libcublas.so.13" ]; then found=$1; fi
 }
-for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 \
+IFS=: read -ra inherited <<<"$before"
+for folder in "${inherited[@]}" ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 \
   /usr/local/cuda/lib /usr/local/cuda-13*/lib64 /usr/lib/x86_64-linux-gnu; do
   cublas_in "$folder"
 done
 if [ -z "$found" ]; then
-  for python in python3 python; do
+  named=
+  for word in "$@"; do
+    case $named in --python) pythons=($word) ;; esac
+    named=$word
+  done
+  for python in "${pythons[@]:-python3}" python3 python; do
     command -v "$python" >/dev/null || continue
     while read -r folder; do
       cublas_in "$folder"
@@ -56,11 +65,13 @@ if [ "${1:-}" = --exec ]; then
       exit 101
       ;;
   esac
-  export LD_LIBRARY_PATH=$kit/$2/lib:$kit/lib:$found PYTHONPATH=$kit/python
+  export LD_LIBRARY_PATH=$kit/$2/lib:$kit/lib${found:+:$found}${before:+:$before}
+  export PYTHONPATH=$kit/python
   shift 2
   exec "$@"
 fi
 [ -n "$found" ] || echo "run.sh: no libcublas.so.13 (CUDA 13) in CUDA_HOME," \
   "/usr/local/cuda or PyTorch's packages: a GPU cannot be used" >&2
 export LD_LIBRARY_PATH=$kit/emulated/lib:$kit/lib
-exec "$kit/bin/sluice-gpu-kit" --libraries "$found" "$@"
+exec "$kit/bin/sluice-gpu-kit" \
+  --libraries "$found${found:+${before:+:}}$before" "$@"

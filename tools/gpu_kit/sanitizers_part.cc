@@ -3,6 +3,7 @@
 #include <set>
 #include <sstream>
 
+#include "tools/gpu_kit/kernel_list.h"
 #include "tools/gpu_kit/kit.h"
 #include <fmt/format.h>
 
@@ -11,7 +12,6 @@ namespace {
 
 constexpr const char* kTools[] = {"memcheck", "racecheck", "synccheck",
                                   "initcheck"};
-using Ops = std::vector<std::string>;
 
 // The program, where it is installed: on PATH or in the toolkit.
 std::string FindSanitizer(Kit& kit) {
@@ -20,15 +20,6 @@ std::string FindSanitizer(Kit& kit) {
     if (kit.Run({path, "--version"}, 30).ok()) return path;
   }
   return "";
-}
-
-Ops ListOps(Kit& kit, const std::string& program) {
-  Ops ops;
-  std::istringstream lines(kit.Run({program, "--list"}, 60).output);
-  for (std::string op; std::getline(lines, op);) {
-    ops.push_back(op);
-  }
-  return ops;
 }
 
 // What the tool printed, and the ops that the program came to the end of.
@@ -70,13 +61,16 @@ void RunTool(Kit& kit,
         [&](const std::string& op) { return report.done.count(op) != 0; });
     // The process ended in the first op without a result.
     const auto tried = left == ops.end() ? left : left + 1;
+    // "ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed".
+    const bool clean = result.ok() && left == ops.end() &&
+                       report.text.find(" SUMMARY: 0 ") != std::string::npos;
     kit.AddItem({fmt::format("{}/{}", tool, fmt::join(ops.begin(), tried, ",")),
-                 result.ok() ? Status::kPassed : Status::kFailed,
+                 clean ? Status::kPassed : Status::kFailed,
                  result.seconds,
-                 result.ok() ? ""
-                             : result.Ending() + "\n" +
-                                   LastLines(report.text.empty() ? result.output
-                                                                 : report.text),
+                 clean ? ""
+                       : result.Ending() + "\n" +
+                             LastLines(report.text.empty() ? result.output
+                                                           : report.text),
                  {},
                  result.command});
     ops.erase(ops.begin(), tried);
@@ -102,7 +96,7 @@ void RunSanitizers(Kit& kit) {
                  "/usr/local/cuda/bin)"});
     return;
   }
-  const Ops ops = ListOps(kit, kit.Path("bin/sluice_kernel_outputs"));
+  const Ops ops = OpsWithKernels(kit, kit.mode());
   constexpr size_t kShards = 4;
   kit.Parallel("compute-sanitizer", std::size(kTools) * kShards, [&](size_t i) {
     Ops chosen;

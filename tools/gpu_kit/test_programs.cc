@@ -44,6 +44,15 @@ size_t Batch(const TestProgram& program, size_t left) {
   return program.one_process_each ? std::min<size_t>(1, left) : left;
 }
 
+// After a failure GoogleTest was told to skip the rest, which it reports as
+// skipped: those tests have yet to run.
+void DropAfterFailure(std::vector<Item>* items) {
+  const auto failed = std::find_if(
+      items->begin(), items->end(),
+      [](const Item& item) { return item.status == Status::kFailed; });
+  if (failed != items->end()) items->erase(failed + 1, items->end());
+}
+
 }  // namespace
 
 std::vector<Item> ParseTestOutput(const std::string& output) {
@@ -89,7 +98,8 @@ std::vector<std::string> ListTests(Kit& kit, const TestProgram& program) {
     if (line.ends_with('.') && !line.starts_with(' ')) {
       suite = line;
     } else if (line.starts_with("  ") && !suite.empty()) {
-      tests.push_back(suite + line.substr(2));
+      const std::string test = suite + line.substr(2);
+      if (test.find("DISABLED_") == std::string::npos) tests.push_back(test);
     }
   }
   if (!result.ok() || tests.empty()) {
@@ -124,12 +134,19 @@ void RunTestProgram(Kit& kit,
     command.emplace_back("--gtest_fail_fast");
     const ProcessResult result = kit.Run(command, program.seconds_each);
     std::vector<Item> items = ParseTestOutput(result.output);
+    DropAfterFailure(&items);
     std::set<std::string> seen;
     for (Item& item : items) {
       seen.insert(item.name);
       if (item.status == Status::kFailed && &item == &items.back() &&
           (result.timed_out || result.signal != 0)) {
         item.detail = result.Ending() + "\n" + item.detail;
+      }
+      // A test that the GPU's absence skips would hide that it is gone.
+      if (item.status == Status::kLeftOut && kit.on_gpu() &&
+          item.detail.find("emulat") == std::string::npos) {
+        item.status = Status::kFailed;
+        item.detail = "skipped on a GPU: " + item.detail;
       }
       item.command = kit.ShellCommand(Command(program, item.name), kit.mode());
       item.name = prefix + item.name;
@@ -147,7 +164,16 @@ void RunTestProgram(Kit& kit,
     const size_t before = left.size();
     std::erase_if(
         left, [&](const std::string& test) { return seen.count(test) != 0; });
-    if (left.size() == before) left.clear();  // reported above
+    if (left.size() != before) continue;
+    kit.AddItem(
+        {prefix + program.path,
+         Status::kFailed,
+         result.seconds,
+         fmt::format("{} tests were listed and did not run ({}): {}",
+                     left.size(), result.Ending(), fmt::join(left, ", ")),
+         {},
+         result.command});
+    return;
   }
 }
 

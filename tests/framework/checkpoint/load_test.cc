@@ -138,8 +138,12 @@ TEST_F(CheckpointTest, LoadsTheFilesOfOthers) {
       scope_.FindVar("b")->Get<Tensor>()->raw_data());
   EXPECT_EQ(b[0], 40);
   EXPECT_EQ(b[11], 51);
-  // Without metadata, too.
+  // With metadata that looks a little like ours, and without any.
   std::string header = kForeign;
+  header.replace(header.find("\"format\""), 8, "\"checksum\":\"7\",\"format\"");
+  Write(File(header, 53));
+  Load();
+  header = kForeign;
   header.erase(header.find("\"__metadata__\""), 34);
   Write(File(header, 53));
   Load();
@@ -174,6 +178,13 @@ TEST_F(CheckpointTest, NamesWhatIsWrongWithTheFilesOfOthers) {
   refused("[8,40]", "[8,18446744073709551615]", {"tensor w"});
   refused("\"w\"", "\"v\"", {"it lacks w", "no v"}, "checkpoint.other_program",
           ErrorCode::kInvalidArgument);
+  refused("\"dtype\":\"F64\"", "\"dtype\":\"F64\",\"dtype\":\"F64\"",
+          {"tensor w has dtype twice"});
+  refused("\"shape\":[2,2]", "\"shape\":[2],\"shape\":[2]",
+          {"tensor w has shape twice"});
+  Write(File(kForeign + std::string("\0x", 2), 53));
+  ExpectRefused(ErrorCode::kDataLoss, "checkpoint.foreign_header",
+                {"byte of 0"});
   Write(File(kForeign, 52));
   ExpectRefused(ErrorCode::kDataLoss, "checkpoint.size", {"53 bytes"});
   Write(File("[]", 0));

@@ -83,7 +83,12 @@ BitDifference CompareBits(const Tensor& a, const Tensor& b) {
       found.most_ulps = std::max(found.most_ulps,
                                  Distance(PlaceOf(x, size), PlaceOf(y, size)));
     }
-    if (p != q) {
+    if (p == q) {
+      // Zeroes of both signs, or integers that double has no room for.
+      if (!floating) found.most_relative = std::max(found.most_relative, 1e-18);
+    } else if (std::isinf(p) || std::isinf(q)) {
+      found.most_relative = std::numeric_limits<double>::infinity();
+    } else {
       found.most_relative = std::max(
           found.most_relative, std::abs(p - q) / std::max(1.0, std::abs(q)));
     }

@@ -61,6 +61,23 @@ TEST(CompareBits, IntegersHaveNoUnitsOfTheLastPlace) {
   EXPECT_EQ(found.most_relative, 2.0 / 3);
 }
 
+TEST(CompareBits, InfinityIsFarFromEveryNumberAndFromItsNegative) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float other : {1.0F, -kInfinity}) {
+    EXPECT_EQ(Compare({kInfinity}, {other}).most_relative, kInfinity);
+    EXPECT_EQ(Compare({other}, {kInfinity}).most_relative, kInfinity);
+  }
+  EXPECT_EQ(Compare({kInfinity}, {kInfinity}).most_relative, 0);
+}
+
+TEST(CompareBits, LargeIntegersDifferAlsoWhereDoublesDoNot) {
+  const int64_t large = (int64_t{1} << 53) + 1;
+  const BitDifference found =
+      CompareBits(Tensor::FromVector<int64_t>({1}, {large}),
+                  Tensor::FromVector<int64_t>({1}, {large - 1}));
+  EXPECT_GT(found.most_relative, 0);
+}
+
 TEST(CompareBits, OtherShapesAreRefused) {
   ExpectError(platform::ErrorCode::kInvalidArgument, "compare_bits.type",
               {"float32", "[1]", "[2]"}, [] {

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <stdexcept>
 
 #include "tests/operators/harness.h"
@@ -113,6 +114,14 @@ class OpOutputs {
         RunExample(*kernel, examples[i], i);
       }
     }
+    if (runs_ == 0) errors_.push_back("no kernel took any example");
+    if (!options_.largest) {
+      for (const auto& [name, unused] : before_.items()) {
+        if (compared_.count(name) == 0) {
+          errors_.push_back(name + ": was written down, and is not here");
+        }
+      }
+    }
     if (!options_.write.empty()) Write();
     Print();
     return errors_.empty();
@@ -160,11 +169,12 @@ class OpOutputs {
       errors_.push_back(name + ": was not written down");
       return;
     }
+    compared_.insert(name);
     const Tensor other = FromJson(before_[name]);
     const BitDifference difference = CompareBits(tensor, other);
     const double slack = 2 * OpCases().at(op_).slack;
     const double limit = slack * Tolerance(tensor.dtype());
-    if (difference.most_relative > limit) {
+    if (!(difference.most_relative <= limit)) {
       errors_.push_back(platform::Format(
           "{}: differs by {} of max(1, |x|) in {} of {} elements, allowed {}",
           name, difference.most_relative, difference.differing_elements,
@@ -201,13 +211,14 @@ class OpOutputs {
 
   const std::string op_;
   const Options& options_;
-  Json before_;
+  Json before_ = Json::object();
   Json now_ = Json::object();
   int kernels_ = 0;
   int runs_ = 0;
   BitDifference all_;
   std::string worst_;
   std::vector<std::string> errors_;
+  std::set<std::string> compared_;
 };
 
 std::vector<std::string> OpsAt(const std::string& place) {
