@@ -37,8 +37,9 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<Entry> entries;
 
   bool start_object(std::size_t /*size*/) override {
-    if (++depth_ > 2 || (depth_ == 2 && in_list_))
+    if (++depth_ > 2 || (depth_ == 2 && in_list_)) {
       Fail("{} is an object", key_);
+    }
     return true;
   }
   bool end_object() override {

@@ -180,7 +180,7 @@ TEST_F(GpuKitTests, GoesOnInANewProcessAfterAFailureADeathAndAHang) {
 // What a real GoogleTest program does after a failure: these tests run in a
 // process of their own, where the variable is set.
 bool IsSubject() {
-  return std::getenv("SLUICE_KIT_SUBJECT") != nullptr;
+  return std::getenv("GPU_KIT_SUBJECT") != nullptr;
 }
 TEST(GpuKitSubject, Passes) {}
 TEST(GpuKitSubject, Fails) {
@@ -196,7 +196,7 @@ TEST(GpuKitSubject, Skips) {
 TEST(GpuKitSubject, DISABLED_IsNotRun) {}
 
 TEST_F(GpuKitTests, ARealProgramRunsEveryTestAlsoAfterFailures) {
-  setenv("SLUICE_KIT_SUBJECT", "1", 1);
+  setenv("GPU_KIT_SUBJECT", "1", 1);
   const auto run = [&](const std::string& mode) {
     Kit kit({folder_.string(), "", folder_.string(), "", 1, 60});
     kit.SetMode(mode);
@@ -215,7 +215,7 @@ TEST_F(GpuKitTests, ARealProgramRunsEveryTestAlsoAfterFailures) {
                                            "GpuKitSubject.Skips: left out"));
   // On a GPU nothing may be skipped for want of one.
   EXPECT_EQ(run("gpu").back(), "GpuKitSubject.Skips: failed");
-  unsetenv("SLUICE_KIT_SUBJECT");
+  unsetenv("GPU_KIT_SUBJECT");
 }
 
 TEST_F(GpuKitTests, TestsThatAreListedAndDoNotRunAreAFailure) {
