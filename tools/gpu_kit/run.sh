@@ -42,7 +42,7 @@ done
 if [ -z "$found" ]; then
   named=
   for word in "$@"; do
-    case $named in --python) pythons=($word) ;; esac
+    case $named in --python) pythons=("$word") ;; esac
     named=$word
   done
   for python in "${pythons[@]:-python3}" python3 python; do
