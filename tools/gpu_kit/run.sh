@@ -14,13 +14,13 @@ if [ ! -x "$kit/bin/sluice-gpu-kit" ]; then
   exit 102
 fi
 
-# What the kit was built on may be newer than what is here.
+# What the kit was linked with may be newer than what is here.
 needed=$(cat "$kit/glibc_version" 2>/dev/null || echo 0)
 here=$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d' ' -f2 || true)
 if [ -n "$here" ] &&
   [ "$(printf '%s\n' "$needed" "$here" | sort -V | tail -1)" != "$here" ]; then
-  echo "run.sh: this machine has glibc $here, and the kit was built with" \
-    "$needed: run it in a container of Debian 12, Ubuntu 24.04 or newer" \
+  echo "run.sh: this machine has glibc $here, and the kit needs" \
+    "$needed: run it in a container of Debian 12, Ubuntu 22.04 or newer" \
     "(docker run --gpus all -v \"$kit\":/kit ...), or build it on Debian 12" \
     "if it was built on something newer" >&2
   exit 102
