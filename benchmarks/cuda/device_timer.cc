@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kLeast = 3;
 constexpr size_t kMost = 50;
-// Enough memsets for 500 launches to be enqueued behind them.
+// Enough memsets for 500 launches to be enqueued after them.
 constexpr int kCovers = 200;
 
 double SecondsSince(Clock::time_point begin) {

@@ -25,7 +25,7 @@ bool HasKernel(const std::string& op) {
 }
 
 // The row of the op, and one for each of its gradients with a kernel.
-// `row.id` is the name behind the op's: "/1MB", ".dim0/1MB".
+// `row.id` is what follows the op's name: "/1MB", ".dim0/1MB".
 void AddWithGradients(OpRow row, std::vector<OpRow>* rows) {
   const std::string rest = row.id;
   const OneOpProgram forward = DescribeForward(row.forward);

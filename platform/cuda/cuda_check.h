@@ -21,7 +21,7 @@ namespace sluice::platform {
                                    dim3 block,
                                    size_t shared_bytes);
 // ResourceExhausted when cuBLAS found no memory, DeviceLost where a fault of
-// the device is behind it, else Internal. Waits for the device.
+// the device caused it, else Internal. Waits for the device.
 [[noreturn]] void RaiseCublasError(cublasStatus_t status,
                                    std::string_view what);
 
