@@ -89,6 +89,39 @@ TEST(MemoryPlannerTest, RefusesSumsThatWouldOverflow) {
   }
 }
 
+// Every value of a forward pass is needed until its gradient: too many pairs
+// are in use together to compare each of them.
+TEST(MemoryPlannerTest, ALongTrainingStepIsPlannedInItsOrder) {
+  constexpr int kOps = 20000;
+  std::mt19937 random(7);
+  std::vector<MemoryRequest> requests;
+  for (int i = 0; i < kOps; ++i)
+    requests.push_back({64 * (1 + random() % 4), i, 2 * kOps - i});
+  const size_t total = PlanMemory(&requests);
+  size_t sum = 0;
+  for (const MemoryRequest& request : requests) {
+    sum += request.bytes;
+  }
+  EXPECT_EQ(total, sum);  // all are in use at the turn
+  // The same, each twice as soon over: what is given back is taken again.
+  for (MemoryRequest& request : requests) {
+    request.last = std::min(request.last, request.first + kOps / 4);
+  }
+  EXPECT_LT(PlanMemory(&requests), sum / 2);
+  std::sort(requests.begin(), requests.end(), [](auto& a, auto& b) {
+    return a.offset != b.offset ? a.offset < b.offset : a.first < b.first;
+  });
+  for (size_t i = 0; i < requests.size(); ++i) {
+    for (size_t other = i + 1;
+         other < requests.size() &&
+         requests[other].offset < requests[i].offset + requests[i].bytes;
+         ++other) {
+      ASSERT_FALSE(LiveTogether(requests[i], requests[other]))
+          << requests[i].offset << " and " << requests[other].offset;
+    }
+  }
+}
+
 TEST(MemoryPlannerTest, PlansNothing) {
   std::vector<MemoryRequest> requests;
   EXPECT_EQ(PlanMemory(&requests), 0u);
