@@ -65,16 +65,16 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
   const std::string name = OpName(plan, decision.op_index);
   std::string text;
   std::string other_dtypes;
-  for (const std::string& hint : decision.hints) {
+  for (const std::string& hint : decision.list->hints) {
     text += Format("  {}: hint {}\n", name, hint);
   }
-  for (const std::string& note : decision.notes) {
+  for (const std::string& note : decision.list->notes) {
     text += Format("  {}: {}\n", name, note);
   }
-  for (const Candidate& candidate : decision.candidates) {
+  for (const Candidate& candidate : decision.candidates()) {
     const KernelDef& kernel = *candidate.kernel;
     if (&kernel == decision.kernel) continue;
-    if (kernel.key.dtype != decision.expected.dtype) {
+    if (kernel.key.dtype != decision.list->expected.dtype) {
       other_dtypes += other_dtypes.empty() ? "" : ", ";
       other_dtypes += Format("{} {} {}", kernel.variant, kernel.key.place,
                              kernel.key.dtype);
@@ -85,8 +85,8 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
                candidate.refusal.empty() ? "ranked lower" : candidate.refusal);
   }
   if (!other_dtypes.empty()) {
-    text += Format("  {}: not for {}: {}\n", name, decision.expected.dtype,
-                   other_dtypes);
+    text += Format("  {}: not for {}: {}\n", name,
+                   decision.list->expected.dtype, other_dtypes);
   }
   return text;
 }

@@ -12,13 +12,13 @@ namespace {
 void WriteCandidates(const Decision& decision, JsonWriter* json) {
   json->Key("candidates");
   json->BeginArray();
-  for (const Candidate& candidate : decision.candidates) {
+  for (const Candidate& candidate : decision.candidates()) {
     json->BeginObject();
     json->Field("kernel", ToString(*candidate.kernel));
     json->Field("place", ToString(candidate.place));
     json->Field("chosen", candidate.kernel == decision.kernel);
     json->Field("refusal", candidate.refusal);
-    json->Field("transfer_bytes", candidate.transfer_bytes);
+    json->Field("transfer_bytes", decision.transfer_bytes(candidate.place));
     json->EndObject();
   }
   json->EndArray();
@@ -33,10 +33,10 @@ void WriteOp(const Decision& decision, JsonWriter* json) {
   json->Field("layout", ToString(key.layout));
   json->Field("library", key.library);
   json->Field("variant", decision.kernel->variant);
-  json->Field("expected", ToString(decision.expected));
+  json->Field("expected", ToString(decision.list->expected));
   json->Field("reason", decision.reason);
-  json->Field("hints", decision.hints);
-  json->Field("notes", decision.notes);
+  json->Field("hints", decision.list->hints);
+  json->Field("notes", decision.list->notes);
   WriteCandidates(decision, json);
 }
 

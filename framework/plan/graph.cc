@@ -1,9 +1,12 @@
 #include "sluice/framework/plan/graph.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "sluice/framework/infer_shape_context.h"
 #include "sluice/framework/op_check.h"
+#include "sluice/framework/plan/resolver.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -26,16 +29,24 @@ Graph::Graph(const Program& program,
              const std::vector<std::string>& fetches,
              PlaceKey place,
              std::vector<KernelHint> hints,
-             const std::vector<std::vector<KernelHint>>& op_hints)
-    : program_(program), place_(place), ops_(program.block().ops.size()) {
+             const std::map<int, std::vector<KernelHint>>& op_hints)
+    : program_(program),
+      place_(place),
+      hints_(std::move(hints)),
+      lister_(Registry::Global(), place),
+      ops_(program.block().ops.size()) {
   CheckFeeds(feeds);
   for (const std::string& name : fetches) {
-    fetched_.insert(program_.FindVar(name).name);
+    ValueOf(program_.FindVar(name).name).fetched = true;
   }
   const std::vector<int> needed = FindNeededOps();
   for (const FeedSpec& feed : feeds) {
-    values_[feed.name] = {feed.dims, feed.dtype};
+    Value& value = ValueOf(feed.name);
+    value.dims = feed.dims;
+    value.dtype = feed.dtype;
+    value.defined = true;
   }
+  static const std::vector<KernelHint> kNone;
   for (const int id : needed) {
     const OpDesc& desc = program_.block().ops[id];
     try {
@@ -44,17 +55,39 @@ Graph::Graph(const Program& program,
       AddOpContext(desc, id, &error);
       throw;
     }
-    GraphOp& op = ops_[id];
+    PreparedOp& op = ops_[id];
+    op.id = id;
     op.covers = {id};
-    op.hints = op_hints[id];
-    op.hints.insert(op.hints.end(), hints.begin(), hints.end());
-    std::erase_if(op.hints, [&](const KernelHint& hint) {
-      return !hint.Matches(desc, id);
-    });
+    const auto own = op_hints.find(id);
+    SetHints(id, own == op_hints.end() ? kNone : own->second);
     Define(op);
     order_.Append(id);
     NoteUses(id);
   }
+}
+
+void Graph::SetHints(int id, const std::vector<KernelHint>& own) {
+  PreparedOp& op = ops_[id];
+  for (const KernelHint& hint : own) {
+    op.hints.push_back(&op_hints_.emplace_back(hint));
+  }
+  for (const KernelHint& hint : hints_) {
+    if (hint.Matches(op.desc, id)) op.hints.push_back(&hint);
+  }
+}
+
+Graph::Value& Graph::ValueOf(const std::string& var) {
+  const auto [position, added] = values_.try_emplace(var);
+  if (added) {
+    const VarDesc* desc = program_.block().FindVar(var);
+    position->second.persistable = desc != nullptr && desc->persistable;
+  }
+  return position->second;
+}
+
+const Graph::Value* Graph::FindValue(const std::string& var) const {
+  const auto found = values_.find(var);
+  return found == values_.end() ? nullptr : &found->second;
 }
 
 void Graph::CheckFeeds(const std::vector<FeedSpec>& feeds) const {
@@ -84,7 +117,10 @@ void Graph::CheckFeeds(const std::vector<FeedSpec>& feeds) const {
 std::vector<int> Graph::FindNeededOps() {
   const BlockDesc& block = program_.block();
   std::vector<int> order;
-  std::set<std::string> needed = fetched_;
+  std::unordered_set<std::string_view> needed;
+  for (const auto& [var, value] : values_) {
+    if (value.fetched) needed.insert(var);
+  }
   for (size_t i = block.ops.size(); i-- > 0;) {
     const OpDesc& op = block.ops[i];
     bool runs = false;
@@ -104,8 +140,8 @@ std::vector<int> Graph::FindNeededOps() {
   return order;
 }
 
-GraphOp Graph::Infer(OpDesc desc) const {
-  GraphOp op;
+PreparedOp Graph::Infer(OpDesc desc) const {
+  PreparedOp op;
   op.schema = &Registry::Global().Schema(desc.type);
   CompleteOp(*op.schema, &desc);
   op.desc = std::move(desc);
@@ -134,24 +170,38 @@ GraphOp Graph::Infer(OpDesc desc) const {
   return op;
 }
 
-void Graph::Define(const GraphOp& op) {
-  const auto names = FlatOutputs(*op.schema, op.desc);
-  for (size_t i = 0; i < names.size(); ++i) {
-    values_[names[i]] = {op.outputs[i], op.output_dtypes[i]};
+void Graph::Define(const PreparedOp& op) {
+  size_t flat = 0;
+  for (const auto& [argument, vars] : op.desc.outputs) {
+    for (const std::string& var : vars) {
+      Value& value = ValueOf(var);
+      value.dims = op.outputs[flat];
+      value.dtype = op.output_dtypes[flat];
+      value.defined = true;
+      ++flat;
+    }
   }
 }
 
 void Graph::NoteUses(int id) {
-  const GraphOp& op = ops_[id];
+  const PreparedOp& op = ops_[id];
   for (const ArgDef& def : op.schema->inputs()) {
     if (def.traits.shape_only) continue;
     for (const std::string& var : op.desc.Input(def.name)) {
-      uses_[var].readers.insert(id);
+      ValueOf(var).readers.insert(id);
     }
   }
   for (const auto& [argument, vars] : op.desc.outputs) {
     for (const std::string& var : vars) {
-      uses_[var].writers.insert(id);
+      Value& value = ValueOf(var);
+      if (value.persistable && value.writers.empty()) {
+        // Kernels were chosen for readers of a constant.
+        for (const int reader : value.readers) {
+          ops_[reader].kernel.reset();
+          ops_[reader].list.reset();
+        }
+      }
+      value.writers.insert(id);
     }
   }
 }
@@ -160,29 +210,30 @@ void Graph::ForgetUses(int id) {
   const OpDesc& op = ops_[id].desc;
   for (const auto& [argument, vars] : op.inputs) {
     for (const std::string& var : vars) {
-      uses_[var].readers.erase(id);
+      ValueOf(var).readers.erase(id);
     }
   }
   for (const auto& [argument, vars] : op.outputs) {
     for (const std::string& var : vars) {
-      uses_[var].writers.erase(id);
+      ValueOf(var).writers.erase(id);
     }
   }
 }
 
-const Graph::Uses& Graph::UsesOf(const std::string& var) const {
-  static const Uses kNone;
-  const auto found = uses_.find(var);
-  return found == uses_.end() ? kNone : found->second;
+bool Graph::IsFetched(const std::string& var) const {
+  const Value* value = FindValue(var);
+  return value != nullptr && value->fetched;
 }
 
 bool Graph::IsPersistable(const std::string& var) const {
+  if (const Value* value = FindValue(var)) return value->persistable;
   const VarDesc* desc = program_.block().FindVar(var);
   return desc != nullptr && desc->persistable;
 }
 
 bool Graph::IsConstant(const std::string& var) const {
-  return IsPersistable(var) && UsesOf(var).writers.empty();
+  const Value* value = FindValue(var);
+  return IsPersistable(var) && (value == nullptr || value->writers.empty());
 }
 
 bool Graph::IsInternal(const std::string& var) const {
@@ -190,21 +241,34 @@ bool Graph::IsInternal(const std::string& var) const {
 }
 
 int Graph::Writer(const std::string& var) const {
-  const std::set<int>& writers = UsesOf(var).writers;
-  return writers.size() == 1 ? *writers.begin() : -1;
+  const Value* value = FindValue(var);
+  return value != nullptr && value->writers.size() == 1
+             ? *value->writers.begin()
+             : -1;
+}
+
+int Graph::LastWriter(const std::string& var) const {
+  const Value* value = FindValue(var);
+  int last = -1;
+  if (value == nullptr) return last;
+  for (const int writer : value->writers) {
+    if (last < 0 || order_.Precedes(last, writer)) last = writer;
+  }
+  return last;
 }
 
 std::vector<int> Graph::Readers(const std::string& var) const {
-  const std::set<int>& readers = UsesOf(var).readers;
-  std::vector<int> in_order(readers.begin(), readers.end());
+  const Value* value = FindValue(var);
+  if (value == nullptr) return {};
+  std::vector<int> in_order(value->readers.begin(), value->readers.end());
   std::sort(in_order.begin(), in_order.end(),
             [&](int a, int b) { return order_.Precedes(a, b); });
   return in_order;
 }
 
 const DDim& Graph::dims(const std::string& var) const {
-  const auto known = values_.find(var);
-  if (known != values_.end()) return known->second.dims;
+  const Value* value = FindValue(var);
+  if (value != nullptr && value->defined) return value->dims;
   const VarDesc& desc = program_.FindVar(var);
   // Programs grow op by op, so what no op has written yet is fed or persists.
   SLUICE_ENFORCE(desc.persistable, ErrorCode::kNotFound, "feed.missing",
@@ -213,83 +277,99 @@ const DDim& Graph::dims(const std::string& var) const {
 }
 
 DType Graph::dtype(const std::string& var) const {
-  const auto known = values_.find(var);
-  return known != values_.end() ? known->second.dtype
-                                : program_.FindVar(var).dtype;
+  const Value* value = FindValue(var);
+  return value != nullptr && value->defined ? value->dtype
+                                            : program_.FindVar(var).dtype;
 }
 
-std::vector<KernelHint> Graph::HintsFor(const std::vector<int>& ids) const {
-  std::vector<KernelHint> hints;
+std::vector<const KernelHint*> Graph::HintsFor(
+    const std::vector<int>& ids) const {
+  std::vector<const KernelHint*> hints;
   for (const int id : ids) {
-    for (KernelHint hint : ops_[id].hints) {
-      hint.selector.assign(1, '*');  // it has found its op already
-      const auto same = [&](const KernelHint& other) {
-        return ToString(other) == ToString(hint);
+    for (const KernelHint* hint : ops_[id].hints) {
+      const auto same = [&](const KernelHint* other) {
+        return other == hint || ToString(*other) == ToString(*hint);
       };
-      if (std::none_of(hints.begin(), hints.end(), same)) {
-        hints.push_back(std::move(hint));
-      }
+      if (std::none_of(hints.begin(), hints.end(), same)) hints.push_back(hint);
     }
   }
   return hints;
 }
 
-ResolveRequest Graph::RequestFor(const GraphOp& op, int id) const {
-  ResolveRequest request{.schema = *op.schema, .op = op.desc};
-  request.op_index = id;
-  request.expected_place = place_;
-  request.dtype = op.dtype;
-  request.inputs = op.inputs;
-  request.input_dtypes = op.input_dtypes;
-  request.outputs = op.outputs;
-  request.output_dtypes = op.output_dtypes;
-  request.hints = op.hints;
-  for (const std::string& var : FlatInputs(*op.schema, op.desc)) {
-    request.input_constant.push_back(IsConstant(var));
+// What speaks about an op that takes the place of `ids`: the hints that name
+// it as it is now, and then those about the ops.
+std::vector<const KernelHint*> Graph::HintsForReplacement(
+    const OpDesc& op, int kept, const std::vector<int>& ids) const {
+  const std::vector<const KernelHint*> of_ops = HintsFor(ids);
+  std::vector<const KernelHint*> hints;
+  for (const KernelHint& hint : hints_) {
+    if (hint.Matches(op, kept) &&
+        std::find(of_ops.begin(), of_ops.end(), &hint) == of_ops.end()) {
+      hints.push_back(&hint);
+    }
   }
-  return request;
+  hints.insert(hints.end(), of_ops.begin(), of_ops.end());
+  return hints;
 }
 
-std::optional<Decision> Graph::Decide(const GraphOp& op, int id) const {
-  ResolveRequest request = RequestFor(op, id);
-  request.input_places.resize(op.inputs.size());
-  request.input_moves.assign(op.inputs.size(), false);
-  try {
-    return ChooseKernel(std::move(request), Registry::Global(),
-                        platform::NumThreads())
-        .decision;
-  } catch (const platform::Error& error) {
-    if (error.code() != ErrorCode::kNotFound) throw;
-    return std::nullopt;
+// Which inputs are constant depends on the ops that are there by now.
+void Graph::NoteConstants(PreparedOp* op) const {
+  op->input_constant.clear();
+  for (const auto& [argument, vars] : op->desc.inputs) {
+    for (const std::string& var : vars) {
+      op->input_constant.push_back(IsConstant(var));
+    }
   }
 }
 
-std::string Graph::LibraryOf(int id) const {
-  const auto decision = Decide(ops_[id], id);
-  return decision ? decision->kernel->key.library : "";
+PreparedOp& Graph::Choose(int id) {
+  PreparedOp& op = ops_[id];
+  if (op.kernel == nullptr) {
+    NoteConstants(&op);
+    ChooseKernel(&lister_, platform::NumThreads(), &op);
+  }
+  return op;
 }
 
-std::string Graph::VariantOf(const GraphOp& op, int id) const {
-  ResolveRequest request = RequestFor(op, id);
-  request.input_places.resize(op.inputs.size());
-  request.input_moves.assign(op.inputs.size(), false);
+std::string Graph::LibraryOf(int id) {
   try {
-    return Resolve(request, Registry::Global()).kernel->variant;
+    return Choose(id).choice().kernel->key.library;
   } catch (const platform::Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     return "";
   }
 }
 
-bool Graph::HasKernel(const GraphOp& op, int id) const {
-  const auto decision = Decide(op, id);
+std::string Graph::VariantOf(const OpFacts& facts) {
+  PreparedOp op;
+  static_cast<OpFacts&>(op) = facts;
+  NoteConstants(&op);
+  try {
+    Resolve(&lister_, &op);
+    return op.choice().kernel->variant;
+  } catch (const platform::Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return "";
+  }
+}
+
+// Whether a kernel at the graph's place takes an op that is not in it yet, and
+// is one that the hints about it prefer.
+bool Graph::HasKernel(PreparedOp* op) {
+  NoteConstants(op);
+  try {
+    ChooseKernel(&lister_, platform::NumThreads(), op);
+  } catch (const platform::Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return false;
+  }
+  const Candidate& choice = op->choice();
   // What is preferred would be lost as surely as what is required.
-  return decision && decision->place == place_ &&
-         std::all_of(
-             op.hints.begin(), op.hints.end(), [&](const KernelHint& hint) {
-               return hint.mode != HintMode::kPrefer ||
-                      HintFits(hint, *decision->kernel, decision->place);
-             });
+  return choice.place == place_ &&
+         std::all_of(op->hints.begin(), op->hints.end(), [&](auto* hint) {
+           return hint->mode != HintMode::kPrefer ||
+                  HintFits(*hint, *choice.kernel, choice.place);
+         });
 }
 
 // Whether an op that runs between one of `ids` and op `kept` writes what that
@@ -299,10 +379,11 @@ bool Graph::ChangesBefore(const std::vector<int>& ids,
                           int kept) const {
   for (const auto& [argument, vars] : op.inputs) {
     for (const std::string& var : vars) {
-      const Uses& uses = UsesOf(var);
-      for (const int writer : uses.writers) {
+      const Value* value = FindValue(var);
+      if (value == nullptr) continue;
+      for (const int writer : value->writers) {
         for (const int id : ids) {
-          if (id != writer && uses.readers.count(id) > 0 &&
+          if (id != writer && value->readers.count(id) > 0 &&
               order_.Precedes(id, writer) && order_.Precedes(writer, kept)) {
             return true;
           }
@@ -314,17 +395,18 @@ bool Graph::ChangesBefore(const std::vector<int>& ids,
 }
 
 bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
-  GraphOp op = Infer(std::move(desc));
-  op.hints = HintsFor(ids);
+  PreparedOp op = Infer(std::move(desc));
+  const int kept = *std::max_element(ids.begin(), ids.end(), [&](int a, int b) {
+    return order_.Precedes(a, b);
+  });
+  op.id = kept;
+  op.hints = HintsForReplacement(op.desc, kept, ids);
   for (const int id : ids) {
     op.covers.insert(op.covers.end(), ops_[id].covers.begin(),
                      ops_[id].covers.end());
   }
   std::sort(op.covers.begin(), op.covers.end());
-  const int kept = *std::max_element(ids.begin(), ids.end(), [&](int a, int b) {
-    return order_.Precedes(a, b);
-  });
-  if (ChangesBefore(ids, op.desc, kept) || !HasKernel(op, kept)) return false;
+  if (ChangesBefore(ids, op.desc, kept) || !HasKernel(&op)) return false;
   for (const int id : ids) {
     ForgetUses(id);
     if (id != kept) order_.Remove(id);
@@ -337,13 +419,14 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
 
 // An op that a pass puts in for the sake of `neighbour`; not in the order yet.
 int Graph::Add(int neighbour, OpDesc desc) {
-  GraphOp op = Infer(std::move(desc));
+  PreparedOp op = Infer(std::move(desc));
   op.hints = HintsFor({neighbour});
-  std::erase_if(op.hints, [](const KernelHint& hint) {
-    return hint.place.empty();  // the kernels are not those hinted at
+  std::erase_if(op.hints, [](const KernelHint* hint) {
+    return hint->place.empty();  // the kernels are not those hinted at
   });
   Define(op);
   const int id = static_cast<int>(ops_.size());
+  op.id = id;
   ops_.push_back(std::move(op));
   return id;
 }
@@ -363,7 +446,8 @@ int Graph::InsertBehind(int id, OpDesc desc) {
 }
 
 void Graph::Rewrite(int id, OpDesc desc) {
-  GraphOp op = Infer(std::move(desc));
+  PreparedOp op = Infer(std::move(desc));
+  op.id = id;
   op.hints = std::move(ops_[id].hints);
   op.covers = std::move(ops_[id].covers);
   Define(op);
@@ -374,6 +458,18 @@ void Graph::Rewrite(int id, OpDesc desc) {
 
 std::string Graph::NewName(const std::string& stem) {
   return Format("{}@{}", stem, names_++);
+}
+
+std::vector<OpDesc> Graph::TakeDescs() {
+  std::vector<OpDesc> descs(ops_.size());
+  for (const int id : order()) {
+    descs[id] = std::move(ops_[id].desc);
+  }
+  const auto& in_program = program_.block().ops;
+  for (size_t id = 0; id < in_program.size(); ++id) {
+    if (descs[id].type.empty()) descs[id] = in_program[id];
+  }
+  return descs;
 }
 
 }  // namespace sluice::framework

@@ -1,30 +1,19 @@
 #pragma once
 
+#include <deque>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "sluice/framework/plan/op_order.h"
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/plan/prepared_op.h"
 #include "sluice/framework/registry.h"
 
 namespace sluice::framework {
-
-// One op of a graph with everything that is known before its kernel is chosen.
-struct GraphOp {
-  OpDesc desc;
-  const OpSchema* schema = nullptr;
-  std::vector<DDim> inputs;  // flattened in schema order, as the others
-  std::vector<DType> input_dtypes;
-  std::vector<DDim> outputs;
-  std::vector<DType> output_dtypes;
-  DType dtype = DType::kFloat32;  // the kernel's
-  std::vector<KernelHint> hints;  // that speak about it, the strongest first
-  std::vector<int> covers;        // ops of the program whose work it does
-};
 
 // What a program will compute for one set of feeds and fetches: the ops that
 // are needed, in order, with every shape known. Passes rewrite it before
@@ -35,24 +24,25 @@ class SLUICE_API Graph {
  public:
   // Raises what shape functions raise, with the op's index and line, NotFound
   // for unknown feeds and fetches, InvalidArgument for a feed of another dtype
-  // or shape than the program says. `op_hints` are each op's own.
+  // or shape than the program says. `op_hints` are ops' own, by index.
   Graph(const Program& program,
         const std::vector<FeedSpec>& feeds,
         const std::vector<std::string>& fetches,
         PlaceKey place,
         std::vector<KernelHint> hints,
-        const std::vector<std::vector<KernelHint>>& op_hints);
+        const std::map<int, std::vector<KernelHint>>& op_hints = {});
 
   // The ids of the ops, in the order in which they run.
   const std::vector<int>& order() const { return order_.ids(); }
-  const GraphOp& op(int id) const { return ops_[id]; }
+  const PreparedOp& op(int id) const { return ops_[id]; }
+  // Its kernel chosen, made and prepared, unless that was done. Raises as
+  // ChooseKernel.
+  PreparedOp& Choose(int id);
   // Program ops that nothing fetched or persistable needs.
   const std::vector<int>& not_needed() const { return not_needed_; }
   PlaceKey place() const { return place_; }
 
-  bool IsFetched(const std::string& var) const {
-    return fetched_.count(var) > 0;
-  }
+  bool IsFetched(const std::string& var) const;
   bool IsPersistable(const std::string& var) const;
   // Persistable, and no op of the graph writes it.
   bool IsConstant(const std::string& var) const;
@@ -61,6 +51,8 @@ class SLUICE_API Graph {
   bool IsInternal(const std::string& var) const;
   // The op that writes `var`; -1 for none or several.
   int Writer(const std::string& var) const;
+  // The last op that writes `var`; -1 for none.
+  int LastWriter(const std::string& var) const;
   // The ops that read the contents of `var`. One that uses nothing but its
   // shape does not count: that stays known when the value is gone.
   std::vector<int> Readers(const std::string& var) const;
@@ -68,16 +60,12 @@ class SLUICE_API Graph {
   const DDim& dims(const std::string& var) const;
   DType dtype(const std::string& var) const;
 
-  // The request that the resolver is asked with for an op; places of inputs are
-  // left to the caller. It looks into the op.
-  ResolveRequest RequestFor(const GraphOp& op, int id) const;
   // The library of the kernel that computes op `id` as it stands; "" when none
   // does.
-  std::string LibraryOf(int id) const;
-  // The variant of the kernel that the resolver would take for `op` in the
-  // place of op `id`; "" where there is none. It is not prepared, so it may
-  // still refuse.
-  std::string VariantOf(const GraphOp& op, int id) const;
+  std::string LibraryOf(int id);
+  // The variant of the kernel that the resolver would take for an op of these
+  // facts; "" where there is none. It is not prepared, so it may still refuse.
+  std::string VariantOf(const OpFacts& op);
 
   // Puts `op` in the place of the last of `ids`, which leave the graph. It must
   // read only what is there by then and write only what they wrote. False, and
@@ -96,26 +84,38 @@ class SLUICE_API Graph {
   void Rewrite(int id, OpDesc op);
   std::string NewName(const std::string& stem);
 
+  // The ops by id, those that do not run as the program has them; the graph is
+  // used up.
+  std::vector<OpDesc> TakeDescs();
+
  private:
+  // A variable: the newest shape, the ops that write it, and those that read
+  // its contents.
   struct Value {
     DDim dims;
     DType dtype = DType::kFloat32;
-  };
-  // The ops that write a variable, and those that read its contents.
-  struct Uses {
+    bool defined = false;  // fed, or written by an op so far
+    bool fetched = false;
+    bool persistable = false;
     std::set<int> writers;
     std::set<int> readers;
   };
   void CheckFeeds(const std::vector<FeedSpec>& feeds) const;
   std::vector<int> FindNeededOps();
-  GraphOp Infer(OpDesc desc) const;
-  void Define(const GraphOp& op);
+  Value& ValueOf(const std::string& var);
+  const Value* FindValue(const std::string& var) const;
+  PreparedOp Infer(OpDesc desc) const;
+  void SetHints(int id, const std::vector<KernelHint>& own);
+  void Define(const PreparedOp& op);
   void NoteUses(int id);
   void ForgetUses(int id);
-  const Uses& UsesOf(const std::string& var) const;
-  std::vector<KernelHint> HintsFor(const std::vector<int>& ids) const;
-  std::optional<Decision> Decide(const GraphOp& op, int id) const;
-  bool HasKernel(const GraphOp& op, int id) const;
+  void NoteConstants(PreparedOp* op) const;
+  std::vector<const KernelHint*> HintsFor(const std::vector<int>& ids) const;
+  std::vector<const KernelHint*> HintsForReplacement(
+      const OpDesc& op,
+      int kept,
+      const std::vector<int>& ids) const;
+  bool HasKernel(PreparedOp* op);
   bool ChangesBefore(const std::vector<int>& ids,
                      const OpDesc& op,
                      int kept) const;
@@ -123,12 +123,13 @@ class SLUICE_API Graph {
 
   const Program& program_;
   PlaceKey place_;
-  std::vector<GraphOp> ops_;
+  std::vector<KernelHint> hints_;    // about the whole program
+  std::deque<KernelHint> op_hints_;  // of single ops; addresses stay
+  CandidateLister lister_;
+  std::deque<PreparedOp> ops_;
   OpOrder order_;
   std::vector<int> not_needed_;
-  std::set<std::string> fetched_;
-  std::map<std::string, Value> values_;
-  std::map<std::string, Uses> uses_;  // by the ops in order_
+  std::unordered_map<std::string, Value> values_;
   int names_ = 0;
 };
 

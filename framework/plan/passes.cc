@@ -1,5 +1,8 @@
 #include "sluice/framework/plan/passes.h"
 
+#include <set>
+#include <utility>
+
 #include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
 
@@ -8,16 +11,13 @@ namespace sluice::framework {
 std::vector<std::string> RunPasses(Graph* graph) {
   // Passes come with the libraries whose kernels they rewrite for. What is off
   // or not there is said by the decision about each op.
-  std::vector<std::string> remarks;
+  std::set<std::pair<const OpSchema*, std::vector<const KernelHint*>>> seen;
   for (const int id : graph->order()) {
-    const GraphOp& op = graph->op(id);
-    std::vector<const KernelHint*> hints;
-    for (const KernelHint& hint : op.hints) {
-      hints.push_back(&hint);
-    }
-    LoadLibraries(op.desc.type, hints, Registry::Global(), &remarks);
+    const PreparedOp& op = graph->op(id);
+    if (!seen.emplace(op.schema, op.hints).second) continue;
+    LoadLibraries(op.desc.type, op.hints, Registry::Global());
   }
-  remarks.clear();
+  std::vector<std::string> remarks;
   for (const PassDef& pass : Registry::Global().Passes()) {
     const int changes = pass.run(*graph);
     if (changes > 0) {

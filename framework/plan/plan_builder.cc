@@ -29,7 +29,6 @@ PlanBuilder::PlanBuilder(const Program& program,
   plan_->options_ = options;
   plan_->feeds_ = std::move(feeds);
   plan_->fetch_names_ = std::move(fetches);
-  plan_->op_descs_ = program.block().ops;
 }
 
 std::shared_ptr<const Plan> PlanBuilder::Build() {
@@ -50,15 +49,23 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   FinishQueues();
   LayOutMemory();
   NoteUnusedHints();
+  plan_->op_descs_ = graph_->TakeDescs();
   return std::move(plan_);
 }
 
 void PlanBuilder::MakeGraph() {
   LoadDevices(&hints_);
-  std::vector<std::vector<KernelHint>> op_hints;
-  for (const OpDesc& op : program_.block().ops) {
-    op_hints.push_back(ParseKernelHints(op.hint, "op attribute"));
-    LoadDevices(&op_hints.back());
+  std::map<int, std::vector<KernelHint>> op_hints;
+  const auto& ops = program_.block().ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].hint.empty()) continue;
+    auto& own = op_hints[static_cast<int>(i)];
+    for (KernelHint& hint : ParseKernelHints(ops[i].hint, "op attribute")) {
+      if (hint.Matches(ops[i], static_cast<int>(i))) {
+        own.push_back(std::move(hint));
+      }
+    }
+    LoadDevices(&own);
   }
   graph_ = std::make_unique<Graph>(program_, plan_->feeds_, plan_->fetch_names_,
                                    plan_->place_, hints_, op_hints);
@@ -74,20 +81,12 @@ void PlanBuilder::MakeGraph() {
     }
   }
   for (const int id : graph_->order()) {
-    const GraphOp& op = graph_->op(id);
-    if (static_cast<size_t>(id) >= plan_->op_descs_.size()) {
-      plan_->op_descs_.resize(id + 1);
-    }
-    plan_->op_descs_[id] = op.desc;
     NoteCovered(id);
-    for (const std::string& var : FlatOutputs(*op.schema, op.desc)) {
-      last_definition_[var] = id;
-    }
   }
 }
 
 void PlanBuilder::NoteCovered(int id) {
-  const GraphOp& op = graph_->op(id);
+  const PreparedOp& op = graph_->op(id);
   std::string others;
   for (const int covered : op.covers) {
     if (covered == id) continue;
@@ -157,34 +156,61 @@ PlanBuilder::Value& PlanBuilder::UseValue(const std::string& var) {
   return values_[var];
 }
 
-void PlanBuilder::AddOp(int op_index) {
-  const GraphOp& op = graph_->op(op_index);
-  const OpSchema& schema = *op.schema;
-  ResolveRequest request = graph_->RequestFor(op, op_index);
-  for (const ArgDef& def : schema.inputs()) {
-    for (const std::string& var : op.desc.Input(def.name)) {
-      const bool moves = !def.traits.host && !def.traits.shape_only;
-      request.input_moves.push_back(moves);
-      auto& places = request.input_places.emplace_back();
-      // The value behind a shape may be gone.
-      if (def.traits.shape_only) continue;
-      for (const int slot : UseValue(var).slots) {
-        places.push_back(plan_->slots_[slot].place);
-      }
+// What became of an op, with the bytes that its kernel has to wait for.
+Decision PlanBuilder::Decide(const PreparedOp& op) {
+  Decision decision;
+  decision.op_index = op.id;
+  decision.op = op.desc.type;
+  decision.kernel = op.choice().kernel;
+  decision.place = op.choice().place;
+  decision.reason = op.reason;
+  decision.list = op.list;
+  std::vector<PlaceKey> places;
+  for (const Candidate& candidate : op.list->candidates) {
+    if (!candidate.refusal.empty()) continue;
+    if (std::find(places.begin(), places.end(), candidate.place) ==
+        places.end()) {
+      places.push_back(candidate.place);
     }
   }
+  for (const PlaceKey place : places) {
+    int64_t bytes = 0;
+    size_t flat = 0;
+    for (const ArgDef& def : op.schema->inputs()) {
+      for (const std::string& var : op.desc.Input(def.name)) {
+        const size_t index = flat++;
+        if (def.traits.host || def.traits.shape_only) continue;
+        const auto& slots = UseValue(var).slots;
+        if (std::none_of(slots.begin(), slots.end(), [&](int slot) {
+              return plan_->slots_[slot].place == place;
+            })) {
+          bytes += op.inputs[index].numel() *
+                   static_cast<int64_t>(SizeOf(op.input_dtypes[index]));
+        }
+      }
+    }
+    if (bytes > 0) decision.transfers.emplace_back(place, bytes);
+  }
+  if (op.fell_back) {
+    decision.reason += Format("; {} input bytes move",
+                              decision.transfer_bytes(decision.place));
+  }
+  return decision;
+}
+
+void PlanBuilder::AddOp(int op_index) {
+  PreparedOp& op = graph_->Choose(op_index);
+  Decision decision = Decide(op);
   PlannedOp planned;
   planned.op_index = op_index;
-  ChosenKernel chosen = ChooseKernel(request, registry_, plan_->num_threads_);
-  Decision& decision = chosen.decision;
-  planned.kernel = std::move(chosen.kernel);
-  planned.scratch_bytes = chosen.scratch_bytes;
-  plan_->random_ |= schema.random();
+  planned.kernel = std::move(op.kernel);
+  planned.scratch_bytes = op.scratch_bytes;
+  plan_->random_ |= op.schema->random();
   planned.place = decision.place;
   planned.device = Queue(decision.place, QueueRole::kKernels);
-  BindInputs(schema, &planned);
-  BindOutputs(schema, request, &planned);
-  FillArguments(schema, request, &planned);
+  BindInputs(op, &planned);
+  BindOutputs(op, &planned);
+  FillArguments(op, &planned);
   AddScratch(&planned);
 
   Instruction instruction;
@@ -206,10 +232,9 @@ void PlanBuilder::AddOp(int op_index) {
   plan_->decisions_.push_back(std::move(decision));
 }
 
-void PlanBuilder::BindInputs(const OpSchema& schema, PlannedOp* planned) {
-  const GraphOp& op = graph_->op(planned->op_index);
+void PlanBuilder::BindInputs(const PreparedOp& op, PlannedOp* planned) {
   size_t flat = 0;
-  for (const ArgDef& def : schema.inputs()) {
+  for (const ArgDef& def : op.schema->inputs()) {
     for (const std::string& var : op.desc.Input(def.name)) {
       const size_t index = flat++;
       if (def.traits.shape_only) {
@@ -267,7 +292,7 @@ int PlanBuilder::OutputSlot(const ArgDef& def,
   slot.dims = dims;
   slot.dtype = dtype;
   const bool persistable = graph_->IsPersistable(var);
-  const bool last = last_definition_[var] == planned.op_index;
+  const bool last = graph_->LastWriter(var) == planned.op_index;
   const bool fetched = last && graph_->IsFetched(var);
   if (persistable && last && planned.place == plan_->place_) {
     slot.kind = SlotKind::kShadow;
@@ -279,15 +304,12 @@ int PlanBuilder::OutputSlot(const ArgDef& def,
   return AddSlot(std::move(slot));
 }
 
-void PlanBuilder::BindOutputs(const OpSchema& schema,
-                              const ResolveRequest& request,
-                              PlannedOp* planned) {
-  const OpDesc& op = graph_->op(planned->op_index).desc;
+void PlanBuilder::BindOutputs(const PreparedOp& op, PlannedOp* planned) {
   size_t flat = 0;
-  for (const ArgDef& def : schema.outputs()) {
-    for (const std::string& var : op.Output(def.name)) {
-      const DDim& dims = request.outputs[flat];
-      const DType dtype = request.output_dtypes[flat];
+  for (const ArgDef& def : op.schema->outputs()) {
+    for (const std::string& var : op.desc.Output(def.name)) {
+      const DDim& dims = op.outputs[flat];
+      const DType dtype = op.output_dtypes[flat];
       ++flat;
       const int slot = OutputSlot(def, var, dims, dtype, *planned);
       Fill(slot, planned->device);
@@ -297,10 +319,8 @@ void PlanBuilder::BindOutputs(const OpSchema& schema,
   }
 }
 
-void PlanBuilder::FillArguments(const OpSchema& schema,
-                                const ResolveRequest& request,
-                                PlannedOp* planned) {
-  const OpDesc& op = graph_->op(planned->op_index).desc;
+void PlanBuilder::FillArguments(const PreparedOp& op,
+                                PlannedOp* planned) const {
   const auto fill = [](const std::vector<ArgDef>& defs, auto get,
                        std::vector<ArgTable::Entry>* entries) {
     int begin = 0;
@@ -311,15 +331,15 @@ void PlanBuilder::FillArguments(const OpSchema& schema,
     }
   };
   ArgTable& table = planned->arguments;
-  table.op = op.type;
+  table.op = op.desc.type;
   fill(
-      schema.inputs(), [&](auto& name) { return op.Input(name); },
+      op.schema->inputs(), [&](auto& name) { return op.desc.Input(name); },
       &table.inputs);
   fill(
-      schema.outputs(), [&](auto& name) { return op.Output(name); },
+      op.schema->outputs(), [&](auto& name) { return op.desc.Output(name); },
       &table.outputs);
-  table.output_dims = request.outputs;
-  table.output_dtypes = request.output_dtypes;
+  table.output_dims = op.outputs;
+  table.output_dtypes = op.output_dtypes;
 }
 
 void PlanBuilder::AddScratch(PlannedOp* planned) {
@@ -332,25 +352,34 @@ void PlanBuilder::AddScratch(PlannedOp* planned) {
   planned->scratch = AddSlot(std::move(slot));
 }
 
-// A persistable that was last written elsewhere comes home.
 void PlanBuilder::AddShadows() {
-  for (const auto& [var, op_index] : last_definition_) {
-    if (!graph_->IsPersistable(var)) continue;
-    int home = values_[var].slots.front();
-    if (plan_->slots_[home].kind == SlotKind::kShadow) {
-      plan_->shadow_slots_.push_back(home);
-      continue;
+  for (const int id : graph_->order()) {
+    for (const auto& [argument, vars] : graph_->op(id).desc.outputs) {
+      for (const std::string& var : vars) {
+        if (graph_->IsPersistable(var) && graph_->LastWriter(var) == id) {
+          AddShadow(var, id);
+        }
+      }
     }
-    const PlaceKey place = plan_->slots_[home].place;
-    // From one device to another the way leads over the host.
-    if (place != plan_->place_ && plan_->place_ != PlaceKey(CPUPlace())) {
-      home = SlotAt(var, CPUPlace(), op_index);
-    }
-    Slot target;
-    target.kind = SlotKind::kShadow;
-    target.place = plan_->place_;
-    plan_->shadow_slots_.push_back(NewCopy(var, home, target, op_index));
   }
+}
+
+// A persistable that was last written elsewhere comes home.
+void PlanBuilder::AddShadow(const std::string& var, int op_index) {
+  int home = values_[var].slots.front();
+  if (plan_->slots_[home].kind == SlotKind::kShadow) {
+    plan_->shadow_slots_.push_back(home);
+    return;
+  }
+  const PlaceKey place = plan_->slots_[home].place;
+  // From one device to another the way leads over the host.
+  if (place != plan_->place_ && plan_->place_ != PlaceKey(CPUPlace())) {
+    home = SlotAt(var, CPUPlace(), op_index);
+  }
+  Slot target;
+  target.kind = SlotKind::kShadow;
+  target.place = plan_->place_;
+  plan_->shadow_slots_.push_back(NewCopy(var, home, target, op_index));
 }
 
 void PlanBuilder::AddFetches() {
@@ -378,7 +407,9 @@ void PlanBuilder::NoteUnusedHints() {
   for (const KernelHint& hint : hints_) {
     bool used = false;
     for (const Decision& decision : plan_->decisions_) {
-      for (const int op : graph_->op(decision.op_index).covers) {
+      const int id = decision.op_index;
+      used |= hint.Matches(graph_->op(id).desc, id);
+      for (const int op : graph_->op(id).covers) {
         used |= hint.Matches(program_.block().ops[op], op);
       }
     }

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sluice/framework/plan/graph.h"
@@ -42,12 +43,11 @@ class PlanBuilder {
   void NoteCovered(int id);
   void AddFeeds();
   void AddOp(int op_index);
+  Decision Decide(const PreparedOp& op);
   Value& UseValue(const std::string& var);
   void AddPersistable(const VarDesc& var);
-  void BindInputs(const OpSchema& schema, PlannedOp* planned);
-  void BindOutputs(const OpSchema& schema,
-                   const ResolveRequest& request,
-                   PlannedOp* planned);
+  void BindInputs(const PreparedOp& op, PlannedOp* planned);
+  void BindOutputs(const PreparedOp& op, PlannedOp* planned);
   int OutputSlot(const ArgDef& def,
                  const std::string& var,
                  const DDim& dims,
@@ -58,11 +58,10 @@ class PlanBuilder {
                   DType dtype,
                   const PlannedOp& planned) const;
   void AddScratch(PlannedOp* planned);
-  void FillArguments(const OpSchema& schema,
-                     const ResolveRequest& request,
-                     PlannedOp* planned);
+  void FillArguments(const PreparedOp& op, PlannedOp* planned) const;
   void AddFetches();
   void AddShadows();
+  void AddShadow(const std::string& var, int op_index);
   void NoteUnusedHints();
 
   // plan_transfers.cc
@@ -92,8 +91,7 @@ class PlanBuilder {
   std::unique_ptr<Plan> plan_;
   std::vector<KernelHint> hints_;
   std::unique_ptr<Graph> graph_;
-  std::map<std::string, int> last_definition_;  // by variable: op
-  std::map<std::string, Value> values_;
+  std::unordered_map<std::string, Value> values_;
   // What is known of a queue while instructions are emitted.
   struct QueueState {
     bool busy = false;         // enqueued and not waited for

@@ -16,7 +16,7 @@ bool IsActivation(const OpDesc& op) {
 }
 
 // Whether something may be taken in, and oneDNN computes the op.
-bool IsFirst(const Graph& graph, const OpDesc& op, int id) {
+bool IsFirst(Graph& graph, const OpDesc& op, int id) {
   if (op.type == "fused_conv2d") {
     return std::get<std::string>(op.attributes.at("activation")).empty();
   }

@@ -19,7 +19,7 @@ using framework::ArgDef;
 using framework::ArgVars;
 using framework::DDim;
 using framework::Graph;
-using framework::GraphOp;
+using framework::OpFacts;
 using framework::KernelHint;
 using framework::OpDesc;
 using Ints = std::vector<int64_t>;
@@ -60,10 +60,10 @@ std::vector<std::string> Images(const Graph& graph, const OpDesc& op) {
 }
 
 // Whether an op can do its work with the channels last.
-bool CanTurn(const Graph& graph, const GraphOp& op) {
+bool CanTurn(const Graph& graph, const OpFacts& op) {
   // A hint about layouts or variants speaks of the op as it stands.
-  const auto particular = [](const KernelHint& hint) {
-    return !hint.layout.empty() || !hint.variant.empty();
+  const auto particular = [](const KernelHint* hint) {
+    return !hint->layout.empty() || !hint->variant.empty();
   };
   if (std::any_of(op.hints.begin(), op.hints.end(), particular)) return false;
   const auto images = Images(graph, op.desc);
@@ -94,11 +94,10 @@ void TurnFormat(OpDesc* op) {
 
 // What the kernel that would be chosen for a convolution moves to another
 // layout and back, by `op` as it stands or turned.
-int64_t MovedByKernel(const Graph& graph,
-                      const GraphOp& op,
-                      int id,
+int64_t MovedByKernel(Graph& graph,
+                      const OpFacts& op,
                       bool turn) {
-  GraphOp asked = op;
+  OpFacts asked = op;
   if (turn) TurnFormat(&asked.desc);
   int64_t elements = 0;
   const auto walk = [&](const std::vector<ArgDef>& defs, bool inputs,
@@ -117,7 +116,7 @@ int64_t MovedByKernel(const Graph& graph,
   };
   walk(op.schema->inputs(), true, &asked.inputs);
   walk(op.schema->outputs(), false, &asked.outputs);
-  const std::string variant = graph.VariantOf(asked, id);
+  const std::string variant = graph.VariantOf(asked);
   return variant == "channels_last" || variant == "blocked" ? elements : 0;
 }
 
@@ -140,7 +139,7 @@ class Chain {
     }
     std::map<std::string, int> writers;
     for (const int id : graph.order()) {
-      const GraphOp& op = graph.op(id);
+      const OpFacts& op = graph.op(id);
       if (members.count(id) == 0) NoteOutsider(op.desc);
       for (const std::string& var : FlatOutputs(*op.schema, op.desc)) {
         ++writers[var];
@@ -158,10 +157,10 @@ class Chain {
   int64_t Gain() const {
     int64_t gain = 0;
     for (const int id : ids_) {
-      const GraphOp& op = graph_.op(id);
+      const OpFacts& op = graph_.op(id);
       if (op.desc.type.find("conv2d") == std::string::npos) continue;
-      gain += MovedByKernel(graph_, op, id, false) -
-              MovedByKernel(graph_, op, id, true);
+      gain += MovedByKernel(graph_, op, false) -
+              MovedByKernel(graph_, op, true);
     }
     for (const auto* border : {&entering_, &leaving_}) {
       for (const std::string& var : *border) {
@@ -256,7 +255,7 @@ std::vector<std::vector<int>> FindChains(const Graph& graph) {
   std::vector<std::vector<int>> chains;
   std::map<std::string, size_t> chain_of;
   for (const int id : graph.order()) {
-    const GraphOp& op = graph.op(id);
+    const OpFacts& op = graph.op(id);
     if (!CanTurn(graph, op)) continue;
     const auto images = Images(graph, op.desc);
     std::set<size_t> joined;

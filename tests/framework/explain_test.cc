@@ -94,7 +94,7 @@ TEST_F(ExplainTest, JsonSaysTheSame) {
   EXPECT_EQ(first["index"], 0);
   EXPECT_EQ(first["variant"], "plain");
   EXPECT_EQ(first["candidates"].size(),
-            plan_->decisions()[0].candidates.size());
+            plan_->decisions()[0].candidates().size());
   int chosen = 0;
   for (const json& candidate : first["candidates"]) {
     if (candidate["chosen"]) ++chosen;

@@ -38,8 +38,7 @@ class GraphTest : public ::testing::Test {
   Graph Make(const std::vector<std::string>& fetches,
              const std::string& hints = "") {
     return Graph(program_, {{"x", DType::kFloat32, {3, 2}, CPUPlace()}},
-                 fetches, CPUPlace(), ParseKernelHints(hints, "a test"),
-                 std::vector<std::vector<KernelHint>>(3));
+                 fetches, CPUPlace(), ParseKernelHints(hints, "a test"));
   }
   // What computes `out` from `x` at once, were it not for the factor.
   static OpDesc Fused(const std::string& x, const std::string& out) {
@@ -70,8 +69,8 @@ TEST_F(GraphTest, HasTheNeededOpsAndEveryShape) {
 
 TEST_F(GraphTest, SaysWhichVariantAnOpWouldGet) {
   const auto variant = [&](const std::string& hints) {
-    const Graph graph = Make({eight_}, hints);
-    return graph.VariantOf(graph.op(0), 0);
+    Graph graph = Make({eight_}, hints);
+    return graph.VariantOf(graph.op(0));
   };
   EXPECT_EQ(variant(""), "plain");
   EXPECT_EQ(variant("exclude variant=plain"), "wrong");
@@ -226,6 +225,53 @@ TEST_F(GraphTest, PassesRunWhenAPlanIsPreparedAndExplainSaysSo) {
   EXPECT_EQ(as_written.Run(program_, {{"x", x}}, {eight_})[0].ToVector<float>(),
             (std::vector<float>{16, 32}));
   g_pass_on = false;
+}
+
+int g_made = 0;
+int g_prepared = 0;
+bool g_counting = false;
+
+class CountingKernel : public OpKernel {
+ public:
+  void Prepare(KernelPreparation& /*preparation*/) override { ++g_prepared; }
+  void Compute(OpKernelContext& /*context*/) const override {}
+};
+
+TEST_F(GraphTest, AKernelThatAPassAskedForIsMadeAndPreparedOnce) {
+  KernelDef kernel;
+  kernel.op = "test_divide";
+  kernel.variant = "counting";
+  kernel.predicate = [](const KernelQuery&) {
+    return g_counting ? "" : "not counting";
+  };
+  kernel.make = [](const OpKernelConstruction&) -> std::unique_ptr<OpKernel> {
+    ++g_made;
+    return std::make_unique<CountingKernel>();
+  };
+  Registry::Global().AddKernel(kernel);
+  g_counting = true;
+  Graph graph = Make({eight_}, "test_divide: require variant=counting");
+  graph.InsertBehind(2, Fused(eight_, graph.NewName("new")));
+  ASSERT_TRUE(graph.Replace({0, 1}, Fused("x", four_)));
+  for (int time = 0; time < 3; ++time) {
+    EXPECT_EQ(graph.LibraryOf(1), "PLAIN");
+    EXPECT_EQ(graph.Choose(1).choice().kernel->variant, "counting");
+  }
+  EXPECT_EQ(g_made, 1);
+  EXPECT_EQ(g_prepared, 1);
+  // Another input is another op.
+  graph.Rewrite(1, Fused(eight_, four_));
+  graph.Choose(1);
+  EXPECT_EQ(g_made, 2);
+  g_counting = false;
+}
+
+TEST_F(GraphTest, OpsOfTheSameSignatureShareTheirCandidates) {
+  Graph graph = Make({eight_}, "#2: prefer variant=wrong");
+  const auto list = graph.Choose(0).list;
+  EXPECT_EQ(graph.Choose(1).list, list);
+  EXPECT_NE(graph.Choose(2).list, list);
+  EXPECT_EQ(graph.op(2).choice().kernel->variant, "wrong");
 }
 
 // What a graph keeps its ops in.

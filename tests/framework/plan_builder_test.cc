@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
@@ -332,7 +333,7 @@ TEST_F(PlanBuilderTest, AnOpsOwnHintComesFirst) {
   const auto plan = Prepare({{"x", x_}}, {program_.Output("Out")});
   EXPECT_EQ(plan->decisions()[0].kernel->variant, "plain");
   // The environment may add more.
-  const auto& hints = plan->decisions()[0].hints;
+  const auto& hints = plan->decisions()[0].list->hints;
   ASSERT_GE(hints.size(), 2u);
   EXPECT_NE(hints[0].find("op attribute"), std::string::npos) << hints[0];
   EXPECT_NE(hints[1].find("scope guard"), std::string::npos) << hints[1];
@@ -375,7 +376,7 @@ TEST_F(PlanBuilderTest, AKernelThatCannotBeMadeGivesWayToTheNext) {
   const auto small = Prepare({{"x", x_}}, {out});
   const Decision& decision = small->decisions()[0];
   EXPECT_EQ(decision.kernel->variant, "plain");
-  EXPECT_EQ(decision.candidates[0].refusal,
+  EXPECT_EQ(decision.candidates()[0].refusal,
             platform::Format("test_scratch: needs 1000 elements, got {}",
                              x_.numel()));
   EXPECT_LT(small->ops()[0].scratch_bytes, 4096u);
@@ -390,6 +391,25 @@ TEST_F(PlanBuilderTest, AKernelThatCannotBeMadeGivesWayToTheNext) {
 
 TEST_F(PlanBuilderTest, RunsNothingAtAll) {
   EXPECT_TRUE(executor_.Run(program_, {}, {}).empty());
+}
+
+// Seconds of this process that a chain takes to prepare.
+double SecondsToPrepare(int ops) {
+  Program program;
+  std::string last = program.Data("x", DType::kFloat32, {1}).name();
+  for (int i = 0; i < ops; ++i)
+    last = Append(&program, "test_add", {{"X", {last}}, {"Y", {"x"}}});
+  const std::clock_t begin = std::clock();
+  Executor executor;
+  executor.Prepare(program, {{"x", Floats({1}, {1})}}, {last});
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(Prepare, TakesTimeInProportionToTheOps) {
+  sluice::testing::UseTestOps();
+  SecondsToPrepare(100);
+  // Ten times the ops: a hundred times where something is quadratic.
+  EXPECT_LT(SecondsToPrepare(30000), 40 * SecondsToPrepare(3000));
 }
 
 }  // namespace

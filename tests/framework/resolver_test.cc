@@ -1,5 +1,9 @@
 #include "sluice/framework/plan/resolver.h"
 
+#include <deque>
+#include <memory>
+#include <vector>
+
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -35,25 +39,32 @@ class ResolverTest : public ::testing::Test {
     return kernels_.emplace_back(std::move(kernel));
   }
 
-  Decision Run(std::string_view hints = "") {
-    Registry registry;
+  // Resolves op 4, whose kernels are those of this test.
+  PreparedOp Run(std::string_view hints = "") {
+    registry_ = std::make_unique<Registry>();
     for (const KernelDef& kernel : kernels_)
-      registry.AddKernel(kernel);
-    if (!module_.name.empty()) registry.AddModule(module_);
-    ResolveRequest request{.schema = schema_, .op = op_};
-    request.op_index = 4;
-    request.expected_place = place_;
-    request.inputs = {DDim({2, 3}), DDim({5})};
-    request.input_dtypes = {DType::kFloat32, DType::kInt64};
-    request.input_places = {{platform::CPUPlace()}, {platform::CPUPlace()}};
-    request.input_moves = {true, moves_};
-    request.hints = ParseKernelHints(hints, "a test");
-    Decision decision = Resolve(request, registry);
-    variant_ = decision.kernel->variant;  // the registry goes
-    for (const Candidate& candidate : decision.candidates) {
+      registry_->AddKernel(kernel);
+    if (!module_.name.empty()) registry_->AddModule(module_);
+    hints_.clear();
+    for (KernelHint& hint : ParseKernelHints(hints, "a test")) {
+      if (hint.Matches(op_, 4)) hints_.push_back(std::move(hint));
+    }
+    PreparedOp op;
+    op.desc = op_;
+    op.id = 4;
+    op.schema = &schema_;
+    op.inputs = {DDim({2, 3}), DDim({5})};
+    op.input_dtypes = {DType::kFloat32, DType::kInt64};
+    for (const KernelHint& hint : hints_) {
+      op.hints.push_back(&hint);
+    }
+    CandidateLister lister(*registry_, place_);
+    Resolve(&lister, &op);
+    variant_ = op.choice().kernel->variant;
+    for (const Candidate& candidate : op.list->candidates) {
       refusals_[candidate.kernel->variant] = candidate.refusal;
     }
-    return decision;
+    return op;
   }
 
   OpSchema schema_;
@@ -61,7 +72,8 @@ class ResolverTest : public ::testing::Test {
   std::vector<KernelDef> kernels_;
   KernelModule module_;
   PlaceKey place_;
-  bool moves_ = true;
+  std::unique_ptr<Registry> registry_;
+  std::deque<KernelHint> hints_;
   std::string variant_;
   std::map<std::string, std::string> refusals_;
 };
@@ -122,32 +134,23 @@ TEST_F(ResolverTest, TheLayoutMustBeTheOps) {
   EXPECT_EQ(refusals_["nchw"], "wants layout NCHW, this op is NHWC");
 }
 
-TEST_F(ResolverTest, FallsToTheCpuAndSaysWhatItCosts) {
+TEST_F(ResolverTest, FallsToTheCpuAndSaysSo) {
   place_ = FPGAPlace{0};
   Kernel("plain");
-  const Decision decision = Run();
-  EXPECT_EQ(decision.place, PlaceKey(platform::CPUPlace()));
-  EXPECT_EQ(decision.reason,
-            "no kernel that fits at fpga:0; 0 input bytes move");
+  const PreparedOp op = Run();
+  EXPECT_EQ(op.choice().place, PlaceKey(platform::CPUPlace()));
+  EXPECT_TRUE(op.fell_back);
+  EXPECT_EQ(op.reason, "no kernel that fits at fpga:0");
 }
 
 TEST_F(ResolverTest, PrefersTheExpectedPlaceToPriority) {
   place_ = FPGAPlace{1};
   Kernel("plain", 100);
   Kernel("systolic", 0, PlaceKind::kFPGA);
-  const Decision decision = Run();
+  const PreparedOp op = Run();
   EXPECT_EQ(variant_, "systolic");
-  EXPECT_EQ(decision.place, PlaceKey(FPGAPlace{1}));
-  EXPECT_EQ(decision.reason, "at the expected place fpga:1");
-  EXPECT_EQ(decision.candidates[0].transfer_bytes, 0);
-  EXPECT_EQ(decision.candidates[1].transfer_bytes, 24 + 40);
-}
-
-TEST_F(ResolverTest, InputsReadOnTheHostDoNotMove) {
-  place_ = FPGAPlace{0};
-  moves_ = false;
-  Kernel("systolic", 0, PlaceKind::kFPGA);
-  EXPECT_EQ(Run().candidates[0].transfer_bytes, 24);
+  EXPECT_EQ(op.choice().place, PlaceKey(FPGAPlace{1}));
+  EXPECT_EQ(op.reason, "at the expected place fpga:1");
 }
 
 TEST_F(ResolverTest, TakesNoDeviceThatNobodyAskedFor) {
@@ -162,11 +165,11 @@ TEST_F(ResolverTest, TakesNoDeviceThatNobodyAskedFor) {
 TEST_F(ResolverTest, AHintNamesADevice) {
   Kernel("plain");
   Kernel("systolic", 0, PlaceKind::kFPGA);
-  EXPECT_EQ(Run("prefer place=fpga:1").place, PlaceKey(FPGAPlace{1}));
-  EXPECT_EQ(Run("prefer place=fpga").place, PlaceKey(FPGAPlace{0}));
+  EXPECT_EQ(Run("prefer place=fpga:1").choice().place, PlaceKey(FPGAPlace{1}));
+  EXPECT_EQ(Run("prefer place=fpga").choice().place, PlaceKey(FPGAPlace{0}));
   EXPECT_EQ(Run("require place=fpga:1").reason,
             "hint: require place=fpga:1 (a test)");
-  EXPECT_EQ(Run("other: prefer place=fpga:1").place,
+  EXPECT_EQ(Run("other: prefer place=fpga:1").choice().place,
             PlaceKey(platform::CPUPlace()));
 }
 
@@ -181,10 +184,10 @@ TEST_F(ResolverTest, ADeviceThatIsNotThereIsRefused) {
 TEST_F(ResolverTest, PreferRanksAndRequireExcludes) {
   Kernel("fast", 10);
   Kernel("slow");
-  const Decision preferred = Run("prefer variant=slow");
+  const PreparedOp preferred = Run("prefer variant=slow");
   EXPECT_EQ(variant_, "slow");
   EXPECT_EQ(preferred.reason, "hint: prefer variant=slow (a test)");
-  EXPECT_EQ(preferred.hints.size(), 1u);
+  EXPECT_EQ(preferred.list->hints.size(), 1u);
   EXPECT_EQ(refusals_["fast"], "");
   Run("require variant=slow");
   EXPECT_EQ(refusals_["fast"],
@@ -230,13 +233,13 @@ TEST_F(ResolverTest, ExcludeRefusesUnlessSomethingStrongerAllows) {
 TEST_F(ResolverTest, SaysWhichLibraryIsOffOrMissing) {
   Kernel("plain");
   module_ = {"OTHER", "of_this_test", {"op"}};
-  EXPECT_EQ(Run("exclude library=OTHER").notes,
+  EXPECT_EQ(Run("exclude library=OTHER").list->notes,
             std::vector<std::string>{"library OTHER is off: exclude "
                                      "library=OTHER (a test)"});
-  const Decision decision = Run();
+  const auto notes = Run().list->notes;
   EXPECT_EQ(variant_, "plain");
-  ASSERT_EQ(decision.notes.size(), 1u);
-  EXPECT_EQ(decision.notes[0],
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0],
             "library OTHER is not there: libsluice_of_this_test.so is not "
             "beside libsluice.so");
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",

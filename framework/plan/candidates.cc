@@ -1,0 +1,179 @@
+#include "sluice/framework/plan/candidates.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/framework/plan/op_signature.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/plugin/kernel_module.h"
+
+namespace sluice::framework {
+
+using platform::Format;
+using platform::PlaceKind;
+
+namespace {
+
+Layout ExpectedLayout(const OpDesc& op) {
+  const auto found = op.attributes.find("data_format");
+  if (found == op.attributes.end()) return Layout::kAny;
+  const auto* name = std::get_if<std::string>(&found->second);
+  if (name == nullptr) return Layout::kAny;
+  return *name == "NCHW"   ? Layout::kNCHW
+         : *name == "NHWC" ? Layout::kNHWC
+                           : Layout::kAny;
+}
+
+// "fpga" allows every device of the kind, "fpga:1" one.
+bool PlaceFits(const std::string& wanted, PlaceKey place) {
+  return wanted.empty() || wanted == ToString(place) ||
+         wanted == ToString(place.kind);
+}
+
+// The hint that excludes every kernel of a library, so that there is no need to
+// load it.
+const KernelHint* LibraryOff(const std::string& library,
+                             const std::vector<const KernelHint*>& hints) {
+  for (const KernelHint* hint : hints) {
+    if (!hint->library.empty() && hint->library != library) continue;
+    if (hint->mode == HintMode::kAllow) return nullptr;
+    if (hint->mode == HintMode::kExclude && hint->library == library &&
+        hint->place.empty() && hint->variant.empty() && hint->layout.empty()) {
+      return hint;
+    }
+  }
+  return nullptr;
+}
+
+// Why kernels cannot compute one op; lives for one list.
+class Refusals {
+ public:
+  Refusals(const OpFacts& op, PlaceKey expected_place, Layout layout)
+      : op_(op), expected_place_(expected_place), layout_(layout) {}
+
+  // Where a kernel of this kind would run: at the executor's place, else at
+  // the place that a hint names, else at the first device of the kind.
+  PlaceKey PlaceOf(const KernelDef& kernel) const {
+    const PlaceKind kind = kernel.key.place;
+    for (const KernelHint* hint : op_.hints) {
+      if (hint->place.empty() || !hint->Wants()) continue;
+      const PlaceKey named = platform::ParsePlaceKey(hint->place);
+      if (named.kind != kind) continue;
+      const bool any_device = hint->place == ToString(kind);
+      if (any_device && expected_place_.kind == kind) continue;
+      return named;
+    }
+    if (kind == expected_place_.kind) return expected_place_;
+    return {kind, 0};
+  }
+
+  // "" for a kernel that can.
+  std::string Of(const KernelDef& kernel, PlaceKey place) const {
+    if (kernel.key.dtype != op_.dtype) {
+      return Format("computes {}, this op is {}", kernel.key.dtype, op_.dtype);
+    }
+    if (kernel.key.layout != Layout::kAny && layout_ != Layout::kAny &&
+        kernel.key.layout != layout_) {
+      return Format("wants layout {}, this op is {}", kernel.key.layout,
+                    layout_);
+    }
+    if (const KernelHint* hint = ExcludedBy(kernel, place)) {
+      return Format("excluded by hint: {}", *hint);
+    }
+    if (!PlaceAllowed(place)) {
+      return Format("nobody asked for {} (a hint place={} would)", place,
+                    place);
+    }
+    if (place.index >= platform::DeviceManager::Instance().Count(place.kind)) {
+      return Format("there is no device {}", place);
+    }
+    if (kernel.predicate == nullptr) return "";
+    return kernel.predicate(op_.QueryAt(place));
+  }
+
+ private:
+  const KernelHint* ExcludedBy(const KernelDef& kernel, PlaceKey place) const {
+    bool allowed = false;  // by a hint stronger than the one looked at
+    for (const KernelHint* hint : op_.hints) {
+      const bool fits = HintFits(*hint, kernel, place);
+      if (hint->mode == HintMode::kRequire && !fits) return hint;
+      if (hint->mode == HintMode::kAllow && fits) allowed = true;
+      if (hint->mode == HintMode::kExclude && fits && !allowed) return hint;
+    }
+    return nullptr;
+  }
+
+  // The executor's place, the CPU as fallback, and what a hint names.
+  bool PlaceAllowed(PlaceKey place) const {
+    if (place == expected_place_ || place.kind == PlaceKind::kCPU) return true;
+    return std::any_of(op_.hints.begin(), op_.hints.end(), [&](auto* hint) {
+      return hint->Wants() && !hint->place.empty() &&
+             PlaceFits(hint->place, place);
+    });
+  }
+
+  const OpFacts& op_;
+  PlaceKey expected_place_;
+  Layout layout_;
+};
+
+}  // namespace
+
+bool HintFits(const KernelHint& hint, const KernelDef& kernel, PlaceKey place) {
+  return PlaceFits(hint.place, place) &&
+         (hint.library.empty() || hint.library == kernel.key.library) &&
+         (hint.variant.empty() || hint.variant == kernel.variant) &&
+         (hint.layout.empty() || hint.layout == ToString(kernel.key.layout));
+}
+
+std::vector<std::string> LoadLibraries(
+    std::string_view op,
+    const std::vector<const KernelHint*>& hints,
+    const Registry& registry) {
+  std::vector<std::string> notes;
+  for (const KernelModule* module : registry.Modules(op)) {
+    if (const KernelHint* off = LibraryOff(module->library, hints)) {
+      notes.push_back(Format("library {} is off: {}", module->library, *off));
+      continue;
+    }
+    const std::string& missing = platform::LoadModule(module->name);
+    if (!missing.empty()) {
+      notes.push_back(
+          Format("library {} is not there: {}", module->library, missing));
+    }
+  }
+  return notes;
+}
+
+std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
+  std::string key = OpSignature(op);
+  for (const KernelHint* hint : op.hints) {
+    key += Format("\n{}", reinterpret_cast<uintptr_t>(hint));
+  }
+  std::shared_ptr<CandidateList>& list = lists_[std::move(key)];
+  if (list != nullptr) return list;
+  list = std::make_shared<CandidateList>();
+  list->expected_place = expected_place_;
+  list->expected = {expected_place_.kind, op.dtype, ExpectedLayout(op.desc),
+                    "any"};
+  for (const KernelHint* hint : op.hints) {
+    list->hints.push_back(ToString(*hint));
+  }
+  list->notes = LoadLibraries(op.desc.type, op.hints, registry_);
+  const Refusals refusals(op, expected_place_, list->expected.layout);
+  for (const KernelDef* kernel : registry_.Kernels(op.desc.type)) {
+    Candidate candidate;
+    candidate.kernel = kernel;
+    candidate.place = refusals.PlaceOf(*kernel);
+    candidate.refusal = refusals.Of(*kernel, candidate.place);
+    candidate.priority =
+        candidate.refusal.empty() && kernel->priority_of != nullptr
+            ? kernel->priority_of(op.QueryAt(candidate.place))
+            : kernel->priority;
+    list->candidates.push_back(std::move(candidate));
+  }
+  return list;
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/framework/op_desc.h"
+#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/registry.h"
+#include "sluice/platform/export.h"
+#include "sluice/platform/place_key.h"
+
+namespace sluice::framework {
+
+// What is known of an op before kernels are looked at: all shapes and dtypes.
+struct OpFacts {
+  OpDesc desc;
+  int id = -1;  // its index in the program, or a later one for a pass's op
+  const OpSchema* schema = nullptr;
+  DType dtype = DType::kFloat32;  // the kernel's
+  std::vector<DDim> inputs;       // flattened in schema order, as the others
+  std::vector<DType> input_dtypes;
+  std::vector<uint8_t> input_constant;  // as KernelQuery's
+  std::vector<DDim> outputs;
+  std::vector<DType> output_dtypes;
+  // Those that speak about it, the strongest first; owned by the graph.
+  std::vector<const KernelHint*> hints;
+
+  KernelQuery QueryAt(PlaceKey place) const {
+    return {*schema, desc,          inputs, input_dtypes,
+            outputs, output_dtypes, place,  input_constant};
+  }
+};
+
+// One kernel that was looked at for an op.
+struct Candidate {
+  const KernelDef* kernel = nullptr;
+  PlaceKey place;       // where it would run
+  std::string refusal;  // why it cannot; "" when it can
+  int priority = 0;     // for this op
+};
+
+// All kernels of an op, with what depends on the op's signature alone. Ops of
+// a plan with the same signature share one list.
+struct CandidateList {
+  OpKernelType expected;  // what was looked for first
+  PlaceKey expected_place;
+  std::vector<Candidate> candidates;  // in the order of the registry
+  std::vector<std::string> hints;     // that spoke about the op
+  std::vector<std::string> notes;     // libraries that are off or not there
+};
+
+// Whether a kernel at a place is one that the hint speaks of.
+SLUICE_API bool HintFits(const KernelHint& hint,
+                         const KernelDef& kernel,
+                         PlaceKey place);
+
+// Loads the modules that have kernels for `op`, unless `hints` (those about the
+// op) turn their library off. Returns a note for each that is off or not there.
+SLUICE_API std::vector<std::string> LoadLibraries(
+    std::string_view op,
+    const std::vector<const KernelHint*>& hints,
+    const Registry& registry);
+
+// Lists the candidates of ops for an executor at one place: every registered
+// kernel, those of libraries that are loaded on the way included. One is
+// refused for its dtype, its layout, by `require` and `exclude` hints, for its
+// place, or by its predicate. Lives as long as one preparation; used by one
+// thread.
+class SLUICE_API CandidateLister {
+ public:
+  CandidateLister(const Registry& registry, PlaceKey expected_place)
+      : registry_(registry), expected_place_(expected_place) {}
+
+  // The same list for every op with the same signature and hints, so that a
+  // refusal that is added to it holds for all of them.
+  std::shared_ptr<CandidateList> List(const OpFacts& op);
+
+ private:
+  const Registry& registry_;
+  PlaceKey expected_place_;
+  std::unordered_map<std::string, std::shared_ptr<CandidateList>> lists_;
+};
+
+}  // namespace sluice::framework
