@@ -1,0 +1,361 @@
+#include "sluice/framework/measure/race.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+
+#include "sluice/framework/measure/cold_cache.h"
+#include "sluice/framework/measure/measure_clock.h"
+#include "sluice/framework/measure/race_judge.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+
+// Shorter samples would measure the clock and its interrupts.
+constexpr double kShortestSample = 20e-6;
+// Contestants whose times differ by less than this are timed alike.
+constexpr double kSimilar = 1.25;
+constexpr double kMaxCalls = 1 << 20;
+constexpr int kMaxRounds = 100'000;
+// First runs load code and touch memory, so that only a large factor counts.
+constexpr double kHopeless = 4;
+
+struct Lane {
+  const Contestant* contestant = nullptr;
+  Timing timing;
+  bool racing = false;
+  // The shortest call before the first round, in seconds.
+  std::optional<double> estimate{};
+  // What the last sample took with all that is not timed.
+  double wall = 0;
+};
+
+class RaceRun {
+ public:
+  RaceRun(std::span<const Contestant> contestants, const RaceOptions& options)
+      : options_(options), lanes_(contestants.size()) {
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+      lanes_[i].contestant = &contestants[i];
+    }
+    if (options.cold) evictor_.emplace();
+    end_ = ClockSeconds() + options.budget_seconds;
+  }
+
+  RaceResult Run() {
+    const double begin = ClockSeconds();
+    ReadDrift();
+    FirstRuns();
+    ChooseCalls();
+    while (AnyRacing() && result_.rounds < options_.max_rounds) {
+      RunRound();
+      if (!AtCheckpoint()) continue;
+      ReadDrift();
+      const RaceVerdict verdict = Assess();
+      Drop();
+      if (AllSettled(verdict)) break;
+    }
+    ReadDrift();
+    Finish();
+    result_.seconds = ClockSeconds() - begin;
+    return std::move(result_);
+  }
+
+ private:
+  // False, and why, where `seconds` more would be too many.
+  bool MayStart(double seconds) {
+    if (!result_.cancelled && options_.cancelled && options_.cancelled()) {
+      result_.cancelled = true;
+    }
+    if (result_.cancelled) return false;
+    if (ClockSeconds() + seconds <= end_) return true;
+    result_.budget_used_up = true;
+    return false;
+  }
+
+  // Seconds of one of `calls` calls; nothing when it threw.
+  std::optional<double> Sample(Lane& lane, int calls) {
+    const double begin = ClockSeconds();
+    const double cost = MeasureClockTraits().cost;
+    double timed = 0;
+    try {
+      if (evictor_) evictor_->Evict();
+      if (lane.contestant->before) {
+        for (int call = 0; call < calls; ++call) {
+          lane.contestant->before();
+          const double start = ClockSeconds();
+          lane.contestant->run();
+          timed += std::max(ClockSeconds() - start - cost, 0.0);
+        }
+      } else {
+        const double start = ClockSeconds();
+        for (int call = 0; call < calls; ++call) {
+          lane.contestant->run();
+        }
+        timed = std::max(ClockSeconds() - start - cost, 0.0);
+      }
+    } catch (const std::exception& error) {
+      Leave(lane, RaceOutcome::kThrew);
+      lane.timing.error = error.what();
+      return std::nullopt;
+    } catch (...) {
+      Leave(lane, RaceOutcome::kThrew);
+      lane.timing.error = "an exception that is no std::exception";
+      return std::nullopt;
+    }
+    lane.wall = ClockSeconds() - begin;
+    const double seconds = timed / calls;
+    if (seconds > options_.hang_seconds) Leave(lane, RaceOutcome::kHung);
+    return seconds;
+  }
+
+  static void Leave(Lane& lane, RaceOutcome outcome) {
+    lane.racing = false;
+    lane.timing.outcome = outcome;
+  }
+
+  void FirstRuns() {
+    // What a second run may take, so that all of them leave most of the budget.
+    const double small =
+        options_.budget_seconds / (8 * static_cast<double>(lanes_.size()));
+    double fastest = 0;
+    for (Lane& lane : lanes_) {
+      const double expected = lane.contestant->expected_seconds;
+      if (!MayStart(expected > 0 ? expected : fastest)) continue;
+      lane.racing = true;
+      lane.timing.outcome = RaceOutcome::kRaced;
+      lane.estimate = Sample(lane, 1);
+      if (!lane.estimate) continue;
+      // The first call may have loaded and prepared what later ones only use.
+      if (lane.racing && lane.wall <= small && MayStart(lane.wall)) {
+        Estimate(lane);
+      }
+      if (fastest == 0 || *lane.estimate < fastest) fastest = *lane.estimate;
+    }
+    if (options_.give_up_ratio <= 0) return;
+    const double slowest = kHopeless * options_.give_up_ratio * fastest;
+    for (Lane& lane : lanes_) {
+      if (lane.racing && *lane.estimate > slowest) {
+        Leave(lane, RaceOutcome::kDropped);
+      }
+    }
+  }
+
+  // More calls at a time until a sample is long enough, then the best of three.
+  void Estimate(Lane& lane) {
+    int calls = 1;
+    int repeats = 3;
+    while (lane.racing && repeats > 0) {
+      const std::optional<double> seconds = Sample(lane, calls);
+      if (!seconds) return;
+      lane.estimate = std::min(*lane.estimate, *seconds);
+      if (options_.cold || *seconds >= 1e-3) return;
+      if (*seconds * calls < kShortestSample && calls < kMaxCalls) {
+        calls *= 2;
+      } else {
+        --repeats;
+      }
+      if (!MayStart(lane.wall)) return;
+    }
+  }
+
+  // A group of similar speed has no gap of kSimilar; its fastest decides.
+  void ChooseCalls() {
+    if (options_.cold) return;
+    std::vector<Lane*> sorted;
+    for (Lane& lane : lanes_) {
+      if (lane.racing) sorted.push_back(&lane);
+    }
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Lane* a, const Lane* b) {
+                       return *a->estimate < *b->estimate;
+                     });
+    const double wanted =
+        std::max(kShortestSample, 1000 * MeasureClockTraits().resolution);
+    double last = 0;
+    int calls = 1;
+    for (Lane* lane : sorted) {
+      const double estimate = *lane->estimate;
+      if (last == 0 || estimate > kSimilar * last) {
+        const double needed = wanted / std::max(estimate, 1e-10);
+        calls = static_cast<int>(std::clamp(std::ceil(needed), 1.0, kMaxCalls));
+      }
+      last = estimate;
+      lane->timing.calls_per_round = calls;
+      lane->wall = std::max(lane->wall, estimate * calls);
+    }
+  }
+
+  bool AnyRacing() const {
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const Lane& lane) { return lane.racing; });
+  }
+
+  void RunRound() {
+    std::vector<size_t> order(lanes_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    for (size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1], order[random_() % i]);
+    }
+    for (const size_t i : order) {
+      Lane& lane = lanes_[i];
+      if (!lane.racing) continue;
+      if (!MayStart(lane.wall)) {
+        lane.racing = false;
+        continue;
+      }
+      const auto seconds = Sample(lane, lane.timing.calls_per_round);
+      if (seconds) lane.timing.samples.push_back(*seconds);
+    }
+    ++result_.rounds;
+  }
+
+  // Looking often would find a difference by chance sooner or later.
+  bool AtCheckpoint() {
+    const int rounds = result_.rounds;
+    if (rounds < std::max(options_.min_rounds, next_check_)) return false;
+    next_check_ = rounds + std::max(1, rounds / 4);
+    return true;
+  }
+
+  RaceVerdict Assess() {
+    std::vector<Timing*> timings;
+    for (Lane& lane : lanes_) {
+      Summarise(lane.timing);
+      lane.timing.steady = Steady(lane.timing);
+      timings.push_back(&lane.timing);
+    }
+    return Judge(timings);
+  }
+
+  bool Steady(const Timing& timing) const {
+    return timing.rounds >= options_.min_rounds &&
+           timing.high - timing.low <= 2 * options_.interval * timing.median;
+  }
+
+  void Drop() {
+    if (options_.give_up_ratio <= 0) return;
+    double fastest = 0;
+    for (const Lane& lane : lanes_) {
+      const bool counts =
+          lane.timing.rounds > 0 && lane.timing.outcome != RaceOutcome::kThrew;
+      if (counts && (fastest == 0 || lane.timing.high < fastest)) {
+        fastest = lane.timing.high;
+      }
+    }
+    for (Lane& lane : lanes_) {
+      if (lane.racing && lane.timing.low > options_.give_up_ratio * fastest) {
+        Leave(lane, RaceOutcome::kDropped);
+      }
+    }
+  }
+
+  bool AllSettled(const RaceVerdict& verdict) const {
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+      if (!lanes_[i].racing) continue;
+      if (!lanes_[i].timing.steady) return false;
+      const Interval& ratio = verdict.over_winner[i];
+      const bool apart = ratio.low > 1 || ratio.high < 1;
+      if (!apart && ratio.high - ratio.low > 2 * options_.interval) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void ReadDrift() {
+    const double seconds = CalibrationSeconds();
+    if (calibration_ == 0) calibration_ = seconds;
+    const double change = std::abs(seconds / calibration_ - 1);
+    result_.drift = std::max(result_.drift, change);
+  }
+
+  void Finish() {
+    for (Lane& lane : lanes_) {
+      const bool threw = lane.timing.outcome == RaceOutcome::kThrew;
+      if (lane.timing.samples.empty() && lane.estimate && !threw) {
+        lane.timing.samples.push_back(*lane.estimate);
+        lane.timing.calls_per_round = 1;
+      }
+    }
+    const RaceVerdict verdict = Assess();
+    result_.winner = verdict.winner;
+    result_.over_winner = verdict.over_winner;
+    result_.tie = verdict.tie;
+    result_.drifted = result_.drift > 0.05;
+    for (Lane& lane : lanes_) {
+      result_.timings.push_back(std::move(lane.timing));
+    }
+  }
+
+  const RaceOptions& options_;
+  std::vector<Lane> lanes_;
+  std::optional<CacheEvictor> evictor_;
+  std::mt19937_64 random_{20'250'101};
+  RaceResult result_;
+  double end_ = 0;
+  double calibration_ = 0;
+  int next_check_ = 0;
+};
+
+void CheckContestants(std::span<const Contestant> contestants) {
+  SLUICE_ENFORCE(!contestants.empty(), ErrorCode::kInvalidArgument,
+                 "race.contestants",
+                 "a race needs at least one contestant, got none");
+  for (const Contestant& contestant : contestants) {
+    SLUICE_ENFORCE(contestant.run, ErrorCode::kInvalidArgument, "race.run",
+                   "race: contestant '{}' has no function to run",
+                   contestant.name);
+  }
+}
+
+void CheckOptions(const RaceOptions& options) {
+  SLUICE_ENFORCE(
+      options.budget_seconds > 0 && std::isfinite(options.budget_seconds),
+      ErrorCode::kInvalidArgument, "race.budget",
+      "race: budget_seconds is {}, expected a number above 0",
+      options.budget_seconds);
+  SLUICE_ENFORCE(
+      options.min_rounds >= 1 && options.max_rounds >= options.min_rounds &&
+          options.max_rounds <= kMaxRounds,
+      ErrorCode::kInvalidArgument, "race.rounds",
+      "race: min_rounds is {} and max_rounds {}, expected 1 <= min_rounds <= "
+      "max_rounds <= {}",
+      options.min_rounds, options.max_rounds, kMaxRounds);
+  SLUICE_ENFORCE(
+      options.interval > 0, ErrorCode::kInvalidArgument, "race.interval",
+      "race: interval is {}, expected a share above 0", options.interval);
+  SLUICE_ENFORCE(options.give_up_ratio == 0 || options.give_up_ratio >= 1,
+                 ErrorCode::kInvalidArgument, "race.give_up_ratio",
+                 "race: give_up_ratio is {}, expected 0 or at least 1",
+                 options.give_up_ratio);
+  SLUICE_ENFORCE(options.hang_seconds > 0, ErrorCode::kInvalidArgument,
+                 "race.hang_seconds",
+                 "race: hang_seconds is {}, expected a number above 0",
+                 options.hang_seconds);
+}
+
+}  // namespace
+
+RaceResult Race(std::span<const Contestant> contestants,
+                const RaceOptions& options) {
+  CheckContestants(contestants);
+  CheckOptions(options);
+  return RaceRun(contestants, options).Run();
+}
+
+Timing Measure(const Contestant& contestant, const RaceOptions& options) {
+  return Race(std::span(&contestant, 1), options).timings[0];
+}
+
+bool Differ(const Timing& a, const Timing& b) {
+  return a.high < b.low || b.high < a.low;
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sluice/framework/measure/order_statistics.h"
+#include "sluice/framework/measure/race.h"
+#include "sluice/platform/export.h"
+
+// What the samples of a race say; no clock is read here.
+namespace sluice::framework {
+
+// Fills in all figures of a timing but calls_per_round, steady and outcome from
+// its samples.
+SLUICE_API void Summarise(Timing& timing);
+
+// The interval of RaceResult::over_winner: how many times as long as `other`
+// one call of `timing` takes, by the rounds that both have. {0, 0} if
+// one has no samples.
+SLUICE_API Interval PairedRatio(const Timing& timing, const Timing& other);
+
+struct RaceVerdict {
+  int winner = -1;
+  bool tie = false;
+  std::vector<Interval> over_winner;
+};
+
+// Winner, tie and over_winner as RaceResult has them, of timings that are
+// summarised.
+SLUICE_API RaceVerdict Judge(std::span<const Timing* const> timings);
+
+}  // namespace sluice::framework
