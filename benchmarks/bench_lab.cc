@@ -1,0 +1,17 @@
+// The laboratory: how well it measures, and what it costs.
+#include "benchmarks/bench_util.h"
+#include "benchmarks/lab/race_rows.h"
+
+int main(int argc, char** argv) {
+  using sluice::bench::Options;
+  using sluice::bench::Report;
+  const Options options = sluice::bench::ParseOptions(
+      argc, argv, "How well kernels are measured and chosen.");
+  using Rows = void (*)(const Options&, Report&);
+  constexpr Rows kRows[] = {sluice::bench::AddRaceRows};
+  Report report;
+  for (const Rows rows : kRows) {
+    rows(options, report);
+  }
+  return report.Finish(options);
+}
