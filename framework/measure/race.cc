@@ -21,7 +21,7 @@ using platform::ErrorCode;
 // Shorter samples would measure the clock and its interrupts.
 constexpr double kShortestSample = 20e-6;
 // Contestants whose times differ by less than this are timed alike.
-constexpr double kSimilar = 1.25;
+constexpr double kSimilar = 2;
 constexpr double kMaxCalls = 1 << 20;
 constexpr int kMaxRounds = 100'000;
 // First runs load code and touch memory, so that only a large factor counts.
@@ -147,10 +147,11 @@ class RaceRun {
     }
   }
 
-  // More calls at a time until a sample is long enough, then the best of three.
+  // More calls at a time until a sample is long enough, then the best of
+  // five.
   void Estimate(Lane& lane) {
     int calls = 1;
-    int repeats = 3;
+    int repeats = 5;
     while (lane.racing && repeats > 0) {
       const std::optional<double> seconds = Sample(lane, calls);
       if (!seconds) return;
@@ -261,10 +262,8 @@ class RaceRun {
       if (!lanes_[i].racing) continue;
       if (!lanes_[i].timing.steady) return false;
       const Interval& ratio = verdict.over_winner[i];
-      const bool apart = ratio.low > 1 || ratio.high < 1;
-      if (!apart && ratio.high - ratio.low > 2 * options_.interval) {
-        return false;
-      }
+      const bool narrow = ratio.high - ratio.low <= 2 * options_.interval;
+      if (!narrow && !Apart(ratio)) return false;
     }
     return true;
   }

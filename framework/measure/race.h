@@ -32,7 +32,7 @@ struct RaceOptions {
   // so far, or expected_seconds.
   double budget_seconds = 1;
   int min_rounds = 5;
-  int max_rounds = 101;
+  int max_rounds = 1001;
   // The race ends when half of the 95 % confidence interval of each median is
   // at most this share of the median, and each difference to the fastest is
   // either certain or smaller than this share.
@@ -85,11 +85,12 @@ struct RaceResult {
   // where none could be measured. What threw cannot win.
   int winner = -1;
   // How many times as long as the winner each takes: the 99 % confidence
-  // interval of the median over the rounds of the ratio of both samples (the
-  // whole range below 8 rounds, widened by a tenth below 5). {0, 0} where
+  // interval of the median over the rounds of the ratio of both samples (below
+  // 8 rounds the whole range, widened by 1 %, below 5 by 10 %). {0, 0} where
   // nothing was measured.
   std::vector<Interval> over_winner;
-  // Some other contestant's interval contains 1.
+  // Some other contestant's interval contains 1 or comes closer to it than
+  // 0.2 %.
   bool tie = false;
   // The largest relative change of a fixed piece of arithmetic during the race,
   // and whether it is more than 5 %: the clock rate changed, or other programs

@@ -9,9 +9,13 @@ namespace {
 constexpr double kTimingConfidence = 0.95;
 // Higher, since the race looks at it several times and for each contestant.
 constexpr double kPairConfidence = 0.99;
-// Too few rounds to call their range an interval.
+// The range of fewer rounds has less than that confidence.
+constexpr size_t kEnoughRounds = 8;
+constexpr double kWiden = 1.01;
 constexpr size_t kFewRounds = 5;
-constexpr double kWiden = 1.1;
+constexpr double kWidenFew = 1.1;
+// Smaller differences come from where code and data happen to lie.
+constexpr double kNoDifference = 1.002;
 
 bool CanWin(const Timing& timing) {
   return timing.rounds > 0 && timing.outcome != RaceOutcome::kThrew;
@@ -46,11 +50,16 @@ Interval PairedRatio(const Timing& timing, const Timing& other) {
   }
   std::sort(ratios.begin(), ratios.end());
   Interval interval = MedianInterval(ratios, kPairConfidence);
-  if (rounds < kFewRounds) {
-    interval.low /= kWiden;
-    interval.high *= kWiden;
+  if (rounds < kEnoughRounds) {
+    const double factor = rounds < kFewRounds ? kWidenFew : kWiden;
+    interval.low /= factor;
+    interval.high *= factor;
   }
   return interval;
+}
+
+bool Apart(const Interval& ratio) {
+  return ratio.low > kNoDifference || ratio.high < 1 / kNoDifference;
 }
 
 RaceVerdict Judge(std::span<const Timing* const> timings) {
@@ -80,8 +89,7 @@ RaceVerdict Judge(std::span<const Timing* const> timings) {
     }
     const Interval ratio = PairedRatio(*timings[i], *best);
     verdict.over_winner[i] = ratio;
-    const bool contains_one = ratio.low <= 1 && ratio.high >= 1;
-    if (CanWin(*timings[i]) && contains_one) verdict.tie = true;
+    if (CanWin(*timings[i]) && !Apart(ratio)) verdict.tie = true;
   }
   return verdict;
 }

@@ -19,6 +19,10 @@ SLUICE_API void Summarise(Timing& timing);
 // one has no samples.
 SLUICE_API Interval PairedRatio(const Timing& timing, const Timing& other);
 
+// Whether such an interval shows a difference: it lies above 1.002 or below
+// 1 / 1.002.
+SLUICE_API bool Apart(const Interval& ratio);
+
 struct RaceVerdict {
   int winner = -1;
   bool tie = false;

@@ -49,9 +49,11 @@ TEST(Race, TheFasterOfTwoWins) {
       RaceOf({Spinning("slow", 110e-6), Spinning("fast", 100e-6)});
   EXPECT_EQ(result.winner, 1);
   EXPECT_FALSE(result.tie);
-  EXPECT_NEAR(result.over_winner[0].low, 1.1, 0.05);
-  EXPECT_NEAR(result.timings[1].median, 100e-6, 10e-6);
-  EXPECT_NEAR(result.timings[0].median, 110e-6, 10e-6);
+  EXPECT_GT(result.over_winner[0].low, 1.05);
+  EXPECT_LT(result.over_winner[0].low, 1.15);
+  EXPECT_GE(result.timings[1].best, 99e-6);
+  EXPECT_LT(result.timings[1].median, 150e-6);
+  EXPECT_GE(result.timings[0].median, 109e-6);
   EXPECT_EQ(result.timings[0].calls_per_round, 1);
   EXPECT_FALSE(result.budget_used_up);
 }
