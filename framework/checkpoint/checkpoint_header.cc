@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "sluice/framework/checkpoint/checksum.h"
+#include "sluice/framework/files/checksum.h"
 #include "sluice/framework/checkpoint/header_scanner.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/json.h"

@@ -16,8 +16,6 @@
 namespace sluice::framework {
 namespace {
 
-using platform::ErrorCode;
-
 // Shorter samples would measure the clock and its interrupts.
 constexpr double kShortestSample = 20e-6;
 // Contestants whose times differ by less than this are timed alike.

@@ -1,7 +1,7 @@
 // The half of program_io.h that touches files.
 #include <new>
 
-#include "sluice/framework/checkpoint/file.h"
+#include "sluice/framework/files/file.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/platform/error.h"
 

@@ -198,8 +198,6 @@ int InAChild(Call call) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
 }
 
-// A disk that is full after so many bytes: whatever has been written then, the
-// old file is still there.
 TEST_F(CheckpointTest, RefusesToReplaceWhatIsNoRegularFile) {
   mkfifo(path_.c_str(), 0600);
   const auto refused = [&](const std::string& path) {
@@ -236,6 +234,19 @@ TEST_F(CheckpointTest, FollowsSymbolicLinks) {
               [&] { Save(); });
 }
 
+TEST_F(CheckpointTest, TheNewFileHasThePermissionsOfTheOldOne) {
+  for (const mode_t mode : {0600U, 0640U, 0666U}) {
+    Save();
+    ASSERT_EQ(chmod(path_.c_str(), mode), 0);
+    Save();
+    struct stat status {};
+    ASSERT_EQ(stat(path_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, mode);
+  }
+}
+
+// A disk that is full after so many bytes: whatever has been written then, the
+// old file is still there.
 TEST_F(CheckpointTest, AFullDiskLeavesTheOldFile) {
   Save();
   const std::string saved = Values(scope_);

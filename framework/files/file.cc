@@ -1,9 +1,10 @@
-#include "sluice/framework/checkpoint/file.h"
+#include "sluice/framework/files/file.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -20,8 +21,8 @@ namespace {
 
 class Descriptor {
  public:
-  Descriptor(const std::string& path, int flags)
-      : number_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  Descriptor(const std::string& path, int flags, mode_t mode = 0)
+      : number_(open(path.c_str(), flags | O_CLOEXEC, mode)) {}
   ~Descriptor() {
     if (number_ >= 0) close(number_);
   }
@@ -97,6 +98,13 @@ std::string RegularFile(const std::string& path) {
   return file.string();
 }
 
+// What chmod has made of the file at `path`; nothing where there is none.
+std::optional<mode_t> Permissions(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status.st_mode & 0777;
+}
+
 }  // namespace
 
 void ReplaceFile(const std::string& wanted,
@@ -104,16 +112,21 @@ void ReplaceFile(const std::string& wanted,
   const std::string path = RegularFile(wanted);
   const std::string temporary = path + ".saving";
   const std::string folder = FolderOf(path);
+  const std::optional<mode_t> mode = Permissions(path);
   while (true) {
     const Descriptor file(temporary,
-                          O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
+                          O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
+                          mode.value_or(0666));
     if (!file.is_open()) {
       platform::Raise(ErrorCode::kNotFound, "file.create",
                       "cannot create {}: {}", temporary, std::strerror(errno));
     }
     if (!LockedInPlace(file, temporary)) continue;
-    const bool saved =
-        WriteAll(file, parts) && rename(temporary.c_str(), path.c_str()) == 0;
+    // The umask has no say in what was decided before, nor has a file that a
+    // killed writer left.
+    const bool ready = !mode || fchmod(file.number(), *mode) == 0;
+    const bool saved = ready && WriteAll(file, parts) &&
+                       rename(temporary.c_str(), path.c_str()) == 0;
     const int error = errno;
     if (!saved) unlink(temporary.c_str());
     SLUICE_ENFORCE(saved, ErrorCode::kResourceExhausted, "file.write",

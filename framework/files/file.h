@@ -7,10 +7,11 @@
 
 namespace sluice::framework {
 
-// Replaces the file at `path` by one that holds `parts`, one behind the other:
+// Replaces the file at `path` by one that holds `parts`, one after the other:
 // writes `path`.saving, syncs it and renames it, so that whatever happens
 // meanwhile `path` holds the old content or the whole new one, also after a
-// crash or a power cut. Two writers of one path take turns. A symbolic link
+// crash or a power cut. The new file has the permissions of the old one. Two
+// writers of one path take turns. A symbolic link
 // stays, and the file that it points to is replaced. Raises InvalidArgument for
 // what is no regular file (/dev/null, a FIFO, a folder), NotFound
 // when the file beside it cannot be created, ResourceExhausted when it cannot

@@ -1,4 +1,4 @@
-#include "sluice/framework/checkpoint/checksum.h"
+#include "sluice/framework/files/checksum.h"
 
 #include <algorithm>
 #include <bit>
