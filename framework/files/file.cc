@@ -123,10 +123,10 @@ void ReplaceFile(const std::string& wanted,
     }
     if (!LockedInPlace(file, temporary)) continue;
     // The umask has no say in what was decided before, nor has a file that a
-    // killed writer left.
-    const bool ready = !mode || fchmod(file.number(), *mode) == 0;
-    const bool saved = ready && WriteAll(file, parts) &&
-                       rename(temporary.c_str(), path.c_str()) == 0;
+    // killed writer left. Some file systems know no permissions.
+    if (mode) static_cast<void>(fchmod(file.number(), *mode));
+    const bool saved =
+        WriteAll(file, parts) && rename(temporary.c_str(), path.c_str()) == 0;
     const int error = errno;
     if (!saved) unlink(temporary.c_str());
     SLUICE_ENFORCE(saved, ErrorCode::kResourceExhausted, "file.write",

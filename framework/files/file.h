@@ -30,6 +30,8 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   const std::string& path() const { return path_; }
+  // Open as long as this is; for locks.
+  int descriptor() const { return descriptor_; }
   // When it was opened.
   uint64_t size() const { return size_; }
   // The next `count` bytes. Raises NotFound when they cannot be read, DataLoss
