@@ -222,7 +222,7 @@ TEST(Race, WhenAllThrowNobodyWins) {
 TEST(Race, CancellingKeepsWhatWasMeasured) {
   int asked = 0;
   const RaceResult result = RaceOf(
-      {Spinning("a", 2e-3), Spinning("b", 3e-3)},
+      {Sleeping("a", 4e-3), Sleeping("b", 16e-3)},
       {.interval = 1e-9, .cancelled = [&asked] { return ++asked > 20; }});
   EXPECT_TRUE(result.cancelled);
   EXPECT_FALSE(result.budget_used_up);
