@@ -128,6 +128,12 @@ std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
                   "call Run or Prepare first");
 }
 
+void Executor::ForgetPlans(const Program& program) {
+  const std::lock_guard lock(cache_->mutex);
+  cache_->entries.remove_if(
+      [&](const CacheEntry& entry) { return entry.uid == program.uid(); });
+}
+
 std::string Executor::Explain(const Program& program) const {
   return ExplainText(*LastPlan(program));
 }

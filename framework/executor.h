@@ -58,6 +58,9 @@ class SLUICE_API Executor {
   std::string Explain(const Program& program) const;
   std::shared_ptr<const Plan> LastPlan(const Program& program) const;
 
+  // The next run prepares the program again: what decides has changed.
+  void ForgetPlans(const Program& program);
+
   PlaceKey place() const { return place_; }
   Scope& scope() { return scope_; }
   // Plans in the cache.

@@ -43,6 +43,8 @@ void AddKernel(Registry& registry,
   kernel.variant = variant;
   kernel.priority = traits.priority;
   kernel.priority_of = traits.priority_of;
+  kernel.estimate = traits.estimate;
+  kernel.version = traits.version;
   kernel.predicate = traits.predicate;
   kernel.make = [](const OpKernelConstruction& construction) {
     return std::unique_ptr<OpKernel>(std::make_unique<Kernel>(construction));

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/framework/kernel_work.h"
 #include "sluice/framework/op_kernel.h"
 #include "sluice/framework/op_schema.h"
 #include "sluice/platform/export.h"
@@ -35,6 +36,17 @@ class KernelTraits {
     priority_of = std::move(by_query);
     return *this;
   }
+  // What it does for an op of these sizes; DefaultKernelWork without one.
+  KernelTraits& Estimate(KernelEstimate value) {
+    estimate = std::move(value);
+    return *this;
+  }
+  // Raise it when the kernel changes: times measured with another version are
+  // no more than a prior.
+  KernelTraits& Version(int value) {
+    version = value;
+    return *this;
+  }
   KernelTraits& When(KernelPredicate value) {
     predicate = std::move(value);
     return *this;
@@ -46,6 +58,8 @@ class KernelTraits {
 
   int priority = 0;
   KernelPriority priority_of;
+  KernelEstimate estimate;
+  int version = 1;
   KernelPredicate predicate;
   Layout layout = Layout::kAny;
 };
@@ -57,6 +71,8 @@ struct KernelDef {
   std::string variant = "plain";
   int priority = 0;
   KernelPriority priority_of = nullptr;  // instead of it, where there is one
+  KernelEstimate estimate;
+  int version = 1;
   KernelPredicate predicate;
   std::function<std::unique_ptr<OpKernel>(const OpKernelConstruction&)> make;
 };

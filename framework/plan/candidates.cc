@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/plan/op_signature.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -120,6 +121,34 @@ class Refusals {
 
 }  // namespace
 
+ArgTable MakeArgTable(const OpFacts& op) {
+  const auto fill = [](const std::vector<ArgDef>& defs, auto get,
+                       std::vector<ArgTable::Entry>* entries) {
+    int begin = 0;
+    for (const ArgDef& def : defs) {
+      const int count = static_cast<int>(get(def.name).size());
+      entries->push_back({def.name, begin, count});
+      begin += count;
+    }
+  };
+  ArgTable table;
+  table.op = op.desc.type;
+  fill(
+      op.schema->inputs(),
+      [&](auto& name) -> auto& { return op.desc.Input(name); }, &table.inputs);
+  fill(
+      op.schema->outputs(),
+      [&](auto& name) -> auto& { return op.desc.Output(name); },
+      &table.outputs);
+  table.output_dims = op.outputs;
+  table.output_dtypes = op.output_dtypes;
+  return table;
+}
+
+std::string_view ToString(Evidence evidence) {
+  return evidence == Evidence::kRecord ? "measured" : "estimated";
+}
+
 bool HintFits(const KernelHint& hint, const KernelDef& kernel, PlaceKey place) {
   return PlaceFits(hint.place, place) &&
          (hint.library.empty() || hint.library == kernel.key.library) &&
@@ -146,14 +175,60 @@ std::vector<std::string> LoadLibraries(
   return notes;
 }
 
+CandidateLister::CandidateLister(const Registry& registry,
+                                 PlaceKey expected_place,
+                                 int num_threads)
+    : registry_(registry),
+      expected_place_(expected_place),
+      num_threads_(num_threads),
+      machine_(RecordStore::Default().Figures(num_threads)) {}
+
+void CandidateLister::Predict(const OpFacts& op,
+                              const std::string& signature,
+                              Candidate* candidate) const {
+  const KernelDef& kernel = *candidate->kernel;
+  const std::string name = ToString(kernel);
+  const std::string version = std::to_string(kernel.version);
+  const std::string place = ToString(candidate->place);
+  RecordQuery record_query;
+  record_query.signature = signature;
+  record_query.kernel = name;
+  record_query.kernel_version = version;
+  record_query.threads = num_threads_;
+  record_query.place = place;
+  const FoundRecord found = RecordStore::Default().Find(record_query);
+  if (found.match == RecordMatch::kExact) {
+    const Record& record = *found.record;
+    if (record.verdict == Verdict::kWrong) {
+      candidate->refusal = Format("gave wrong results: {}", record.message);
+      return;
+    }
+    if (record.rounds > 0) {
+      candidate->seconds = record.median;
+      candidate->evidence = Evidence::kRecord;
+      return;
+    }
+  }
+  const KernelQuery query = op.QueryAt(candidate->place);
+  const KernelWork work = kernel.estimate == nullptr ? DefaultKernelWork(query)
+                                                     : kernel.estimate(query);
+  const bool on_cpu = candidate->place.kind == PlaceKind::kCPU;
+  static const MachineFigures kDevice = DeviceFigures();
+  candidate->seconds =
+      PredictSeconds(work, op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
+  candidate->evidence = Evidence::kEstimate;
+}
+
 std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
-  std::string key = OpSignature(op);
+  const std::string signature = OpSignature(op);
+  std::string key = signature;
   for (const KernelHint* hint : op.hints) {
     key += Format("\n{}", reinterpret_cast<uintptr_t>(hint));
   }
   std::shared_ptr<CandidateList>& list = lists_[std::move(key)];
   if (list != nullptr) return list;
   list = std::make_shared<CandidateList>();
+  list->signature = signature;
   list->expected_place = expected_place_;
   list->expected = {expected_place_.kind, op.dtype, ExpectedLayout(op.desc),
                     "any"};
@@ -171,6 +246,7 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
         candidate.refusal.empty() && kernel->priority_of != nullptr
             ? kernel->priority_of(op.QueryAt(candidate.place))
             : kernel->priority;
+    if (candidate.refusal.empty()) Predict(op, signature, &candidate);
     list->candidates.push_back(std::move(candidate));
   }
   return list;

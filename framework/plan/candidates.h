@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/framework/measure/machine_figures.h"
 #include "sluice/framework/op_desc.h"
 #include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/registry.h"
@@ -34,17 +35,32 @@ struct OpFacts {
   }
 };
 
+// Where a kernel finds the arguments of an op.
+SLUICE_API ArgTable MakeArgTable(const OpFacts& op);
+
+// Where a predicted time comes from, the best evidence first.
+enum class Evidence : uint8_t {
+  kRecord,    // measured on this machine, for this very signature
+  kEstimate,  // the kernel's work by the machine's figures
+};
+// "measured", "estimated".
+SLUICE_API std::string_view ToString(Evidence evidence);
+
 // One kernel that was looked at for an op.
 struct Candidate {
   const KernelDef* kernel = nullptr;
   PlaceKey place;       // where it would run
   std::string refusal;  // why it cannot; "" when it can
   int priority = 0;     // for this op
+  // What one call takes, where nothing refuses it.
+  double seconds = 0;
+  Evidence evidence = Evidence::kEstimate;
 };
 
 // All kernels of an op, with what depends on the op's signature alone. Ops of
 // a plan with the same signature share one list.
 struct CandidateList {
+  std::string signature;  // OpSignature
   OpKernelType expected;  // what was looked for first
   PlaceKey expected_place;
   std::vector<Candidate> candidates;  // in the order of the registry
@@ -71,16 +87,23 @@ SLUICE_API std::vector<std::string> LoadLibraries(
 // thread.
 class SLUICE_API CandidateLister {
  public:
-  CandidateLister(const Registry& registry, PlaceKey expected_place)
-      : registry_(registry), expected_place_(expected_place) {}
+  CandidateLister(const Registry& registry,
+                  PlaceKey expected_place,
+                  int num_threads);
 
   // The same list for every op with the same signature and hints, so that a
   // refusal that is added to it holds for all of them.
   std::shared_ptr<CandidateList> List(const OpFacts& op);
 
  private:
+  void Predict(const OpFacts& op,
+               const std::string& signature,
+               Candidate* candidate) const;
+
   const Registry& registry_;
   PlaceKey expected_place_;
+  int num_threads_;
+  MachineFigures machine_;
   std::unordered_map<std::string, std::shared_ptr<CandidateList>> lists_;
 };
 

@@ -33,7 +33,7 @@ Graph::Graph(const Program& program,
     : program_(program),
       place_(place),
       hints_(std::move(hints)),
-      lister_(Registry::Global(), place),
+      lister_(Registry::Global(), place, platform::NumThreads()),
       ops_(program.block().ops.size()) {
   CheckFeeds(feeds);
   for (const std::string& name : fetches) {

@@ -112,9 +112,7 @@ class SLUICE_API Graph {
   void NoteConstants(PreparedOp* op) const;
   std::vector<const KernelHint*> HintsFor(const std::vector<int>& ids) const;
   std::vector<const KernelHint*> HintsForReplacement(
-      const OpDesc& op,
-      int kept,
-      const std::vector<int>& ids) const;
+      const OpDesc& op, int kept, const std::vector<int>& ids) const;
   bool HasKernel(PreparedOp* op);
   bool ChangesBefore(const std::vector<int>& ids,
                      const OpDesc& op,

@@ -113,8 +113,9 @@ struct PlanOptions {
 struct PlannedOp {
   std::unique_ptr<OpKernel> kernel;
   ArgTable arguments;
-  std::vector<int> inputs;   // slots
-  std::vector<int> outputs;  // slots
+  std::vector<uint8_t> input_constant;  // as KernelQuery's
+  std::vector<int> inputs;              // slots
+  std::vector<int> outputs;             // slots
   PlaceKey place;
   int device = -1;
   size_t scratch_bytes = 0;

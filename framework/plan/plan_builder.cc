@@ -210,7 +210,8 @@ void PlanBuilder::AddOp(int op_index) {
   planned.device = Queue(decision.place, QueueRole::kKernels);
   BindInputs(op, &planned);
   BindOutputs(op, &planned);
-  FillArguments(op, &planned);
+  planned.arguments = MakeArgTable(op);
+  planned.input_constant = op.input_constant;
   AddScratch(&planned);
 
   Instruction instruction;
@@ -317,29 +318,6 @@ void PlanBuilder::BindOutputs(const PreparedOp& op, PlannedOp* planned) {
       values_[var] = {dims, dtype, {slot}};
     }
   }
-}
-
-void PlanBuilder::FillArguments(const PreparedOp& op,
-                                PlannedOp* planned) const {
-  const auto fill = [](const std::vector<ArgDef>& defs, auto get,
-                       std::vector<ArgTable::Entry>* entries) {
-    int begin = 0;
-    for (const ArgDef& def : defs) {
-      const int count = static_cast<int>(get(def.name).size());
-      entries->push_back({def.name, begin, count});
-      begin += count;
-    }
-  };
-  ArgTable& table = planned->arguments;
-  table.op = op.desc.type;
-  fill(
-      op.schema->inputs(), [&](auto& name) { return op.desc.Input(name); },
-      &table.inputs);
-  fill(
-      op.schema->outputs(), [&](auto& name) { return op.desc.Output(name); },
-      &table.outputs);
-  table.output_dims = op.outputs;
-  table.output_dtypes = op.output_dtypes;
 }
 
 void PlanBuilder::AddScratch(PlannedOp* planned) {

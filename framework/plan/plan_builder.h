@@ -58,7 +58,6 @@ class PlanBuilder {
                   DType dtype,
                   const PlannedOp& planned) const;
   void AddScratch(PlannedOp* planned);
-  void FillArguments(const PreparedOp& op, PlannedOp* planned) const;
   void AddFetches();
   void AddShadows();
   void AddShadow(const std::string& var, int op_index);

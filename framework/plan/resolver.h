@@ -34,7 +34,7 @@ struct SLUICE_API Decision {
 //   1. refused candidates are out (CandidateLister);
 //   2. of those left: what `prefer` hints name (the strongest hint first),
 //      then the expected place before the CPU, then the higher priority, then
-//      the earlier registration.
+//      the shorter predicted time, then the earlier registration.
 // The dtype is never changed. Raises NotFound when nothing is left, and lists
 // each refusal.
 SLUICE_API void Resolve(CandidateLister* lister, PreparedOp* op);

@@ -58,7 +58,7 @@ class ResolverTest : public ::testing::Test {
     for (const KernelHint& hint : hints_) {
       op.hints.push_back(&hint);
     }
-    CandidateLister lister(*registry_, place_);
+    CandidateLister lister(*registry_, place_, 1);
     Resolve(&lister, &op);
     variant_ = op.choice().kernel->variant;
     for (const Candidate& candidate : op.list->candidates) {
@@ -98,6 +98,19 @@ TEST_F(ResolverTest, APriorityMayDependOnTheSizes) {
   };
   EXPECT_EQ(Run().reason, "priority 0 before tiled with -3");
   EXPECT_EQ(variant_, "plain");
+}
+
+TEST_F(ResolverTest, TakesTheShorterPredictedTime) {
+  const auto bytes = [](double value) {
+    return [value](const KernelQuery&) { return KernelWork{.bytes = value}; };
+  };
+  Kernel("plain").estimate = bytes(2e6);
+  Kernel("tiled").estimate = bytes(1e6);
+  Kernel("slow").estimate = bytes(3e6);
+  const std::string reason = Run().reason;
+  EXPECT_EQ(variant_, "tiled");
+  EXPECT_NE(reason.find("us estimated before plain with "), std::string::npos)
+      << reason;
 }
 
 TEST_F(ResolverTest, TakesTheEarlierRegistrationAmongEquals) {

@@ -1,0 +1,217 @@
+#include "sluice/framework/laboratory/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sluice/framework/inspect/tensor_values.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::Format;
+
+namespace {
+
+bool IsFloat(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
+         dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+}
+
+double UnitRoundoff(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return 0x1p-53;
+    case DType::kFloat16:
+      return 0x1p-11;
+    case DType::kBFloat16:
+      return 0x1p-8;
+    default:
+      return 0x1p-24;
+  }
+}
+
+double LargestFinite(DType dtype) {
+  return dtype == DType::kFloat16    ? 65504.0
+         : dtype == DType::kFloat64  ? std::numeric_limits<double>::max()
+         : dtype == DType::kBFloat16 ? 0x1.FEp127
+                                     : std::numeric_limits<float>::max();
+}
+
+// The same op with every value of the kernel's dtype as float64.
+IsolatedOp Widen(const IsolatedOp& op) {
+  IsolatedOp wide = op;
+  OpFacts& facts = wide.facts;
+  const std::string& type_var = facts.schema->type_vars().front().name;
+  const auto widen = [&](const std::vector<ArgDef>& defs, bool inputs) {
+    size_t flat = 0;
+    for (const ArgDef& def : defs) {
+      const size_t count = inputs ? facts.desc.Input(def.name).size()
+                                  : facts.desc.Output(def.name).size();
+      for (size_t i = 0; i < count; ++i, ++flat) {
+        if (def.dtype != type_var) continue;
+        (inputs ? facts.input_dtypes : facts.output_dtypes)[flat] =
+            DType::kFloat64;
+        if (!inputs || !wide.inputs[flat].allocated()) continue;
+        const Tensor host = wide.inputs[flat].CopyTo(CPUPlace());
+        wide.inputs[flat] =
+            Tensor::FromVector<double>(host.dims(), ToDoubles(host));
+      }
+    }
+  };
+  widen(facts.schema->inputs(), true);
+  widen(facts.schema->outputs(), false);
+  facts.dtype = DType::kFloat64;
+  return wide;
+}
+
+// The kernel that is written to be read, in a dtype: "plain", else the first
+// of our own for the CPU that takes the op.
+const KernelDef* PlainKernel(const OpFacts& op, const Registry& registry) {
+  const KernelDef* first = nullptr;
+  for (const KernelDef* kernel : registry.Kernels(op.desc.type)) {
+    if (kernel->key.place != platform::PlaceKind::kCPU ||
+        kernel->key.library != "PLAIN" || kernel->key.dtype != op.dtype ||
+        (kernel->predicate != nullptr &&
+         !kernel->predicate(op.QueryAt(CPUPlace())).empty())) {
+      continue;
+    }
+    if (kernel->variant == "plain") return kernel;
+    if (first == nullptr) first = kernel;
+  }
+  return first;
+}
+
+std::vector<std::vector<double>> Compute(const IsolatedOp& op,
+                                         const KernelDef& kernel) {
+  KernelRun run(op, kernel, CPUPlace(), 1);
+  run.Run();
+  std::vector<std::vector<double>> outputs;
+  for (const Tensor& output : run.outputs()) {
+    outputs.push_back(ToDoubles(output));
+  }
+  return outputs;
+}
+
+// How many input elements there are for each element of output `index`.
+double InputsPerOutput(const OpFacts& op, size_t index) {
+  double most = 1;
+  const auto elements =
+      std::max(1.0, static_cast<double>(op.outputs[index].numel()));
+  for (const DDim& dims : op.inputs) {
+    const auto input = static_cast<double>(dims.numel());
+    most = std::max(most, input / elements);
+  }
+  // A product of [m, k] and [k, n] has no input that is larger than its output
+  // by k, but sums over k elements of both.
+  for (const DDim& dims : op.inputs) {
+    for (const int64_t size : dims) {
+      most = std::max(most, static_cast<double>(size));
+    }
+  }
+  return most;
+}
+
+double LargestError(const std::vector<double>& values,
+                    const std::vector<double>& reference) {
+  double largest = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double error = std::abs(values[i] - reference[i]);
+    if (std::isfinite(error)) largest = std::max(largest, error);
+  }
+  return largest;
+}
+
+double LargestMagnitude(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  }
+  return largest;
+}
+
+std::string ArgumentOf(const OpFacts& op, size_t output) {
+  for (const auto& [argument, vars] : op.desc.outputs) {
+    if (output < vars.size()) return argument;
+    output -= vars.size();
+  }
+  return "";
+}
+
+// The error of one element over its bound.
+double ErrorOf(double value, double expected, double bound, DType dtype) {
+  if (value == expected || (std::isnan(value) && std::isnan(expected))) {
+    return 0;
+  }
+  const double largest = LargestFinite(dtype);
+  const bool overflows =
+      std::isfinite(expected) && std::abs(expected) + bound >= largest;
+  if (overflows && std::abs(value) >= 0.99 * largest) return 0;
+  const double error = std::abs(value - expected);
+  if (!std::isfinite(error)) return std::numeric_limits<double>::infinity();
+  if (bound == 0) return std::numeric_limits<double>::infinity();
+  return error / bound;
+}
+
+}  // namespace
+
+Reference ComputeReference(const IsolatedOp& op, const Registry& registry) {
+  Reference reference;
+  const KernelDef* plain = PlainKernel(op.facts, registry);
+  const bool widens =
+      IsFloat(op.facts.dtype) && op.facts.dtype != DType::kFloat64 &&
+      !op.facts.schema->random() && !op.facts.schema->type_vars().empty();
+  if (widens) {
+    const IsolatedOp wide = Widen(op);
+    reference.kernel = PlainKernel(wide.facts, registry);
+    if (reference.kernel != nullptr) {
+      reference.outputs = Compute(wide, *reference.kernel);
+    }
+  }
+  if (reference.kernel == nullptr) {
+    reference.kernel = plain;
+    if (plain == nullptr) return reference;
+    reference.outputs = Compute(op, *plain);
+  }
+  reference.plain_error.assign(reference.outputs.size(), 0);
+  if (plain == nullptr || reference.kernel == plain) return reference;
+  const auto own = Compute(op, *plain);
+  for (size_t i = 0; i < own.size(); ++i) {
+    reference.plain_error[i] = LargestError(own[i], reference.outputs[i]);
+  }
+  return reference;
+}
+
+Deviation CompareWithReference(const IsolatedOp& op,
+                               const Reference& reference,
+                               const std::vector<Tensor>& outputs) {
+  Deviation worst;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const DType dtype = op.facts.output_dtypes[i];
+    const std::vector<double>& expected = reference.outputs[i];
+    const std::vector<double> values = ToDoubles(outputs[i].CopyTo(CPUPlace()));
+    const double k = 8 + 2 * std::sqrt(InputsPerOutput(op.facts, i));
+    const double unit = IsFloat(dtype) ? UnitRoundoff(dtype) : 0;
+    const double scale = LargestMagnitude(expected);
+    for (size_t j = 0; j < values.size(); ++j) {
+      const double magnitude =
+          std::isfinite(expected[j]) ? std::abs(expected[j]) : 0;
+      const double bound = unit == 0 ? 0
+                                     : std::max(k * unit * (magnitude + scale),
+                                                4 * reference.plain_error[i]);
+      const double error = ErrorOf(values[j], expected[j], bound, dtype);
+      if (!(error > worst.error)) continue;
+      worst.error = error;
+      if (error <= 1) continue;
+      worst.message = Format(
+          "element {} of {} is {}, {} gives {} (at most {:.3g} of difference "
+          "is rounding)",
+          j, ArgumentOf(op.facts, i), values[j], *reference.kernel, expected[j],
+          bound);
+    }
+  }
+  return worst;
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/executor.h"
+#include "sluice/framework/measure/race.h"
+#include "sluice/framework/measure/record.h"
+#include "sluice/framework/plan/plan.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+// Called before each op signature is measured: how many are done, of how many,
+// and the next one. False ends tuning with what was measured.
+using TuneProgress =
+    std::function<bool(int done, int total, const std::string& signature)>;
+
+struct TuneOptions {
+  // Seconds for everything: references, comparisons and races.
+  double budget_seconds = 10;
+  // Signatures that have records for all their kernels are measured again.
+  bool again = false;
+  TuneProgress progress{};
+};
+
+// One kernel for one signature.
+struct TunedKernel {
+  const KernelDef* kernel = nullptr;
+  PlaceKey place;
+  Timing timing;
+  Verdict verdict = Verdict::kUnchecked;
+  double error = 0;              // over its bound, see CompareWithReference
+  std::string message;           // why it is wrong, or what it raised
+  double predicted_seconds = 0;  // before it was measured
+  Evidence evidence = Evidence::kEstimate;
+};
+
+// What was found out about one signature.
+struct TunedSignature {
+  int op_index = 0;
+  std::string op;
+  std::string signature;
+  std::vector<TunedKernel> kernels;
+  int before = -1;  // in kernels: the one that the plan has
+  int winner = -1;  // -1 where none could be measured
+  bool tie = false;
+};
+
+struct TuneResult {
+  std::vector<TunedSignature> signatures;
+  int known = 0;     // had records already
+  int left_out = 0;  // for want of time
+  double seconds = 0;
+  bool cancelled = false;
+};
+
+// Runs `plan` once, and after each op whose signature has no records yet,
+// compares all of its kernels with the reference and then races them, on the
+// values that the op has in that run. What is found out is added to
+// RecordStore::Default(); plans that are prepared from then on use it. The run
+// has its usual effect on `scope`. Raises InvalidArgument for a budget that is
+// not above 0, and what running the plan raises.
+SLUICE_API TuneResult Tune(const Plan& plan,
+                           const Feeds& feeds,
+                           Scope* scope,
+                           const TuneOptions& options = {});
+
+// Prepares and tunes, and does so again while the records lead to a plan with
+// signatures that have none. The persistables are those of `scope`, or of the
+// executor's own; they stay as they are. Raises as above.
+SLUICE_API TuneResult Tune(Executor& executor,
+                           const Program& program,
+                           const Feeds& feeds,
+                           const Fetches& fetches,
+                           Scope* scope = nullptr,
+                           const TuneOptions& options = {});
+
+// A table: each signature with its kernels and times, the fastest first.
+SLUICE_API std::string ToString(const TuneResult& result);
+
+}  // namespace sluice::framework
