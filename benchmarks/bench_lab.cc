@@ -1,5 +1,6 @@
 // The laboratory: how well it measures, and what it costs.
 #include "benchmarks/bench_util.h"
+#include "benchmarks/lab/assignment_rows.h"
 #include "benchmarks/lab/race_rows.h"
 
 int main(int argc, char** argv) {
@@ -8,7 +9,8 @@ int main(int argc, char** argv) {
   const Options options = sluice::bench::ParseOptions(
       argc, argv, "How well kernels are measured and chosen.");
   using Rows = void (*)(const Options&, Report&);
-  constexpr Rows kRows[] = {sluice::bench::AddRaceRows};
+  constexpr Rows kRows[] = {sluice::bench::AddAssignmentRows,
+                            sluice::bench::AddRaceRows};
   Report report;
   for (const Rows rows : kRows) {
     rows(options, report);
