@@ -47,6 +47,13 @@ const KernelHint* LibraryOff(const std::string& library,
   return nullptr;
 }
 
+// Where other work on the machine disturbed most rounds, the shortest of them
+// says most: noise only adds.
+double SecondsOf(const Record& record) {
+  constexpr double kNoisy = 0.25;
+  return record.spread > kNoisy ? record.best : record.median;
+}
+
 // Why kernels cannot compute one op; lives for one list.
 class Refusals {
  public:
@@ -97,7 +104,7 @@ class Refusals {
   const KernelHint* ExcludedBy(const KernelDef& kernel, PlaceKey place) const {
     bool allowed = false;  // by a hint stronger than the one looked at
     for (const KernelHint* hint : op_.hints) {
-      const bool fits = HintFits(*hint, kernel, place);
+      const bool fits = HintFits(*hint, kernel, place, layout_);
       if (hint->mode == HintMode::kRequire && !fits) return hint;
       if (hint->mode == HintMode::kAllow && fits) allowed = true;
       if (hint->mode == HintMode::kExclude && fits && !allowed) return hint;
@@ -149,11 +156,15 @@ std::string_view ToString(Evidence evidence) {
   return evidence == Evidence::kRecord ? "measured" : "estimated";
 }
 
-bool HintFits(const KernelHint& hint, const KernelDef& kernel, PlaceKey place) {
+bool HintFits(const KernelHint& hint,
+              const KernelDef& kernel,
+              PlaceKey place,
+              Layout layout) {
   return PlaceFits(hint.place, place) &&
          (hint.library.empty() || hint.library == kernel.key.library) &&
          (hint.variant.empty() || hint.variant == kernel.variant) &&
-         (hint.layout.empty() || hint.layout == ToString(kernel.key.layout));
+         (hint.layout.empty() || hint.layout == ToString(layout) ||
+          hint.layout == ToString(kernel.key.layout));
 }
 
 std::vector<std::string> LoadLibraries(
@@ -187,6 +198,14 @@ void CandidateLister::Predict(const OpFacts& op,
                               const std::string& signature,
                               Candidate* candidate) const {
   const KernelDef& kernel = *candidate->kernel;
+  const KernelQuery query = op.QueryAt(candidate->place);
+  const KernelWork work = kernel.estimate == nullptr ? DefaultKernelWork(query)
+                                                     : kernel.estimate(query);
+  const bool on_cpu = candidate->place.kind == PlaceKind::kCPU;
+  static const MachineFigures kDevice = DeviceFigures();
+  candidate->estimate =
+      PredictSeconds(work, op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
+  candidate->seconds = candidate->estimate;
   const std::string name = ToString(kernel);
   const std::string version = std::to_string(kernel.version);
   const std::string place = ToString(candidate->place);
@@ -197,26 +216,14 @@ void CandidateLister::Predict(const OpFacts& op,
   record_query.threads = num_threads_;
   record_query.place = place;
   const FoundRecord found = RecordStore::Default().Find(record_query);
-  if (found.match == RecordMatch::kExact) {
-    const Record& record = *found.record;
-    if (record.verdict == Verdict::kWrong) {
-      candidate->refusal = Format("gave wrong results: {}", record.message);
-      return;
-    }
-    if (record.rounds > 0) {
-      candidate->seconds = record.median;
-      candidate->evidence = Evidence::kRecord;
-      return;
-    }
+  if (found.match != RecordMatch::kExact) return;
+  const Record& record = *found.record;
+  if (record.verdict == Verdict::kWrong) {
+    candidate->refusal = Format("gave wrong results: {}", record.message);
+  } else if (record.rounds > 0) {
+    candidate->seconds = SecondsOf(record);
+    candidate->evidence = Evidence::kRecord;
   }
-  const KernelQuery query = op.QueryAt(candidate->place);
-  const KernelWork work = kernel.estimate == nullptr ? DefaultKernelWork(query)
-                                                     : kernel.estimate(query);
-  const bool on_cpu = candidate->place.kind == PlaceKind::kCPU;
-  static const MachineFigures kDevice = DeviceFigures();
-  candidate->seconds =
-      PredictSeconds(work, op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
-  candidate->evidence = Evidence::kEstimate;
 }
 
 std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {

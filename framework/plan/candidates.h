@@ -54,6 +54,7 @@ struct Candidate {
   int priority = 0;     // for this op
   // What one call takes, where nothing refuses it.
   double seconds = 0;
+  double estimate = 0;  // what the kernel's work says, also where measured
   Evidence evidence = Evidence::kEstimate;
 };
 
@@ -68,10 +69,12 @@ struct CandidateList {
   std::vector<std::string> notes;     // libraries that are off or not there
 };
 
-// Whether a kernel at a place is one that the hint speaks of.
+// Whether a kernel at a place is one that the hint speaks of; `layout` is that
+// of the op.
 SLUICE_API bool HintFits(const KernelHint& hint,
                          const KernelDef& kernel,
-                         PlaceKey place);
+                         PlaceKey place,
+                         Layout layout);
 
 // Loads the modules that have kernels for `op`, unless `hints` (those about the
 // op) turn their library off. Returns a note for each that is off or not there.

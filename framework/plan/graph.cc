@@ -340,17 +340,21 @@ std::string Graph::LibraryOf(int id) {
   }
 }
 
-std::string Graph::VariantOf(const OpFacts& facts) {
+const Candidate* Graph::Predict(const OpFacts& facts) {
   PreparedOp op;
   static_cast<OpFacts&>(op) = facts;
   NoteConstants(&op);
   try {
     Resolve(&lister_, &op);
-    return op.choice().kernel->variant;
   } catch (const platform::Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
-    return "";
+    return nullptr;
   }
+  return op.choice().place == place_ ? &op.choice() : nullptr;
+}
+
+OpFacts Graph::FactsOf(OpDesc op) const {
+  return Infer(std::move(op));
 }
 
 // Whether a kernel at the graph's place takes an op that is not in it yet, and
@@ -368,7 +372,8 @@ bool Graph::HasKernel(PreparedOp* op) {
   return choice.place == place_ &&
          std::all_of(op->hints.begin(), op->hints.end(), [&](auto* hint) {
            return hint->mode != HintMode::kPrefer ||
-                  HintFits(*hint, *choice.kernel, choice.place);
+                  HintFits(*hint, *choice.kernel, choice.place,
+                           op->list->expected.layout);
          });
 }
 

@@ -63,9 +63,13 @@ class SLUICE_API Graph {
   // The library of the kernel that computes op `id` as it stands; "" when none
   // does.
   std::string LibraryOf(int id);
-  // The variant of the kernel that the resolver would take for an op of these
-  // facts; "" where there is none. It is not prepared, so it may still refuse.
-  std::string VariantOf(const OpFacts& op);
+  // The kernel that the resolver would take for an op of these facts, at this
+  // graph's place; nullptr where there is none. It is not prepared, so it may
+  // still refuse. Valid as long as the graph.
+  const Candidate* Predict(const OpFacts& op);
+  // What is known of an op that is not in the graph; its inputs are. Raises as
+  // the constructor.
+  OpFacts FactsOf(OpDesc op) const;
 
   // Puts `op` in the place of the last of `ids`, which leave the graph. It must
   // read only what is there by then and write only what they wrote. False, and

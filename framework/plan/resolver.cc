@@ -12,14 +12,18 @@ using platform::PlaceKind;
 
 namespace {
 
-const KernelHint* PreferredBy(const OpFacts& op,
+bool Fits(const PreparedOp& op,
+          const KernelHint& hint,
+          const Candidate& candidate) {
+  return HintFits(hint, *candidate.kernel, candidate.place,
+                  op.list->expected.layout);
+}
+
+const KernelHint* PreferredBy(const PreparedOp& op,
                               const Candidate& a,
                               const Candidate& b) {
   for (const KernelHint* hint : op.hints) {
-    if (hint->Wants() && HintFits(*hint, *a.kernel, a.place) !=
-                             HintFits(*hint, *b.kernel, b.place)) {
-      return hint;
-    }
+    if (hint->Wants() && Fits(op, *hint, a) != Fits(op, *hint, b)) return hint;
   }
   return nullptr;
 }
@@ -30,7 +34,7 @@ bool BothMeasured(const Candidate& a, const Candidate& b) {
 
 bool Better(const PreparedOp& op, const Candidate& a, const Candidate& b) {
   if (const KernelHint* hint = PreferredBy(op, a, b)) {
-    return HintFits(*hint, *a.kernel, a.place);
+    return Fits(op, *hint, a);
   }
   const bool a_expected = a.place == op.list->expected_place;
   const bool b_expected = b.place == op.list->expected_place;

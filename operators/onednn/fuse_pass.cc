@@ -59,5 +59,7 @@ int FuseActivations(Graph& graph) {
 }  // namespace
 
 REGISTER_PASS(fuse_activations, 20, FuseActivations);
+// Once more where a turned convolution has another kernel than before.
+REGISTER_PASS(fuse_turned, 30, FuseActivations);
 
 }  // namespace sluice::operators::onednn

@@ -60,10 +60,11 @@ class LayoutPassTest : public testing::OneDnnTest {
                *executor_.Prepare(program_, feeds_, Targets(names)))
                .find("pass channels_last") != std::string::npos;
   }
-  // The same as without passes but for rounding.
-  void ExpectSame(const Names& names) {
+  // With `hint`, the same as without passes and hints but for rounding.
+  void ExpectSame(const Names& names, const char* hint = "") {
     Executor as_written({}, {.passes = false});
     const auto want = as_written.Run(program_, feeds_, Targets(names));
+    const KernelHintGuard guard(hint);
     const auto got = executor_.Run(program_, feeds_, Targets(names));
     for (size_t i = 0; i < want.size(); ++i) {
       ASSERT_EQ(got[i].dims(), want[i].dims()) << names[i];
@@ -87,7 +88,7 @@ TEST_F(LayoutPassTest, TurnsAChainAndTransposesAtItsEnds) {
   EXPECT_EQ(Types({out}),
             (Names{"transpose", "fused_conv2d", "fused_conv2d", "transpose"}));
   const auto plan = executor_.Prepare(program_, feeds_, {out});
-  EXPECT_NE(framework::ExplainText(*plan).find("pass channels_last: 4 changes"),
+  EXPECT_NE(framework::ExplainText(*plan).find("pass channels_last: 2 changes"),
             std::string::npos);
   EXPECT_EQ(plan->decisions()[1].kernel->variant, "direct");
   ExpectSame({out});
@@ -126,6 +127,32 @@ TEST_F(LayoutPassTest, HintsAboutLayoutsAndVariantsAreObeyed) {
     EXPECT_FALSE(Turned({out})) << hint;
     ExpectSame({out});
   }
+}
+
+TEST_F(LayoutPassTest, AHintDemandsALayout) {
+  Data("image", Ramp({2, 32, 13, 11}));
+  Data("w1", Ramp({40, 32, 3, 3}));
+  const std::string out = Conv("image", "w1");
+  EXPECT_EQ(Types({out}), (Names{"conv2d"}));
+  const char* hint = "conv2d: require layout=NHWC";
+  ExpectSame({out}, hint);
+  const KernelHintGuard guard(hint);
+  EXPECT_EQ(Types({out}), (Names{"transpose", "conv2d", "transpose"}));
+}
+
+// Two branches of one image, one of which is demanded to turn.
+TEST_F(LayoutPassTest, TheCheaperPlaceForATransposeIsFound) {
+  Data("image", Ramp({1, 32, 9, 9}));
+  Data("w1", Ramp({64, 32, 1, 1}));
+  Data("w2", Ramp({32, 64, 1, 1}));
+  const std::string wide = Relu(Conv("image", "w1"));
+  const std::string narrow = Conv(wide, "w2");
+  const KernelHintGuard guard(
+      "#2: require layout=NHWC; exclude library=ONEDNN");
+  const Names types = Types({narrow});
+  // The image before the first convolution has half the elements.
+  EXPECT_EQ(types.front(), "transpose");
+  EXPECT_EQ(std::count(types.begin(), types.end(), "transpose"), 2);
 }
 
 TEST_F(LayoutPassTest, PoolingsSumsAndFormsOfOnePixelComeAlong) {
