@@ -149,7 +149,9 @@ void Conv2dSchema(OpSchema& op) {
       "2-d convolution, as neural networks mean it (the filter is not "
       "flipped): Output[n, o, y, x] = Bias[o] + the sum over c, i, j of "
       "Filter[o, c, i, j] * Input[n, c, y * stride + i * dilation - padding, "
-      "likewise x].");
+      "likewise x]. Terms outside of Input are 0; where such a Filter[o, c, i, "
+      "j] is NaN or infinite they are 0 or NaN, whichever the kernel finds "
+      "faster. In bfloat16 an infinite one may count as NaN.");
   op.Input("Input", "T", kInputDoc);
   op.Input("Filter", "T", kFilterDoc);
   op.Input("Bias", "T", "[out channels]: added to every pixel.",
@@ -170,7 +172,10 @@ void GradInputSchema(OpSchema& op) {
 }
 
 void GradFilterSchema(OpSchema& op) {
-  op.Doc("The gradients of conv2d by its Filter and its Bias.");
+  op.Doc(
+      "The gradients of conv2d by its Filter and its Bias. Terms outside of "
+      "Input are 0; where such an element of Output@GRAD is NaN or infinite "
+      "they are 0 or NaN, whichever the kernel finds faster.");
   op.Input("Input", "T", kInputDoc);
   op.Input("Filter", "T", kFilterDoc, {.shape_only = true});
   op.Input("Output@GRAD", "T", kOutputDoc);

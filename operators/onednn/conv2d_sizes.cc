@@ -21,6 +21,7 @@ Desc ConvSizes::GivenFilter(platform::DType dtype) const {
 Desc ConvSizes::WantedImage(const Dims& nchw,
                             platform::DType dtype,
                             ConvLayout layout) const {
+  if (MixesWindows(dtype)) return Image(nchw, dtype, /*channels_last=*/false);
   switch (layout) {
     case ConvLayout::kAsGiven:
       return GivenImage(nchw, dtype);

@@ -41,6 +41,17 @@ struct ConvSizes {
   Dims padding_begin() const { return {geometry.pad_top, geometry.pad_left}; }
   Dims padding_end() const { return {geometry.pad_bottom, geometry.pad_right}; }
 
+  // oneDNN takes the input channels of bfloat16 in pairs. An odd last one is
+  // multiplied by 0 with the channel or pixel that follows, so that a NaN gets
+  // to windows that do not have it. Its GEMM, which it has for NCHW, does not.
+  bool MixesWindows(platform::DType dtype) const {
+    const bool depthwise =
+        geometry.group_in_c() == 1 && geometry.group_out_c() == 1;
+    return dtype == platform::DType::kBFloat16 &&
+           geometry.group_in_c() % 2 == 1 &&
+           !(geometry.groups > 1 && depthwise);
+  }
+
   // The tensors as the op has them.
   Desc GivenImage(const Dims& nchw, platform::DType dtype) const {
     return Image(nchw, dtype, geometry.nhwc);

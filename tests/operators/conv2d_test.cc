@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -234,6 +235,7 @@ struct Strides {
   int64_t c, w, h, n;
 };
 
+// Also of the terms in the padding: their input is -1.
 template <typename Visit>
 void ForEachTerm(const Arrays& in, const OpDesc& op, const Visit& visit) {
   const bool last = GetAttr<std::string>(op, "data_format") == "NHWC";
@@ -252,18 +254,28 @@ void ForEachTerm(const Arrays& in, const OpDesc& op, const Visit& visit) {
     const int64_t kh = tap / w[3] % w[2], kw = tap % w[3];
     for (int64_t oh = 0; oh < y[last ? 1 : 2]; ++oh) {
       const int64_t h = oh * stride[0] + kh * dilation[0] - pad[0];
-      if (h < 0 || h >= x[last ? 1 : 2]) continue;
       for (int64_t ow = 0; ow < y[last ? 2 : 3]; ++ow) {
         const int64_t v =
             ow * stride[1] + kw * dilation[1] - pad[pad.size() == 4 ? 2 : 1];
-        if (v < 0 || v >= x[last ? 2 : 3]) continue;
-        visit(Term{n * xs.n + c * xs.c + h * xs.h + v * xs.w, o * taps + tap,
+        const bool inside =
+            h >= 0 && h < x[last ? 1 : 2] && v >= 0 && v < x[last ? 2 : 3];
+        visit(Term{inside ? n * xs.n + c * xs.c + h * xs.h + v * xs.w : -1,
+                   o * taps + tap,
                    n * ys.n + o * ys.c + oh * ys.h + ow * ys.w});
       }
     }
   }
 }
 
+// In bfloat16 an infinite element may count as a NaN.
+template <bool kMayBeNaN>
+double FilterElement(const Array& filter, int64_t i) {
+  const double element = filter.values[i];
+  if (!kMayBeNaN || filter.dtype != platform::DType::kBFloat16) return element;
+  return std::isinf(element) ? element - element : element;
+}
+
+template <bool kPaddingCounts>
 Arrays Conv2dReference(const Arrays& in, const OpDesc& op) {
   const bool last = GetAttr<std::string>(op, "data_format") == "NHWC";
   Array out(ConvOutputDims(in, op));
@@ -274,8 +286,10 @@ Arrays Conv2dReference(const Arrays& in, const OpDesc& op) {
     }
   }
   ForEachTerm(in, op, [&](const Term& term) {
+    if (term.input < 0 && !kPaddingCounts) return;
+    const double x = term.input < 0 ? 0 : in.at("Input").values[term.input];
     out.values[term.output] +=
-        in.at("Input").values[term.input] * in.at("Filter").values[term.filter];
+        x * FilterElement<kPaddingCounts>(in.at("Filter"), term.filter);
   });
   return {{"Output", out}};
 }
@@ -294,20 +308,24 @@ std::vector<OpExample> Conv2dGradExamples(ExampleMaker& make) {
 Arrays Conv2dGradInputReference(const Arrays& in, const OpDesc& op) {
   Array out(in.at("Input").dims);
   ForEachTerm(in, op, [&](const Term& term) {
+    if (term.input < 0) return;
     out.values[term.input] += in.at("Output@GRAD").values[term.output] *
                               in.at("Filter").values[term.filter];
   });
   return {{"Input@GRAD", out}};
 }
 
+template <bool kPaddingCounts>
 Arrays Conv2dGradFilterReference(const Arrays& in, const OpDesc& op) {
   const bool last = GetAttr<std::string>(op, "data_format") == "NHWC";
   const Array& grad = in.at("Output@GRAD");
   Array out(in.at("Filter").dims);
   Array bias(DDim{out.dims[0]});
   ForEachTerm(in, op, [&](const Term& term) {
+    if (term.input < 0 && !kPaddingCounts) return;
     out.values[term.filter] +=
-        grad.values[term.output] * in.at("Input").values[term.input];
+        grad.values[term.output] *
+        (term.input < 0 ? 0 : in.at("Input").values[term.input]);
   });
   for (size_t i = 0; i < grad.values.size(); ++i) {
     const Ints at = grad.IndexOf(static_cast<int64_t>(i));
@@ -316,15 +334,18 @@ Arrays Conv2dGradFilterReference(const Arrays& in, const OpDesc& op) {
   return {{"Filter@GRAD", out}, {"Bias@GRAD", bias}};
 }
 
-REGISTER_OP_CASE(conv2d, Conv2dExamples, Conv2dReference, 8);
+// The product of a NaN and a pixel of the padding may count, or not.
+REGISTER_OP_CASE(
+    conv2d, Conv2dExamples, Conv2dReference<false>, 8, Conv2dReference<true>);
 REGISTER_OP_CASE(conv2d_grad_input,
                  Conv2dGradExamples,
                  Conv2dGradInputReference,
                  8);
 REGISTER_OP_CASE(conv2d_grad_filter,
                  Conv2dGradExamples,
-                 Conv2dGradFilterReference,
-                 8);
+                 Conv2dGradFilterReference<false>,
+                 8,
+                 Conv2dGradFilterReference<true>);
 
 }  // namespace
 }  // namespace sluice::testing

@@ -47,6 +47,11 @@ Arrays InputArrays(const OpExample& example);
 // Fail the test where `got` is not `want`, within `slack` tolerances of its
 // dtype; NaN is NaN.
 void ExpectNear(const framework::Tensor& got, const Array& want, double slack);
+// Where the elements of `want` and of `other` differ, both are right.
+void ExpectNearEither(const framework::Tensor& got,
+                      const Array& want,
+                      const Array& other,
+                      double slack);
 void ExpectSameBits(const framework::Tensor& got,
                     const framework::Tensor& want);
 

@@ -85,6 +85,10 @@ struct OpCase {
                       const framework::OpDesc& op) = nullptr;
   // Multiplies Tolerance(dtype), where the formula itself loses digits.
   double slack = 1;
+  // Where the op leaves open what becomes of a NaN or an infinity: the outputs
+  // by the other rule. Each element may be as here or as in `reference`.
+  Arrays (*alternative)(const Arrays& inputs,
+                        const framework::OpDesc& op) = nullptr;
 };
 
 // Largest |got - want| / max(1, |want|) of an output of this dtype: 0 for
@@ -102,7 +106,7 @@ const T& GetAttr(const framework::OpDesc& op, std::string_view name) {
 }  // namespace sluice::testing
 
 // REGISTER_OP_CASE(crop, CropExamples, CropReference), in namespace scope of
-// the op's test file. A fourth argument is the slack.
+// the op's test file. A fourth argument is the slack, a fifth the alternative.
 #define REGISTER_OP_CASE(op, ...)                \
   [[maybe_unused]] static const bool op##_case = \
       ::sluice::testing::AddOpCase(#op, {__VA_ARGS__})
