@@ -36,8 +36,9 @@ class BatchNormKernel final : public OpKernel {
 
   void Prepare(KernelPreparation& preparation) override {
     dims_ = DimsOf(preparation.query.inputs[0], nchw_);
+    // Means and variances in double, and biases.
     preparation.scratch_bytes =
-        2 * sizeof(double) * static_cast<size_t>(dims_.channels);
+        (2 * sizeof(double) + sizeof(T)) * static_cast<size_t>(dims_.channels);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -58,14 +59,17 @@ class BatchNormKernel final : public OpKernel {
         variances[c] = given_variance[c];
       }
     }
+    const T* scale = context.Input("Scale").data<T>();
+    const T* bias = context.Input("Bias").data<T>();
+    T* biases = reinterpret_cast<T*>(variances + dims_.channels);
     for (int64_t c = 0; c < dims_.channels; ++c) {
+      const T inverse = static_cast<T>(1 / std::sqrt(variances[c] + epsilon_));
       mean.data<T>()[c] = static_cast<T>(means[c]);
-      inverse_std.data<T>()[c] =
-          static_cast<T>(1 / std::sqrt(variances[c] + epsilon_));
+      inverse_std.data<T>()[c] = inverse;
+      biases[c] = math::BiasOfRoundedMean(means[c], inverse, scale[c], bias[c]);
     }
     math::Normalize(dims_, x.data<T>(), mean.data<T>(), inverse_std.data<T>(),
-                    context.Input("Scale").data<T>(),
-                    context.Input("Bias").data<T>(), y.data<T>());
+                    scale, biases, y.data<T>());
     Run(context, "Mean", "MeanOut", means);
     Run(context, "Variance", "VarianceOut", variances);
   }
@@ -81,7 +85,10 @@ class BatchNormKernel final : public OpKernel {
     T* after = context.AllocateOutput(output, {dims_.channels}).data<T>();
     const double keep = is_test_ || dims_.count() == 0 ? 1 : momentum_;
     for (int64_t c = 0; c < dims_.channels; ++c) {
-      after[c] = static_cast<T>(keep * before[c] + (1 - keep) * batch[c]);
+      // 0 times an infinite statistic would be NaN.
+      after[c] = keep == 1
+                     ? before[c]
+                     : static_cast<T>(keep * before[c] + (1 - keep) * batch[c]);
     }
   }
 

@@ -57,7 +57,10 @@ struct Running {
 
   __device__ void Update(int64_t c, double keep, double batch) const {
     if (after == nullptr) return;
-    after[c] = static_cast<T>(keep * before[c] + (1 - keep) * batch);
+    // 0 times an infinite statistic would be NaN.
+    after[c] = keep == 1
+                   ? before[c]
+                   : static_cast<T>(keep * before[c] + (1 - keep) * batch);
   }
 };
 
@@ -86,13 +89,13 @@ class BatchNormCUDAKernel final : public OpKernel {
     Save(context, mean, inverse);
     const T* x = context.Input("X").data<T>();
     const T* scale = context.Input("Scale").data<T>();
-    const T* bias = context.Input("Bias").data<T>();
     const Channels channels = channels_;
+    const auto* biases = static_cast<const double*>(context.scratch());
     platform::ForEach(context.device_context<CUDADeviceContext>(),
                       x_dims_.numel(), [=] __device__(int64_t i) {
                         const int64_t c = channels.Of(i);
                         y[i] = (x[i] - mean[c]) * (inverse[c] * scale[c]) +
-                               bias[c];
+                               static_cast<T>(biases[c]);
                       });
   }
 
@@ -121,14 +124,16 @@ class BatchNormCUDAKernel final : public OpKernel {
         StoreSum<double>{variances, share});
   }
 
-  // What normalizes, and the running statistics.
+  // What normalizes, the running statistics, and the biases to the scratch.
   void Save(OpKernelContext& context, T* mean, T* inverse) const {
     const Running<T> means = Find(context, "Mean", "MeanOut");
     const Running<T> variances = Find(context, "Variance", "VarianceOut");
-    const auto* moments = static_cast<const double*>(context.scratch());
+    auto* moments = static_cast<double*>(context.scratch());
     const double keep = is_test_ || channels_.count == 0 ? 1 : momentum_;
     const double epsilon = epsilon_;
     const bool is_test = is_test_;
+    const T* scale = context.Input("Scale").data<T>();
+    const T* bias = context.Input("Bias").data<T>();
     const int64_t count = channels_.channels;
     platform::ForEach(context.device_context<CUDADeviceContext>(), count,
                       [=] __device__(int64_t c) {
@@ -138,6 +143,8 @@ class BatchNormCUDAKernel final : public OpKernel {
                             is_test ? variances.before[c] : moments[count + c];
                         mean[c] = static_cast<T>(center);
                         inverse[c] = static_cast<T>(1 / sqrt(spread + epsilon));
+                        moments[c] = math::BiasOfRoundedMean(center, inverse[c],
+                                                             scale[c], bias[c]);
                         means.Update(c, keep, center);
                         variances.Update(c, keep, spread);
                       });
@@ -164,7 +171,7 @@ class BatchNormCUDAKernel final : public OpKernel {
 
 // From the sums of y_grad and of y_grad * (x - mean) of channel c, the two
 // gradients by channel; then they become what x_grad = a y_grad + scale_sum (x
-// - mean) + bias_sum has. `keep` is 1 / count, or 0 for constant statistics.
+// - mean) + bias_sum has. `keep` is 1 / count.
 template <typename T>
 __device__ void FinishChannel(const BatchNormGradArgs<T>& args,
                               int64_t c,
@@ -207,9 +214,7 @@ class BatchNormGradCUDAKernel final : public OpKernel {
     double* scale_sums = bias_sums + channels.channels;
     TakeSums(device, args, bias_sums, scale_sums);
     const double keep =
-        is_test_
-            ? 0
-            : 1 / static_cast<double>(std::max<int64_t>(channels.count, 1));
+        1 / static_cast<double>(std::max<int64_t>(channels.count, 1));
     platform::ForEach(device, channels.channels, [=] __device__(int64_t c) {
       FinishChannel(args, c, keep, bias_sums + c, scale_sums + c);
     });
@@ -217,6 +222,12 @@ class BatchNormGradCUDAKernel final : public OpKernel {
     platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
       const int64_t c = channels.Of(i);
       const T y_grad = args.y_grad == nullptr ? T{0} : args.y_grad[i];
+      if (args.is_test) {
+        args.x_grad[i] = args.y_grad == nullptr
+                             ? T{0}
+                             : args.inverse_std[c] * args.scale[c] * y_grad;
+        return;
+      }
       args.x_grad[i] =
           args.inverse_std[c] * args.scale[c] * y_grad +
           static_cast<T>(scale_sums[c]) * (args.x[i] - args.mean[c]) +

@@ -142,6 +142,24 @@ void Normalize(const BatchNormDims& dims,
   });
 }
 
+namespace {
+
+// x_grad where mean and inverse_std are constants.
+template <typename T>
+void ScaleByChannel(const BatchNormDims& dims,
+                    const BatchNormGradArgs<T>& args) {
+  ForEachRun(dims, [&](int64_t c, int64_t step, int64_t first, int64_t size) {
+    for (int64_t i = first; i < first + size; ++i, c += step) {
+      args.x_grad[i] =
+          args.y_grad == nullptr
+              ? T{0}
+              : args.inverse_std[c] * args.scale[c] * args.y_grad[i];
+    }
+  });
+}
+
+}  // namespace
+
 template <typename T>
 void BatchNormGrad(const BatchNormDims& dims,
                    const BatchNormGradArgs<T>& args,
@@ -171,6 +189,7 @@ void BatchNormGrad(const BatchNormDims& dims,
     }
   }
   if (args.x_grad == nullptr) return;
+  if (args.is_test) return ScaleByChannel(dims, args);
   // From here on: x_grad = a y_grad + scale_sums (x - mean) + bias_sums.
   const double count = static_cast<double>(std::max<int64_t>(dims.count(), 1));
   for (int64_t c = 0; c < dims.channels; ++c) {
@@ -182,10 +201,9 @@ void BatchNormGrad(const BatchNormDims& dims,
         args.inverse_std_grad == nullptr ? 0 : double{args.inverse_std_grad[c]};
     // inverse_std = (variance + epsilon)^(-1/2).
     const double cube = inverse_std * inverse_std * inverse_std;
-    const double keep = args.is_test ? 0 : 1 / count;
-    bias_sums[c] = keep * (mean_grad - a * bias_sums[c]);
+    bias_sums[c] = (mean_grad - a * bias_sums[c]) / count;
     scale_sums[c] =
-        -keep * (a * inverse_std * scale_sums[c] + inverse_std_grad * cube);
+        -(a * inverse_std * scale_sums[c] + inverse_std_grad * cube) / count;
   }
   ForEachRun(dims, [&](int64_t c, int64_t step, int64_t first, int64_t size) {
     for (int64_t l = 0; l < size; ++l, c += step) {

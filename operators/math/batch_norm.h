@@ -35,11 +35,23 @@ SLUICE_API void Normalize(const BatchNormDims& dims,
                           const T* bias,
                           T* y);
 
+// The bias with which Normalize takes `mean` itself, not what T keeps of it: of
+// a mean of 1e4 a float keeps no more than three decimals. Where the difference
+// is no finite number, as of a NaN or an infinity, it is `bias` itself.
+template <typename T>
+constexpr T BiasOfRoundedMean(double mean, T inverse_std, T scale, T bias) {
+  const double rest = mean - static_cast<double>(static_cast<T>(mean));
+  const double change = rest * (static_cast<double>(inverse_std) * scale);
+  return change - change == 0 ? static_cast<T>(bias - change) : bias;
+}
+
 // What the gradient reads and writes; any gradient may be null: 0, or not
 // wanted.
 template <typename T>
 struct BatchNormGradArgs {
-  bool is_test = false;  // mean and inverse_std are constants, not x's own
+  // mean and inverse_std are constants, not x's own: x_grad does not depend on
+  // x, and no NaN of x reaches it.
+  bool is_test = false;
   const T* x = nullptr;
   const T* scale = nullptr;
   const T* mean = nullptr;

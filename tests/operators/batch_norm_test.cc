@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,61 @@ TEST(BatchNorm, LargeMeansCostNoDigits) {
       BatchNorm(Tensor::FromVector<float>({4, 1}, {4096, 4097, 4098, 4099}),
                 {{"epsilon", 0.0}, {"momentum", 0.0}});
   EXPECT_EQ(out["VarianceOut"].ToVector<float>(), std::vector<float>{1.25});
+}
+
+// Whichever kernel is chosen: sums of floats would keep three digits here, and
+// so would a mean that is rounded to a float.
+TEST(BatchNorm, ALargeBatchAroundALargeMeanIsRightToTheLastDigits) {
+  constexpr int64_t kRows = 64 * 32 * 32, kChannels = 64;
+  const Tensor noise = RunOp("gaussian_random", {},
+                             {{"shape", std::vector<int64_t>{kRows, kChannels}},
+                              {"mean", 1e4},
+                              {"std", 1.0}})
+                           .at("Out");
+  const Tensor x = Tensor::FromVector<float>({64, 32, 32, kChannels},
+                                             noise.ToVector<float>());
+  const Tensor one = Row(std::vector<float>(kChannels, 1));
+  const Tensor zero = Row(std::vector<float>(kChannels, 0));
+  const Tensor y =
+      RunOp("batch_norm",
+            {{"X", x},
+             {"Scale", one},
+             {"Bias", zero},
+             {"Mean", zero},
+             {"Variance", one}},
+            {{"epsilon", 0.0}, {"data_format", std::string("NHWC")}})
+          .at("Y");
+  const float* from = x.data<float>();
+  for (int64_t c = 0; c < kChannels; c += 9) {
+    double mean = 0, variance = 0, most = 0;
+    for (int64_t row = 0; row < kRows; ++row) {
+      mean += from[row * kChannels + c] / double{kRows};
+    }
+    for (int64_t row = 0; row < kRows; ++row) {
+      const double distance = from[row * kChannels + c] - mean;
+      variance += distance * distance / double{kRows};
+    }
+    for (int64_t row = 0; row < kRows; ++row) {
+      const int64_t i = row * kChannels + c;
+      const double want = (from[i] - mean) / std::sqrt(variance);
+      most = std::max(most, std::abs(y.data<float>()[i] - want));
+    }
+    EXPECT_LT(most, 1.5e-6) << "channel " << c;
+  }
+}
+
+TEST(BatchNorm, AnInfiniteMeanStaysItWhenTesting) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor out =
+      RunOp("batch_norm",
+            {{"X", Tensor::FromVector<float>({1, 1}, {1})},
+             {"Scale", Row({2})},
+             {"Bias", Row({10})},
+             {"Mean", Row({-infinity})},
+             {"Variance", Row({4})}},
+            {{"is_test", true}}, RunOpOptions{.outputs = {"MeanOut"}})
+          .at("MeanOut");
+  EXPECT_EQ(out.data<float>()[0], -infinity);
 }
 
 TEST(BatchNorm, AnEmptyBatchLeavesTheRunningStatistics) {
@@ -181,10 +238,12 @@ Arrays BatchNormReference(const Arrays& in, const OpDesc& op) {
     for (const size_t i : channels[c]) {
       variance += std::pow(x.values[i] - mean, 2) / count;
     }
-    const double keep = is_test || count == 0 ? 1 : 0.75;
-    mean_out.values[c] = keep * in.at("Mean").values[c] + (1 - keep) * mean;
-    variance_out.values[c] =
-        keep * in.at("Variance").values[c] + (1 - keep) * variance;
+    mean_out.values[c] = in.at("Mean").values[c];
+    variance_out.values[c] = in.at("Variance").values[c];
+    if (!is_test && count > 0) {
+      mean_out.values[c] += 0.25 * (mean - mean_out.values[c]);
+      variance_out.values[c] += 0.25 * (variance - variance_out.values[c]);
+    }
     if (is_test) {
       mean = in.at("Mean").values[c];
       variance = in.at("Variance").values[c];
