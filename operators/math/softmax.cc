@@ -252,6 +252,8 @@ HWY_INLINE void RunCrossEntropyGrad(int64_t begin,
       sum = (i == 0 ? T{0} : sum) + weights[i];
     }
     const V<T> grad = hn::Set(d, loss_grad[row]);
+    const int64_t label = hard ? labels.index[row] : 0;
+    const T before = to[label];
     for (int64_t i = 0; i < size; i += kLanes<T>) {
       const int64_t left = size - i;
       V<T> change = hn::Mul(LoadPart(y + i, left, T{0}), hn::Set(d, sum));
@@ -259,7 +261,8 @@ HWY_INLINE void RunCrossEntropyGrad(int64_t begin,
       StorePart(hn::MulAdd(change, grad, LoadPart(to + i, left, T{0})), to + i,
                 left);
     }
-    if (hard) to[labels.index[row]] -= loss_grad[row];
+    // Not what stands there less the gradient: infinity less infinity is NaN.
+    if (hard) to[label] = before + (y[label] - 1) * loss_grad[row];
   }
 }
 
