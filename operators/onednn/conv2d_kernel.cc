@@ -27,7 +27,8 @@ class Conv2dSequence final : public SequenceKernel {
                         norm ? Memory::data_type::f32 : ToDnnl(kType), Tag::a)
                  : Desc();
     CompileFor compile_for = builder.compile_for();
-    compile_for.post_ops.activation = activation_;
+    const bool relu = activation_ == Activation::kRelu;
+    if (!relu) compile_for.post_ops.activation = activation_;
     const auto conv = Compile<dnnl::convolution_forward>(
         compile_for, "convolution", dnnl::prop_kind::forward_inference,
         dnnl::algorithm::convolution_direct,
@@ -59,6 +60,7 @@ class Conv2dSequence final : public SequenceKernel {
     }
     builder.Add("convolution", conv, std::move(arguments));
     builder.Deliver(target, output);
+    if (relu) builder.Relu(output);
   }
 
   // The sigmoid that oneDNN applies behind its GEMM turns NaN into 0.

@@ -72,7 +72,8 @@ class MatmulSequence final : public SequenceKernel {
         Matrices(plan, &Axis::c, plan.m, plan.n, plan.ldc, false, kType);
     CompileFor compile_for = builder.compile_for();
     compile_for.post_ops.scale = op_.alpha();
-    compile_for.post_ops.activation = activation_;
+    const bool relu = activation_ == Activation::kRelu;
+    if (!relu) compile_for.post_ops.activation = activation_;
     const int first = plan.swapped ? Part::kSecond : Part::kFirst;
     const int second = plan.swapped ? Part::kFirst : Part::kSecond;
     // What is packed once may lie as oneDNN likes it.
@@ -87,14 +88,16 @@ class MatmulSequence final : public SequenceKernel {
             : Compile<dnnl::matmul>(compile_for, "matmul", a, wanted, c);
     const auto weights =
         builder.In(builder.Input(second, b), matmul->Wants(DNNL_ARG_WEIGHTS));
+    const auto output = builder.Output(0, c);
     std::vector<std::pair<int, SequenceBuilder::Value>> arguments = {
         {DNNL_ARG_SRC, builder.Input(first, a)},
         {DNNL_ARG_WEIGHTS, weights},
-        {DNNL_ARG_DST, builder.Output(0, c)}};
+        {DNNL_ARG_DST, output}};
     if (has_bias) {
       arguments.emplace_back(DNNL_ARG_BIAS, builder.Input("Bias", bias));
     }
     builder.Add("matmul", matmul, std::move(arguments));
+    if (relu) builder.Relu(output);
   }
 
   // One number a column, which oneDNN adds before it scales.

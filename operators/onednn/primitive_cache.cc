@@ -23,14 +23,9 @@ dnnl::primitive_attr PostOps::ToAttr() const {
     ops.append_eltwise(dnnl::algorithm::eltwise_linear,
                        static_cast<float>(scale), 0);
   }
-  if (sum) ops.append_sum();
   switch (activation) {
     case Activation::kNone:
-      break;
     case Activation::kRelu:
-      // oneDNN's relu turns NaN into 0. Its x * max(0, min(1, alpha * x)), with
-      // an alpha that makes 1 or more of every positive number, keeps it.
-      ops.append_eltwise(dnnl::algorithm::eltwise_hardswish, 0x1p127F, 0);
       break;
     case Activation::kSigmoid:
       ops.append_eltwise(dnnl::algorithm::eltwise_logistic, 0, 0);
@@ -46,9 +41,8 @@ dnnl::primitive_attr PostOps::ToAttr() const {
 PrimitiveKey::PrimitiveKey(const char* primitive,
                            const CompileFor& compile_for) {
   const PostOps& post = compile_for.post_ops;
-  bytes_ =
-      platform::Format("{}|{}|{}|{}|{}|", primitive, compile_for.threads,
-                       post.sum, static_cast<int>(post.activation), post.scale);
+  bytes_ = platform::Format("{}|{}|{}|{}|", primitive, compile_for.threads,
+                            static_cast<int>(post.activation), post.scale);
 }
 
 void PrimitiveKey::AddNumber(int64_t value) {

@@ -25,14 +25,13 @@ struct Compiled {
 };
 using CompiledPtr = std::shared_ptr<const Compiled>;
 
-// kRelu keeps NaN, which oneDNN's own loses; it makes NaN of -inf, and numbers
-// below 2^-126 smaller.
 enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh };
 
 // What is applied to a primitive's output as it is written, in this order.
 struct PostOps {
   double scale = 1;  // multiplies it
-  bool sum = false;  // adds what was in the output before
+  // Not kRelu, of which oneDNN has no form that keeps NaN: see
+  // SequenceBuilder::Relu.
   Activation activation = Activation::kNone;
 
   dnnl::primitive_attr ToAttr() const;

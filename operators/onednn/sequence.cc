@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "sluice/operators/math/activations.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::onednn {
 
@@ -142,7 +144,30 @@ void Sequence::Run(OpKernelContext& context) const {
       if (status != dnnl_success) RaiseStatus(op_, steps_[i].name, status);
     }
   }
+  if (relu_ >= 0) ApplyRelu(*call);
   KeepCall(std::move(call));
+}
+
+void Sequence::ApplyRelu(const Call& call) const {
+  constexpr int64_t kGrain = 16384;
+  void* data = call.pointers[relu_];
+  const bool half =
+      tensors_[relu_].desc.get_data_type() == Memory::data_type::bf16;
+  platform::ParallelFor(
+      tensors_[relu_].dims.numel(), kGrain, [&](int64_t begin, int64_t end) {
+        if (!half) {
+          float* values = static_cast<float*>(data) + begin;
+          math::UnaryContiguous(math::UnaryOp::kRelu, values, end - begin,
+                                values);
+          return;
+        }
+        auto* bits = static_cast<uint16_t*>(data);
+        for (int64_t i = begin; i < end; ++i) {
+          // Signed, and not above infinity, where the NaNs are.
+          const bool becomes_0 = bits[i] >= 0x8000 && bits[i] <= 0xFF80;
+          bits[i] = becomes_0 ? uint16_t{0} : bits[i];
+        }
+      });
 }
 
 SequenceBuilder::SequenceBuilder(framework::KernelPreparation& preparation)
@@ -320,6 +345,11 @@ void SequenceBuilder::Deliver(Value from, Value output) {
   CompileFor copy{compile_for_.op, compile_for_.threads};
   Add("reorder", CompileReorder(copy, tensors[from].desc, tensors[output].desc),
       {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, output}});
+}
+
+void SequenceBuilder::Relu(Value output) {
+  sequence_->relu_ = output;
+  sequence_->description_ += ", relu";
 }
 
 std::unique_ptr<const Sequence> SequenceBuilder::Finish() {

@@ -53,6 +53,7 @@ class Sequence {
   Sequence() = default;
   std::unique_ptr<Call> TakeCall() const;
   void KeepCall(std::unique_ptr<Call> call) const;
+  void ApplyRelu(const Call& call) const;
   void Bind(framework::OpKernelContext& context, Call& call) const;
   void* Packed(framework::OpKernelContext& context,
                size_t tensor,
@@ -62,6 +63,7 @@ class Sequence {
   int threads_ = 1;
   std::vector<Tensor> tensors_;
   std::vector<Step> steps_;
+  int relu_ = -1;  // the tensor that a relu is applied to, or -1
   std::string description_;
   mutable std::array<std::atomic<Call*>, kIdleCalls> idle_{};
 };
@@ -103,6 +105,10 @@ class SequenceBuilder {
   Value Packed(PackingPtr packing,
                const std::vector<std::string_view>& inputs,
                const Desc& desc);
+  // After all primitives, negative elements of an output become 0, as relu does
+  // it: NaN, -inf and numbers below 2^-126 come out as they do there. float32
+  // and bfloat16.
+  void Relu(Value output);
   // Where a primitive that wants `wanted` may write, so that Deliver brings it
   // to `output`: the output itself, or a temporary.
   Value For(Value output, const Desc& wanted);
