@@ -35,18 +35,23 @@ class QuantizeAndDequantizeCUDAKernel final : public OpKernel {
     const T least = range_.min;
     const T most = range_.max;
     const T scale = range_.scale;
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), input.numel(),
-        [=] __device__(int64_t i) {
-          T value = x[i];
-          if (value != value) {
-            out[i] = value;  // NaN stays NaN
-            return;
-          }
-          value = value > most ? most : value;
-          value = value < least ? least : value;
-          out[i] = floor((value - least) * scale + T(0.5)) / scale + least;
-        });
+    platform::ForEach(context.device_context<CUDADeviceContext>(),
+                      input.numel(), [=] __device__(int64_t i) {
+                        T value = x[i];
+                        if (value != value) {
+                          out[i] = value;  // NaN stays NaN
+                          return;
+                        }
+                        value = value > most ? most : value;
+                        value = value < least ? least : value;
+                        const T level = (value - least) * scale;
+                        // A sum with 0.5 would be rounded itself.
+                        const T whole = floor(level);
+                        const T nearest =
+                            whole + (level - whole >= T(0.5) ? T(1) : T(0));
+                        value = nearest / scale + least;
+                        out[i] = value > most ? most : value;
+                      });
   }
 
  private:

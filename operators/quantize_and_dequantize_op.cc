@@ -30,9 +30,9 @@ void QuantizeAndDequantizeShape(InferShapeContext& context) {
 void QuantizeAndDequantizeSchema(OpSchema& op) {
   op.Doc(
       "What is left of X after it was stored in num_bits bits: "
-      "floor((clip(X, min, max) - min) * scale + 0.5) / scale + min with "
-      "scale = (2^num_bits - 1) / (max - min). float16 and bfloat16 are "
-      "computed in float32. NaN stays NaN.");
+      "round((clip(X, min, max) - min) * scale) / scale + min with scale = "
+      "(2^num_bits - 1) / (max - min), at most max. Halves are rounded up. "
+      "float16 and bfloat16 are computed in float32. NaN stays NaN.");
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64, DType::kFloat16,
                    DType::kBFloat16});
   op.Input("X", "T", "A tensor of any shape.");

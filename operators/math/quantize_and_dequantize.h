@@ -11,8 +11,9 @@
 namespace sluice::operators::math {
 
 // Moves each of `count` elements to the nearest level of `range`, after
-// clipping: floor((clip(x, min, max) - min) * scale + 0.5) / scale + min. NaN
-// stays NaN. T is an Eigen scalar; C, float or double, is computed with.
+// clipping: round((clip(x, min, max) - min) * scale) / scale + min, at most
+// max. Halves are rounded up. NaN stays NaN. T is an Eigen scalar; C, float or
+// double, is computed with.
 template <typename Device, typename T, typename C>
 struct QuantizeAndDequantizeOneScale {
   void operator()(const Device& d,
@@ -28,10 +29,13 @@ struct QuantizeAndDequantizeOneScale {
     const auto clipped = in.template cast<C>()
                              .template cwiseMin<Eigen::PropagateNaN>(range.max)
                              .template cwiseMax<Eigen::PropagateNaN>(range.min);
-    out.device(d) =
-        (((clipped - range.min) * range.scale + C(0.5)).floor() / range.scale +
-         range.min)
-            .template cast<T>();
+    const auto level = (clipped - range.min) * range.scale;
+    // A sum with 0.5 would be rounded itself, from 2^22 on or just below 0.5.
+    const auto whole = level.floor();
+    const auto up = ((level - whole) * C(2)).floor();
+    out.device(d) = ((whole + up) / range.scale + range.min)
+                        .template cwiseMin<Eigen::PropagateNaN>(range.max)
+                        .template cast<T>();
   }
 };
 

@@ -67,6 +67,27 @@ TYPED_TEST(QuantizeTest, TakesTheRangeFromTheData) {
             (std::vector<T>{10, 11, 13, 13}));
 }
 
+TEST(Quantize, NearestLevelsAreFoundWhereASumWithAHalfIsRounded) {
+  const auto x = Tensor::FromVector<float>(
+      {6}, {8388607.5F, 8388609, 12345677, 16777215, 0.49999997F, 0.5F});
+  EXPECT_EQ(Quantize(x, Range(0, 16777215, 24)).ToVector<float>(),
+            (std::vector<float>{8388608, 8388609, 12345677, 16777215, 0, 1}));
+}
+
+TEST(Quantize, NoElementComesOutAboveTheMaximum) {
+  for (const float most : {1.0F, 0.1F, 3.3F, 1e-3F, 77.7F}) {
+    for (int64_t bits = 1; bits <= 24; ++bits) {
+      const auto x = Tensor::FromVector<float>({2}, {most, 2 * most});
+      for (const float out :
+           Quantize(x, Range(0, most, bits)).ToVector<float>())
+        EXPECT_LE(out, most) << bits;
+    }
+  }
+  EXPECT_EQ(Quantize(Tensor::FromVector<float>({1}, {1}), Range(0, 1, 24))
+                .ToVector<float>()[0],
+            1);
+}
+
 TEST(Quantize, OneBitHasTwoLevels) {
   const auto x = Tensor::FromVector<float>({4}, {0, 0.4F, 0.6F, 1});
   EXPECT_EQ(Quantize(x, Range(0, 1, 1)).ToVector<float>(),
