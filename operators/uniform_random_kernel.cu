@@ -30,13 +30,20 @@ class UniformRandomCUDAKernel final : public OpKernel {
     const double min = min_, range = max_ - min_;
     const T low = static_cast<T>(min_), high = static_cast<T>(max_);
     const T last = low < high ? std::nextafter(high, low) : low;
+    const math::RandomStream stream{seed_, op_, context.step()};
+    constexpr bool kTwo = sizeof(T) == sizeof(double);
     math::ForEachRandomBlock(
-        context.device_context<CUDADeviceContext>(),
-        {seed_, op_, context.step()}, dims_.numel(),
+        context.device_context<CUDADeviceContext>(), stream, dims_.numel(),
         [=] __device__(const PhiloxCounter& words, int64_t first, int count) {
+          PhiloxCounter seconds{};
+          if constexpr (kTwo) {
+            seconds = stream.Block(static_cast<uint64_t>(first) / 4 +
+                                   math::RandomStream::kSecondWords);
+          }
           for (int i = 0; i < count; ++i) {
             const double u =
-                static_cast<double>(words.word[i]) * (1.0 / 4294967296);
+                kTwo ? math::Uniform53(words.word[i], seconds.word[i])
+                     : static_cast<double>(words.word[i]) * (1.0 / 4294967296);
             const T value = static_cast<T>(min + u * range);
             out[first + i] = last < value ? last : value;
           }

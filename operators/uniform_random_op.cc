@@ -34,7 +34,8 @@ void UniformRandomSchema(OpSchema& op) {
   op.Doc(
       "Independent random numbers, every one from min on and below max equally "
       "likely: the same for the same seed, place in the program and run, "
-      "whatever the device and the number of threads.");
+      "whatever the device and the number of threads. They have 32 random bits "
+      "in float32, and 53 in float64, of which the first 32 are the same.");
   op.TypeVarFromAttr("T", "dtype", FloatDTypes());
   op.Output("Out", "T", "A tensor of the given shape and dtype.");
   op.Attr<Ints>("shape", "The shape of Out.").AtLeast(0);

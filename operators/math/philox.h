@@ -43,6 +43,16 @@ struct RandomStream {
     return Philox(Counter(number), static_cast<uint32_t>(seed),
                   static_cast<uint32_t>(seed >> 32));
   }
+
+  // Where an element needs a second word, it is in the block that is so many
+  // further on: no tensor has that many elements.
+  static constexpr uint64_t kSecondWords = uint64_t{1} << 47;
 };
+
+// A number in [0, 1) of 53 random bits, from the two words of an element.
+constexpr double Uniform53(uint32_t word, uint32_t second) {
+  const uint64_t bits = (uint64_t{word} << 21) | (second >> 11);
+  return static_cast<double>(bits) * (1.0 / 9007199254740992.0);
+}
 
 }  // namespace sluice::operators::math

@@ -17,19 +17,34 @@ constexpr int64_t kBlocks = 4096;
 // Words on the stack of each thread.
 constexpr int64_t kWords = 512;
 
-// Calls use(words, first element, elements) for all elements, in whole blocks.
-template <typename Use>
-void ForEachWord(const RandomStream& stream, int64_t count, const Use& use) {
+// Calls use(words, second words, first element, elements) for all elements, in
+// whole blocks; the second words are there where kTwo.
+template <bool kTwo, typename Use>
+void ForEachWords(const RandomStream& stream, int64_t count, const Use& use) {
   platform::ParallelFor(
       (count + 3) / 4, kBlocks, [&](int64_t begin, int64_t end) {
-        uint32_t words[kWords];
+        uint32_t words[kWords], seconds[kTwo ? kWords : 1];
         for (int64_t block = begin; block < end; block += kWords / 4) {
           const int64_t blocks = std::min(kWords / 4, end - block);
-          RandomWords(stream, static_cast<uint64_t>(block), blocks, words);
+          const auto number = static_cast<uint64_t>(block);
+          RandomWords(stream, number, blocks, words);
+          if constexpr (kTwo) {
+            RandomWords(stream, number + RandomStream::kSecondWords, blocks,
+                        seconds);
+          }
           const int64_t first = 4 * block;
-          use(words, first, std::min(4 * blocks, count - first));
+          use(words, seconds, first, std::min(4 * blocks, count - first));
         }
       });
+}
+
+// Calls use(words, first element, elements).
+template <typename Use>
+void ForEachWord(const RandomStream& stream, int64_t count, const Use& use) {
+  ForEachWords<false>(
+      stream, count,
+      [&use](const uint32_t* words, const uint32_t* /*seconds*/, int64_t first,
+             int64_t elements) { use(words, first, elements); });
 }
 
 // Two loops, each of which g++ makes vectors of.
@@ -60,13 +75,21 @@ void FillUniform(
   const double range = max - min;
   const T low = static_cast<T>(min), high = static_cast<T>(max);
   const T last = low < high ? std::nextafter(high, low) : low;
-  const auto use = [=](const uint32_t* words, int64_t first, int64_t elements) {
-    for (int64_t i = 0; i < elements; ++i) {
-      const double u = static_cast<double>(words[i]) * (1.0 / 4294967296);
-      out[first + i] = std::min(static_cast<T>(min + u * range), last);
-    }
-  };
-  ForEachWord(stream, count, use);
+  constexpr bool kTwo = sizeof(T) == sizeof(double);
+  ForEachWords<kTwo>(
+      stream, count,
+      [=](const uint32_t* words, const uint32_t* seconds, int64_t first,
+          int64_t elements) {
+        for (int64_t i = 0; i < elements; ++i) {
+          double u = 0;
+          if constexpr (kTwo) {
+            u = Uniform53(words[i], seconds[i]);
+          } else {
+            u = static_cast<double>(words[i]) * (1.0 / 4294967296);
+          }
+          out[first + i] = std::min(static_cast<T>(min + u * range), last);
+        }
+      });
 }
 
 template <typename T>

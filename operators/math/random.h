@@ -9,8 +9,9 @@
 // stream and its index alone. T: float, double.
 namespace sluice::operators::math {
 
-// min + u (max - min) for u = word / 2^32 in [0, 1), always below max if that
-// is above min. Rounded from double.
+// min + u (max - min) for u in [0, 1), always below max if that is above min.
+// Rounded from double. u is word / 2^32 for float, and has 53 bits (Uniform53)
+// for double.
 template <typename T>
 SLUICE_API void FillUniform(
     const RandomStream& stream, double min, double max, int64_t count, T* out);

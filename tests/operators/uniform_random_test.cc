@@ -105,9 +105,14 @@ std::vector<OpExample> UniformExamples(ExampleMaker& make) {
 Arrays UniformReference(const Arrays& /*in*/, const framework::OpDesc& op) {
   Array out(framework::DDim(GetAttr<Ints>(op, "shape")));
   for (size_t i = 0; i < out.values.size(); ++i) {
-    const auto word =
-        RandomWord(GetAttr<int64_t>(op, "seed"), static_cast<int64_t>(i));
-    out.values[i] = -0.5 + 1.5 * (word / 4294967296.0);
+    const auto seed = GetAttr<int64_t>(op, "seed");
+    const auto element = static_cast<int64_t>(i);
+    double u = RandomWord(seed, element) / 4294967296.0;
+    if (GetAttr<platform::DType>(op, "dtype") == platform::DType::kFloat64) {
+      constexpr int64_t kSecondWords = int64_t{4} << 47;
+      u += (RandomWord(seed, element + kSecondWords) >> 11) * 0x1p-53;
+    }
+    out.values[i] = -0.5 + 1.5 * u;
   }
   return {{"Out", out}};
 }

@@ -93,6 +93,25 @@ TEST(FillUniform, StaysBelowTheUpperLimit) {
   EXPECT_NEAR(sum / 100'000, 1, 0.02);
 }
 
+TEST(FillUniform, DoublesHave53RandomBits) {
+  constexpr int kCount = 4096;
+  std::vector<double> values(kCount);
+  std::vector<float> floats(kCount);
+  FillUniform(RandomStream{}, 0, 1, kCount, values.data());
+  FillUniform(RandomStream{}, 0, 1, kCount, floats.data());
+  for (int bit = 1; bit <= 53; ++bit) {
+    int ones = 0;
+    for (const double value : values) {
+      ones += static_cast<int64_t>(std::ldexp(value, bit)) % 2 == 1 ? 1 : 0;
+    }
+    EXPECT_NEAR(ones, kCount / 2, 200) << bit;
+  }
+  for (int i = 0; i < kCount; ++i) {
+    EXPECT_EQ(std::ldexp(values[i], 53), std::floor(std::ldexp(values[i], 53)));
+    EXPECT_NEAR(values[i], floats[i], 1e-7);
+  }
+}
+
 TEST(FillNormal, HasTheMomentsOfTheDistribution) {
   std::vector<double> values(1'000'000);
   FillNormal(RandomStream{7, 1, 2}, 0, 1, 1'000'000, values.data());
