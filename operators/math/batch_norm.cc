@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/operators/math/block_sums.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -11,6 +12,8 @@ namespace {
 constexpr int64_t kElements = 16'384;
 // Channels side by side that one thread adds up, a cache line of floats.
 constexpr int64_t kSideBySide = 16;
+// So few groups of channels share no work: their rows do, in chunks.
+constexpr int64_t kFewGroups = 8;
 // Partial sums of a row of pixels.
 constexpr int64_t kPartial = 8;
 
@@ -41,21 +44,47 @@ double SumOfPlanes(const BatchNormDims& dims, int64_t c, const Value& value) {
   return sum;
 }
 
-// The same of channels [c, c + channels) of [rows, channels].
+// The same of channels [c, c + channels) of [rows, channels], in the rows
+// [begin, end).
 template <typename Value>
 void SumOfRows(const BatchNormDims& dims,
+               int64_t begin,
+               int64_t end,
                int64_t c,
                int64_t channels,
                const Value& value,
                double* sums) {
   double partial[kSideBySide] = {};
-  for (int64_t row = 0; row < dims.count(); ++row) {
+  for (int64_t row = begin; row < end; ++row) {
     const int64_t first = row * dims.channels + c;
     for (int64_t l = 0; l < channels; ++l) {
       partial[l] += value(c + l, first + l);
     }
   }
-  std::copy(partial, partial + channels, sums + c);
+  std::copy(partial, partial + channels, sums);
+}
+
+// Of all rows, by all threads.
+template <typename Value>
+void SumOfChunks(const BatchNormDims& dims,
+                 const RowChunks& chunks,
+                 int64_t c,
+                 int64_t channels,
+                 const Value& value,
+                 double* sums) {
+  double partial[RowChunks::kMost][kSideBySide];
+  platform::ParallelFor(chunks.count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      SumOfRows(dims, chunks.First(i), chunks.First(i + 1), c, channels, value,
+                partial[i]);
+    }
+  });
+  for (int64_t l = 0; l < channels; ++l) {
+    sums[l] = 0;
+    for (int64_t i = 0; i < chunks.count; ++i) {
+      sums[l] += partial[i][l];
+    }
+  }
 }
 
 // sums[c] = the sum of value(c, index) over the elements of each channel.
@@ -71,13 +100,21 @@ void ChannelSums(const BatchNormDims& dims, const Value& value, double* sums) {
     return;
   }
   const int64_t groups = (dims.channels + kSideBySide - 1) / kSideBySide;
+  const RowChunks chunks(dims.count());
+  if (groups < kFewGroups && chunks.count > 1) {
+    for (int64_t c = 0; c < dims.channels; c += kSideBySide) {
+      SumOfChunks(dims, chunks, c, std::min(kSideBySide, dims.channels - c),
+                  value, sums + c);
+    }
+    return;
+  }
   platform::ParallelFor(
       groups, Grain(dims.count() * kSideBySide),
       [&](int64_t begin, int64_t end) {
         for (int64_t c = begin * kSideBySide;
              c < std::min(end * kSideBySide, dims.channels); c += kSideBySide) {
-          SumOfRows(dims, c, std::min(kSideBySide, dims.channels - c), value,
-                    sums);
+          SumOfRows(dims, 0, dims.count(), c,
+                    std::min(kSideBySide, dims.channels - c), value, sums + c);
         }
       });
 }

@@ -11,6 +11,8 @@ namespace {
 constexpr int64_t kShardElements = int64_t{1} << 15;
 // Channels whose sums stay in registers.
 constexpr int64_t kGroup = 32;
+// So few groups share no work: their rows do, in chunks.
+constexpr int64_t kFewGroups = 8;
 
 // The sum of consecutive elements.
 template <typename T>
@@ -30,7 +32,31 @@ double RowSum(const T* x, int64_t count) {
   return sum;
 }
 
-// Channels [begin, begin + count), at most kGroup of them.
+// Channels [begin, begin + count), at most kGroup of them, by all threads.
+template <typename T>
+void LastSumsOfChunks(const T* x,
+                      const RowChunks& chunks,
+                      int64_t stride,
+                      int64_t begin,
+                      int64_t count,
+                      T* out) {
+  double sums[RowChunks::kMost][kGroup] = {};
+  platform::ParallelFor(chunks.count, 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      AddToColumns(x + chunks.First(i) * stride + begin, chunks.Rows(i), stride,
+                   count, sums[i]);
+    }
+  });
+  for (int64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < chunks.count; ++chunk) {
+      sum += sums[chunk][i];
+    }
+    out[begin + i] = static_cast<T>(sum);
+  }
+}
+
+// The same by the calling thread.
 template <typename T>
 void LastSums(const T* x,
               int64_t rows,
@@ -58,6 +84,14 @@ void ChannelSum(const T* x,
       std::max<int64_t>(kShardElements / std::max<int64_t>(n * pixels, 1), 1);
   if (channels_last) {
     const int64_t blocks = (channels + kGroup - 1) / kGroup;
+    const RowChunks chunks(n * pixels);
+    if (blocks < kFewGroups && chunks.count > 1) {
+      for (int64_t begin = 0; begin < channels; begin += kGroup) {
+        LastSumsOfChunks(x, chunks, channels, begin,
+                         std::min(kGroup, channels - begin), out);
+      }
+      return;
+    }
     platform::ParallelFor(
         blocks, (grain + kGroup - 1) / kGroup, [&](int64_t begin, int64_t end) {
           for (int64_t b = begin; b < end; ++b) {

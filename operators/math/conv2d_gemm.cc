@@ -18,7 +18,7 @@ constexpr int64_t kTiles = 16, kFullTile = 256;
 // result must then be copied.
 constexpr int64_t kWideEnough = 512;
 // Partial sums of the filter's gradient, and their bytes.
-constexpr int64_t kMaxParts = 8, kPartBytes = int64_t{1} << 22;
+constexpr int64_t kMaxParts = kTiles, kPartBytes = int64_t{1} << 22;
 
 bool NeedsPacking(const Conv2dGeometry& g) {
   return g.nhwc && g.group_in_c() > 1 && g.kernel_h * g.kernel_w > 1;

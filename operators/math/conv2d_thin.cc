@@ -270,7 +270,7 @@ void AddTo(const Conv2dGeometry& g,
   HWY_DYNAMIC_DISPATCH(AddImageF64)(g, input, grad, sums);
 }
 
-constexpr int64_t kMaxParts = 8;
+constexpr int64_t kMaxParts = 16;
 
 }  // namespace
 

@@ -27,6 +27,8 @@ constexpr int64_t kGrain = 32768;
 constexpr int64_t kChunk = 65536;
 // Columns that are summed side by side.
 constexpr int64_t kColumns = 64;
+// So few groups of them share no work: their rows do, in chunks.
+constexpr int64_t kFewGroups = 8;
 constexpr int64_t kLanes = 8;
 
 int64_t CeilDiv(int64_t a, int64_t b) {
@@ -239,6 +241,65 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
                         });
 }
 
+// The sums of `columns` columns of rows that begin `step` elements apart.
+template <typename T>
+void SumOfColumns(const T* x,
+                  int64_t rows,
+                  int64_t step,
+                  int64_t columns,
+                  typename Summand<T>::Value* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    std::fill(out, out + columns, 0);
+    AddToColumns(x, rows, step, columns, out);
+  } else {
+    typename Summand<T>::Sum sums[kColumns];
+    for (int64_t i = 0; i < rows; ++i, x += step) {
+      for (int64_t j = 0; j < columns; ++j) {
+        sums[j].Add(Summand<T>::Load(x[j]));
+      }
+    }
+    for (int64_t j = 0; j < columns; ++j) {
+      out[j] = sums[j].Result();
+    }
+  }
+}
+
+// As SumColumns: first the sums of chunks of the rows, then theirs.
+template <typename T>
+void SumSharedColumns(const ReducePlan& plan,
+                      const T* x,
+                      T* out,
+                      void* scratch) {
+  using S = Summand<T>;
+  const RowChunks chunks(plan.summed.sizes[0]);
+  const int64_t step = plan.summed.steps[0], size = plan.row_size;
+  const int64_t groups = CeilDiv(size, kColumns);
+  auto* partial = static_cast<typename S::Value*>(scratch);
+  platform::ParallelFor(
+      plan.kept.count() * chunks.count * groups, 1,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = i % groups * kColumns;
+          const int64_t task = i / groups, chunk = task % chunks.count;
+          const T* from = x +
+                          StridedWalk(plan.kept, task / chunks.count).offset() +
+                          chunks.First(chunk) * step + first;
+          SumOfColumns(from, chunks.Rows(chunk), step,
+                       std::min(kColumns, size - first),
+                       partial + task * size + first);
+        }
+      });
+  for (int64_t i = 0; i < plan.kept.count(); ++i) {
+    for (int64_t j = 0; j < size; ++j) {
+      typename S::Sum sum;
+      for (int64_t chunk = 0; chunk < chunks.count; ++chunk) {
+        sum.Add(partial[(i * chunks.count + chunk) * size + j]);
+      }
+      out[i * size + j] = S::Store(sum.Result(), plan.divisor);
+    }
+  }
+}
+
 void PushAxis(StridedAxes* axes, int64_t size, int64_t step) {
   axes->sizes[axes->rank] = size;
   axes->steps[axes->rank] = step;
@@ -283,6 +344,15 @@ ReducePlan PlanReduce(const DDim& x,
   }
   Reverse(&plan.kept);
   Reverse(&plan.summed);
+  const int64_t groups = plan.kept.count() * CeilDiv(plan.row_size, kColumns);
+  if (!plan.row_summed && plan.summed.rank == 1 && groups < kFewGroups) {
+    const RowChunks chunks(plan.summed.sizes[0]);
+    plan.share_rows = chunks.count > 1;
+    const int64_t sums = plan.kept.count() * chunks.count * plan.row_size;
+    if (plan.share_rows) {
+      plan.scratch_bytes = static_cast<size_t>(sums) * sizeof(double);
+    }
+  }
   if (plan.row_summed && plan.row_size > kChunk) {
     plan.scratch_bytes =
         static_cast<size_t>(plan.kept.count() * plan.summed.count() *
@@ -296,6 +366,8 @@ template <typename T>
 void ReduceSum(const ReducePlan& plan, const T* x, T* out, void* scratch) {
   if (plan.empty) {
     std::fill(out, out + plan.outputs, T{});
+  } else if (plan.share_rows) {
+    SumSharedColumns(plan, x, out, scratch);
   } else if (!plan.row_summed) {
     SumColumns(plan, x, out);
   } else if (plan.row_size > kChunk) {

@@ -29,6 +29,8 @@ struct ReducePlan {
   int64_t row_size = 1;
   int64_t outputs = 1;
   bool empty = false;  // nothing to sum: the rest is not filled in
+  // Threads share the rows of the columns that are summed: there are few.
+  bool share_rows = false;
 
   // What the sums of floats are divided by before they are rounded: set it to
   // the number of elements for a mean, to -1 for the negative sum.

@@ -1,5 +1,7 @@
 #include "sluice/operators/math/softmax.h"
 
+#include <algorithm>
+
 #include <math.h>
 
 // Three passes over each row: its maximum, the exponentials and their sum, the
@@ -164,8 +166,8 @@ HWY_INLINE void GradColumns(const T* out,
   }
 }
 
-// Rows [begin, end) with inner size 1; else the columns of outer indices
-// [begin, end). Without `grad` the softmax, else its gradient.
+// Rows [begin, end) with inner size 1; else blocks [begin, end) of columns.
+// Without `grad` the softmax, else its gradient.
 template <typename T>
 HWY_INLINE void RunSoftmax(const SoftmaxDims& dims,
                            const T* x,
@@ -174,10 +176,14 @@ HWY_INLINE void RunSoftmax(const SoftmaxDims& dims,
                            int64_t begin,
                            int64_t end) {
   T unused[2];
+  constexpr int64_t kBlock = SoftmaxDims::kColumnBlock;
+  const int64_t blocks = (dims.inner + kBlock - 1) / kBlock;
   for (int64_t i = begin; i < end; ++i) {
-    const int64_t at = i * dims.size * dims.inner;
-    for (int64_t j = at; j < at + dims.inner; j += kLanes<T>) {
-      const int64_t count = HWY_MIN(at + dims.inner - j, kLanes<T>);
+    const int64_t at = i / blocks * dims.size * dims.inner;
+    const int64_t first = at + i % blocks * kBlock;
+    const int64_t last = HWY_MIN(first + kBlock, at + dims.inner);
+    for (int64_t j = first; j < last; j += kLanes<T>) {
+      const int64_t count = HWY_MIN(last - j, kLanes<T>);
       if (dims.inner == 1 && grad == nullptr) {
         SoftmaxRow(x + j, dims.size, out + j, unused, unused + 1);
       } else if (dims.inner == 1) {
@@ -322,8 +328,10 @@ template <typename T>
 void Run(const SoftmaxDims& dims, const T* x, const T* grad, T* out) {
   const auto run = Choose<T>(HWY_DYNAMIC_DISPATCH(RunSoftmaxF32),
                              HWY_DYNAMIC_DISPATCH(RunSoftmaxF64));
+  constexpr int64_t kBlock = SoftmaxDims::kColumnBlock;
+  const int64_t blocks = (dims.inner + kBlock - 1) / kBlock;
   platform::ParallelFor(
-      dims.outer, RowsAtOnce(dims.size * dims.inner),
+      dims.outer * blocks, RowsAtOnce(dims.size * std::min(dims.inner, kBlock)),
       [&](int64_t begin, int64_t end) { run(dims, x, grad, out, begin, end); });
 }
 

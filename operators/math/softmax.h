@@ -12,6 +12,9 @@ namespace sluice::operators::math {
 // A tensor [outer, size, inner]; the softmax runs over `size`.
 struct SoftmaxDims {
   int64_t outer = 1, size = 1, inner = 1;
+
+  // Columns of an outer index that one thread takes at a time.
+  static constexpr int64_t kColumnBlock = 64;
 };
 
 // out = exp(x - max) / sum of exp(x - max).

@@ -107,6 +107,25 @@ TEST(ReduceSum, BitsDoNotDependOnTheNumberOfThreads) {
   EXPECT_EQ(run(1, {3, 200000}, {true}), run(4, {3, 200000}, {true}));
   EXPECT_EQ(run(1, {2000, 300}, {false, true}),
             run(4, {2000, 300}, {false, true}));
+  EXPECT_EQ(run(1, {60000, 10}, {true}), run(4, {60000, 10}, {true}));
+}
+
+TEST(ReduceSum, FewLongColumnsShareTheirRows) {
+  std::mt19937 random(7);
+  std::vector<int64_t> x(3 * 10001 * 67);
+  for (int64_t& value : x)
+    value = random() % 1000;
+  const std::vector<double> doubles(x.begin(), x.end());
+  for (const auto& [dims, mask] :
+       {std::pair{DDim{30003, 67}, Mask{true}},
+        std::pair{DDim{3, 10001, 67}, Mask{false, true}},
+        std::pair{DDim{10001 * 67, 3}, Mask{true}}}) {
+    ASSERT_TRUE(PlanReduce(dims, mask).share_rows);
+    const auto want = ElementwiseSum(dims, mask, x);
+    EXPECT_EQ(Sum(dims, mask, x.data()), want);
+    EXPECT_EQ(Sum(dims, mask, doubles.data()),
+              std::vector<double>(want.begin(), want.end()));
+  }
 }
 
 }  // namespace
