@@ -20,8 +20,7 @@ using sluice::platform::Format;
 constexpr const char* kRow = "{:<28} {:<8} {:<9} {:<7} {:<8} {:<10} {:>8}\n";
 
 void PrintKernels(const std::string& op) {
-  std::vector<std::string> notes;
-  sluice::framework::LoadLibraries(op, {}, Registry::Global(), &notes);
+  sluice::framework::LoadLibraries(op, {}, Registry::Global());
   const auto kernels = Registry::Global().Kernels(op);
   for (const KernelDef* kernel : kernels) {
     std::cout << Format(kRow, op, ToString(kernel->key.place),

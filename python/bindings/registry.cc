@@ -86,9 +86,8 @@ nb::list Kernels(nb::handle op) {
     ops = {Registry::Global().Schema(nb::cast<std::string>(op)).name()};
   }
   nb::list result;
-  std::vector<std::string> notes;
   for (const std::string& name : ops) {
-    framework::LoadLibraries(name, {}, Registry::Global(), &notes);
+    framework::LoadLibraries(name, {}, Registry::Global());
     for (const KernelDef* kernel : Registry::Global().Kernels(name)) {
       nb::dict entry;
       entry["op"] = name;
