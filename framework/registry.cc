@@ -9,6 +9,7 @@
 #include "sluice/framework/near_names.h"
 #include "sluice/framework/plugin_kernels.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::framework {
 
@@ -91,7 +92,7 @@ const OpSchema& Registry::Schema(std::string_view op) const {
   const OpSchema* schema = FindSchema(op);
   if (schema == nullptr) {
     platform::Raise(ErrorCode::kNotFound, "registry.unknown_op",
-                    "there is no operator {}{}", op,
+                    "there is no operator {}{}", platform::Shown(op),
                     SuggestNames(op, OpNames()));
   }
   return *schema;

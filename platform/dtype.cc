@@ -1,6 +1,7 @@
 #include "sluice/platform/dtype.h"
 
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::platform {
 
@@ -56,7 +57,7 @@ DType ParseDType(std::string_view name) {
     names += ToString(dtype);
   }
   Raise(ErrorCode::kInvalidArgument, "dtype.name",
-        "dtype: '{}' is not one of {}", name, names);
+        "dtype: '{}' is not one of {}", Shown(name), names);
 }
 
 bool IsFloating(DType dtype) {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "sluice/platform/error.h"
-#include "sluice/platform/json.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::platform {
 namespace {

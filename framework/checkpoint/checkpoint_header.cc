@@ -5,10 +5,10 @@
 #include <iterator>
 #include <utility>
 
-#include "sluice/framework/files/checksum.h"
 #include "sluice/framework/checkpoint/header_scanner.h"
+#include "sluice/framework/files/checksum.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/json.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::framework {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sluice/platform/error.h"
-#include "sluice/platform/json.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::framework {
 

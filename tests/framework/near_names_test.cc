@@ -1,5 +1,7 @@
 #include "sluice/framework/near_names.h"
 
+#include <chrono>
+
 #include <gtest/gtest.h>
 
 namespace sluice::framework {
@@ -29,6 +31,22 @@ TEST(NearNamesTest, AllowsAThirdOfTheLength) {
             "; did you mean manhattan_distance?");
   EXPECT_EQ(SuggestNames("manhattan", {"manhattan_distance"}),
             "; there are manhattan_distance");
+}
+
+TEST(NearNamesTest, SwappedLettersAreNear) {
+  EXPECT_EQ(SuggestNames("fgpa", {"cpu", "cuda", "fpga"}),
+            "; did you mean fpga?");
+  EXPECT_EQ(SuggestNames("rleu", {"relu", "crop", "scale"}),
+            "; did you mean relu?");
+  EXPECT_EQ(SuggestNames("palin", {"plain", "tiled"}), "; did you mean plain?");
+}
+
+TEST(NearNamesTest, AMegabyteIsNearNothing) {
+  const std::vector<std::string> names(1000, std::string(100, 'a'));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(SuggestNames(std::string(1 << 20, 'a'), names), "");
+  // Comparing them letter by letter takes minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 }  // namespace
