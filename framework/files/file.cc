@@ -12,12 +12,21 @@
 #include <unistd.h>
 
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::framework {
 
 using platform::ErrorCode;
 
 namespace {
+
+// The system would take the part before it for the path.
+const std::string& WithoutNul(const std::string& path) {
+  SLUICE_ENFORCE(path.find('\0') == path.npos, ErrorCode::kInvalidArgument,
+                 "file.path_nul", "{} is no path: it has a zero byte",
+                 platform::Shown(path));
+  return path;
+}
 
 class Descriptor {
  public:
@@ -109,7 +118,7 @@ std::optional<mode_t> Permissions(const std::string& path) {
 
 void ReplaceFile(const std::string& wanted,
                  const std::vector<std::string_view>& parts) {
-  const std::string path = RegularFile(wanted);
+  const std::string path = RegularFile(WithoutNul(wanted));
   const std::string temporary = path + ".saving";
   const std::string folder = FolderOf(path);
   const std::optional<mode_t> mode = Permissions(path);
@@ -139,7 +148,8 @@ void ReplaceFile(const std::string& wanted,
 
 InputFile::InputFile(std::string path)
     : path_(std::move(path)),
-      descriptor_(open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+      descriptor_(
+          open(WithoutNul(path_).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
   const int error = errno;
   struct stat status {};
   const bool regular = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 &&

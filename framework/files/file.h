@@ -13,9 +13,10 @@ namespace sluice::framework {
 // crash or a power cut. The new file has the permissions of the old one. Two
 // writers of one path take turns. A symbolic link
 // stays, and the file that it points to is replaced. Raises InvalidArgument for
-// what is no regular file (/dev/null, a FIFO, a folder), NotFound
-// when the file beside it cannot be created, ResourceExhausted when it cannot
-// be written (a full disk) or put in place; the old content stays then.
+// what is no regular file (/dev/null, a FIFO, a folder) and for a path with a
+// zero byte, NotFound when the file beside it cannot be created,
+// ResourceExhausted when it cannot be written (a full disk) or put in place;
+// the old content stays then.
 void ReplaceFile(const std::string& path,
                  const std::vector<std::string_view>& parts);
 
@@ -23,7 +24,8 @@ void ReplaceFile(const std::string& path,
 // path.
 class InputFile {
  public:
-  // Raises NotFound when there is no such file.
+  // Raises NotFound when there is no such file, InvalidArgument for a path
+  // with a zero byte.
   explicit InputFile(std::string path);
   ~InputFile();
   InputFile(const InputFile&) = delete;

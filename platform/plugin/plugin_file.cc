@@ -12,14 +12,20 @@
 #include <unistd.h>
 
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::platform {
 namespace {
 
 class File {
  public:
-  explicit File(const std::string& path)
-      : handle_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit File(const std::string& path) {
+    // The system would take the part before it for the path.
+    SLUICE_ENFORCE(path.find('\0') == path.npos, ErrorCode::kInvalidArgument,
+                   "plugin.path_nul",
+                   "plug-in {}: this is no path, it has a zero byte",
+                   Shown(path));
+    handle_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     const int reason = errno;
     struct stat status {};
     const bool readable = handle_ >= 0 && fstat(handle_, &status) == 0;
@@ -50,7 +56,7 @@ class File {
   }
 
  private:
-  int handle_;
+  int handle_ = -1;
   bool regular_ = false;
   uint64_t size_ = 0;
 };

@@ -35,6 +35,11 @@ TEST_F(PluginFileTest, TakesAWholeLibrary) {
   CheckSharedLibrary(SLUICE_BAD_PLUGIN);
 }
 
+TEST_F(PluginFileTest, RefusesAPathWithAZeroByte) {
+  ExpectError(ErrorCode::kInvalidArgument, "plugin.path_nul", {"\\x00", "path"},
+              [] { CheckSharedLibrary(std::string("/a\0b", 4)); });
+}
+
 TEST_F(PluginFileTest, SaysWhichFileIsMissing) {
   ExpectError(ErrorCode::kNotFound, "plugin.missing",
               {"/nowhere/libsluice_x.so", "No such file"},
