@@ -95,17 +95,19 @@ DeviceManager& DeviceManager::Instance() {
 Device& DeviceManager::Get(PlaceKey place) {
   const Kind* kind = state_->FindOrLoad(place.kind);
   if (kind == nullptr && place.kind == PlaceKind::kCUDA) {
-    Raise(ErrorCode::kUnimplemented, "device.no_cuda",
-          "device {}: this build has no CUDA ({}); build Sluice with "
-          "SLUICE_CUDA=ON and a CUDA toolkit, or with SLUICE_CUDA=EMULATE, or "
-          "use one of: {}",
-          place, LoadModule("cuda"), Join(Places()));
+    Raise(
+        ErrorCode::kUnimplemented, "device.no_cuda",
+        "device {}: CUDA cannot be used: {}; a build with SLUICE_CUDA=ON and "
+        "a CUDA toolkit, or with SLUICE_CUDA=EMULATE, has it; here there are: "
+        "{}",
+        place, LoadModule("cuda"), Join(Places()));
   }
   if (kind == nullptr) {
     Raise(ErrorCode::kNotFound, "device.unknown_kind",
-          "device {}: no loaded plug-in offers the device kind '{}'; load one, "
-          "or use one of: {}",
-          place, place.kind, Join(Places()));
+          "device {}: no loaded plug-in offers the device kind '{}', {}; load "
+          "one, or use one of: {}",
+          place, place.kind, DescribePluginSearch(ToString(place.kind)),
+          Join(Places()));
   }
   if (kind->count == 0) kind->factory(0);
   if (place.index >= kind->count) {

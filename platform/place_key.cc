@@ -8,6 +8,8 @@
 #include <new>
 
 #include "sluice/platform/error.h"
+#include "sluice/platform/plugin/plugin_loader.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::platform {
 namespace {
@@ -86,7 +88,7 @@ PlaceKind InternPlaceKind(std::string_view name) {
                  "place.kind_name",
                  "place: the device kind '{}' is not a lower-case letter "
                  "followed by letters, digits and '_'",
-                 name);
+                 Shown(name));
   const int kind = Names().Intern(name);
   SLUICE_ENFORCE(kind >= 0, ErrorCode::kResourceExhausted,
                  "place.too_many_kinds",
@@ -120,13 +122,17 @@ PlaceKey ParsePlaceKey(std::string_view text) {
                  ErrorCode::kInvalidArgument, "place.text",
                  "place: '{}' is not a place; expected 'cpu', or a device kind "
                  "with an index from 0 to 65534, such as 'cuda:0'",
-                 text);
+                 text.empty() ? "" : Shown(text));
   const int kind = Names().Find(name);
-  SLUICE_ENFORCE(kind >= 0, ErrorCode::kNotFound, "place.unknown_kind",
-                 "place: no device kind is called '{}' (in '{}'); expected "
-                 "cpu, cuda, fpga or the kind of a loaded plug-in",
-                 name, text);
-  return PlaceKey(static_cast<PlaceKind>(kind), index);
+  if (kind >= 0) return PlaceKey(static_cast<PlaceKind>(kind), index);
+  // Its first use loads a plug-in that lies where they are looked for.
+  SLUICE_ENFORCE(
+      !FindPlugin(name).empty(), ErrorCode::kNotFound, "place.unknown_kind",
+      "place: no device kind is called '{}' (in '{}'){}; expected "
+      "cpu, cuda, fpga or the kind of a plug-in: {}",
+      Shown(name), Shown(text), name == "gpu" ? "; did you mean cuda?" : "",
+      DescribePluginSearch(name));
+  return PlaceKey(InternPlaceKind(name), index);
 }
 
 }  // namespace sluice::platform

@@ -81,7 +81,7 @@ struct PlaceKey {
 SLUICE_API std::string ToString(PlaceKey place);
 
 // The inverse of ToString; "cuda" means "cuda:0". Raises InvalidArgument for
-// text that is no place and NotFound for a kind that nobody registered.
+// text that is no place, NotFound for a kind of no device and of no plug-in.
 SLUICE_API PlaceKey ParsePlaceKey(std::string_view text);
 
 }  // namespace sluice::platform

@@ -17,6 +17,7 @@
 #include "sluice/platform/plugin/plugin_file.h"
 #include "sluice/platform/plugin/plugin_host.h"
 #include "sluice/platform/plugin/plugin_table.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::platform {
 namespace {
@@ -188,6 +189,17 @@ std::string FindPlugin(std::string_view device_type) {
     if (fs::exists(file, error)) return file.string();
   }
   return "";
+}
+
+std::string DescribePluginSearch(std::string_view device_type) {
+  std::string folders;
+  for (const std::string& folder : PluginFolders()) {
+    folders += (folders.empty() ? "" : ", ") + Shown(folder);
+  }
+  const char* path = std::getenv("SLUICE_PLUGIN_PATH");
+  return Format("looked for libsluice_{}.so in {} (SLUICE_PLUGIN_PATH is {})",
+                Shown(device_type), folders.empty() ? "no folder" : folders,
+                path == nullptr ? "not set" : Shown(path));
 }
 
 void LoadPluginOfKind(PlaceKind kind) {

@@ -51,6 +51,10 @@ SLUICE_API std::vector<std::string> PluginFolders();
 // The first `libsluice_<device_type>.so` in those folders; "" if there is none.
 SLUICE_API std::string FindPlugin(std::string_view device_type);
 
+// What FindPlugin does, for messages: "looked for libsluice_npu.so in /a, /b
+// (SLUICE_PLUGIN_PATH is not set)".
+SLUICE_API std::string DescribePluginSearch(std::string_view device_type);
+
 // Loads the plug-in that FindPlugin finds for the kind, if any. The
 // DeviceManager's KindLoader.
 SLUICE_API void LoadPluginOfKind(PlaceKind kind);

@@ -36,7 +36,7 @@ TEST(MemoryTest, APlaceWithoutADeviceIsANamedError) {
   auto& manager = platform::DeviceManager::Instance();
   manager.SetKindLoader([](platform::PlaceKind) {});
   ExpectError(ErrorCode::kUnimplemented, "device.no_cuda",
-              {"cuda:0", "this build has no CUDA", "SLUICE_CUDA=ON", "cpu"},
+              {"cuda:0", "CUDA cannot be used", "SLUICE_CUDA=ON", "cpu"},
               [] { Alloc(CUDAPlace{}, 16); });
   manager.SetKindLoader(nullptr);
 }

@@ -58,7 +58,8 @@ TEST(DeviceManagerTest, AKindWithoutAPlugInIsNotFound) {
   const PlaceKind kind = InternPlaceKind("nobodys");
   EXPECT_EQ(Manager().Count(kind), 0);
   ExpectError(ErrorCode::kNotFound, "device.unknown_kind",
-              {"nobodys:0", "'nobodys'", "plug-in", "cpu"},
+              {"nobodys:0", "'nobodys'", "plug-in", "libsluice_nobodys.so",
+               "SLUICE_PLUGIN_PATH", "cpu"},
               [&] { Manager().Get(PlaceKey(kind, 0)); });
 }
 

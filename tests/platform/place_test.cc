@@ -66,6 +66,20 @@ TEST(PlaceKeyTest, RefusesAKindThatNobodyRegistered) {
               [] { ParsePlaceKey("tpu:1"); });
 }
 
+TEST(PlaceKeyTest, AnUnknownKindSaysWhereItWasLookedFor) {
+  ExpectError(ErrorCode::kNotFound, "place.unknown_kind",
+              {"did you mean cuda?", "libsluice_gpu.so", "SLUICE_PLUGIN_PATH"},
+              [] { ParsePlaceKey("gpu:0"); });
+}
+
+TEST(PlaceKeyTest, RefusalsAreCutAndQuoted) {
+  ExpectError(ErrorCode::kInvalidArgument, "place.text",
+              {"a...", "(100002 bytes)"},
+              [] { ParsePlaceKey(std::string(100000, 'a') + ":x"); });
+  ExpectError(ErrorCode::kInvalidArgument, "place.text", {"\\x1b[31m"},
+              [] { ParsePlaceKey("\x1b[31mcuda"); });
+}
+
 TEST(PlaceKindTest, ANameKeepsItsNumber) {
   const PlaceKind kind = InternPlaceKind("interned");
   EXPECT_GE(kind, PlaceKind::kFirstCustom);
