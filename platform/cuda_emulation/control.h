@@ -53,7 +53,7 @@ struct Options {
 };
 
 // The environment's at first (SLUICE_CUDA_EMULATION_*); tests may change them
-// while nothing is enqueued.
+// while nothing is enqueued. std::invalid_argument for a wrong environment.
 SLUICE_API Options& GetOptions();
 
 struct Statistics {
