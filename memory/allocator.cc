@@ -261,11 +261,17 @@ void CachingAllocator::ResetPeak() {
 
 // Builds the message without operator new, which may be what has failed.
 void CachingAllocator::RaiseExhausted(size_t bytes) const {
+  const bool within =
+      bytes <= stats_.limit && stats_.in_use <= stats_.limit - bytes;
+  const char* cause =
+      within
+          ? "; the limit is not reached, the device itself has no memory left"
+          : "";
   Raise(ErrorCode::kResourceExhausted, "memory.exhausted",
         "memory: no room for {} bytes on {}: in use {}, peak {}, reserved {}, "
-        "limit {} bytes",
+        "limit {} bytes{}",
         bytes, place_, stats_.in_use, stats_.peak, stats_.reserved,
-        stats_.limit);
+        stats_.limit, cause);
 }
 
 void CachingAllocator::RaiseBadFree(const void* pointer, bool twice) const {

@@ -194,7 +194,8 @@ TEST_F(CachingAllocatorTest, AFailingSystemIsAskedAgainWithAnEmptyCache) {
 TEST_F(CachingAllocatorTest, ASystemThatKeepsFailingIsANamedError) {
   state_.failing_allocations = 100;
   ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
-              {"1000 bytes", "cuda:3"}, [&] { allocator_.Alloc(1000); });
+              {"1000 bytes", "cuda:3", "the limit is not reached"},
+              [&] { allocator_.Alloc(1000); });
   state_.failing_allocations = 0;
   allocator_.Free(allocator_.Alloc(1000));
   EXPECT_EQ(allocator_.stats().reserved, 1024u);
