@@ -4,6 +4,7 @@
 
 #include "sluice/framework/near_names.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::framework {
 
@@ -13,19 +14,28 @@ namespace {
 
 using Arguments = std::vector<std::pair<std::string, ArgVars>>;
 
+// A string in quotes, whatever is in it; other values as they read in a
+// program. Cut where they are long.
+std::string ShownValue(const Attribute& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return platform::Shown(ToString(value));
+  const std::string shown = platform::Shown(*text);
+  return shown[0] == '"' ? shown : '"' + shown + '"';
+}
+
 void CompleteArguments(const OpSchema& schema,
                        const std::vector<ArgDef>& defs,
                        std::string_view what,
                        bool may_leave_out,
                        Arguments* arguments) {
   Arguments ordered;
+  const ArgDef* missing = nullptr;
   for (const ArgDef& def : defs) {
     auto given = std::find_if(arguments->begin(), arguments->end(),
                               [&](auto& arg) { return arg.first == def.name; });
     const size_t count = given == arguments->end() ? 0 : given->second.size();
-    SLUICE_ENFORCE(count > 0 || def.traits.optional || may_leave_out,
-                   ErrorCode::kInvalidArgument, "op.argument_missing",
-                   "{}: {} {} is missing", schema.name(), what, def.name);
+    const bool may_be_missing = def.traits.optional || may_leave_out;
+    if (missing == nullptr && count == 0 && !may_be_missing) missing = &def;
     SLUICE_ENFORCE(count <= 1 || def.traits.variadic,
                    ErrorCode::kInvalidArgument, "op.argument_count",
                    "{}: {} {} takes one variable, got {}", schema.name(), what,
@@ -41,9 +51,13 @@ void CompleteArguments(const OpSchema& schema,
     }
     const std::string& unknown = arguments->front().first;
     platform::Fail(ErrorCode::kNotFound, "op.unknown_argument",
-                   "{}: there is no {} {}{}", schema.name(), what, unknown,
-                   SuggestNames(unknown, names));
+                   "{}: there is no {} {}{}", schema.name(), what,
+                   platform::Shown(unknown), SuggestNames(unknown, names));
   }
+  // After the unknown ones, which are what is missing, misspelt.
+  SLUICE_ENFORCE(missing == nullptr, ErrorCode::kInvalidArgument,
+                 "op.argument_missing", "{}: {} {} is missing", schema.name(),
+                 what, missing->name);
   *arguments = std::move(ordered);
 }
 
@@ -60,7 +74,7 @@ void CheckLimits(const OpSchema& schema,
         def.minimum ? platform::Format("at least {}", *def.minimum) : "",
         def.minimum && def.maximum ? " and " : "",
         def.maximum ? platform::Format("at most {}", *def.maximum) : "",
-        ToString(value));
+        ShownValue(value));
   };
   if (const auto* number = std::get_if<int64_t>(&value)) {
     check(static_cast<double>(*number));
@@ -82,7 +96,25 @@ void CheckLimits(const OpSchema& schema,
                        def.choices.end(),
                    ErrorCode::kInvalidArgument, "op.attribute_choice",
                    "{}: attribute {} must be one of {}, got {}", schema.name(),
-                   def.name, ToString(Attribute(def.choices)), ToString(value));
+                   def.name, ToString(Attribute(def.choices)),
+                   ShownValue(value));
+  }
+}
+
+void CheckText(const OpSchema& schema,
+               const AttrDef& def,
+               const Attribute& value) {
+  const auto check = [&](const std::string& text) {
+    SLUICE_ENFORCE(platform::IsUtf8(text), ErrorCode::kInvalidArgument,
+                   "op.attribute_text",
+                   "{}: attribute {} must be UTF-8, got {}", schema.name(),
+                   def.name, platform::Shown(text));
+  };
+  if (const auto* text = std::get_if<std::string>(&value)) check(*text);
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) {
+    for (const std::string& text : *list) {
+      check(text);
+    }
   }
 }
 
@@ -94,8 +126,8 @@ void CompleteAttributes(const OpSchema& schema, AttributeMap* attributes) {
       names.push_back(def.name);
     }
     platform::Fail(ErrorCode::kNotFound, "op.unknown_attribute",
-                   "{}: there is no attribute {}{}", schema.name(), name,
-                   SuggestNames(name, names));
+                   "{}: there is no attribute {}{}", schema.name(),
+                   platform::Shown(name), SuggestNames(name, names));
   }
   for (const AttrDef& def : schema.attributes()) {
     const auto given = attributes->find(def.name);
@@ -110,7 +142,8 @@ void CompleteAttributes(const OpSchema& schema, AttributeMap* attributes) {
                    ErrorCode::kInvalidArgument, "op.attribute_type",
                    "{}: attribute {} must be {}, got {} {}", schema.name(),
                    def.name, def.type, TypeOf(given->second),
-                   ToString(given->second));
+                   ShownValue(given->second));
+    CheckText(schema, def, given->second);
     CheckLimits(schema, def, given->second);
   }
 }

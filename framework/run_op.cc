@@ -32,7 +32,7 @@ std::map<std::string, Tensor> RunOp(
             ? argument
             : platform::Format("{}[{}]", argument, entry->second.size());
     entry->second.push_back(name);
-    program.Data(name, tensor.dtype(), tensor.dims());
+    program.Data(name, tensor.dtype(), tensor.dims(), "", 0);
     feeds.emplace_back(name, tensor);
   }
   for (const std::string& output : options.outputs) {

@@ -255,20 +255,27 @@ class Builder {
                      def.default_value ? "options." : "", SnakeCase(def.name));
     }
     if (!TakesProgram()) {
-      if (common.empty()) common = "&" + FirstVariadic() + ".at(0)";
       text += Format(
-          "  auto& program = ::sluice::framework::Program::Common({{{}}});\n",
+          "  std::vector<const ::sluice::framework::Var*> vars = {{{}}};\n",
           common);
+      for (const std::string& list : Variadic()) {
+        text += Format("  for (const auto& var : {}) vars.push_back(&var);\n",
+                       list);
+      }
+      text +=
+          "  auto& program = ::sluice::framework::Program::CommonOf(op, "
+          "vars);\n";
     }
     text += "  program.AppendOp(std::move(op));\n";
     return text + Return();
   }
 
-  std::string FirstVariadic() const {
+  std::vector<std::string> Variadic() const {
+    std::vector<std::string> lists;
     for (const ArgDef& def : schema_.inputs()) {
-      if (def.traits.variadic) return SnakeCase(def.name);
+      if (def.traits.variadic) lists.push_back(SnakeCase(def.name));
     }
-    return "";
+    return lists;
   }
 
   std::string Return() const {

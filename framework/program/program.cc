@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <span>
 
 #include "sluice/framework/infer_shape_context.h"
 #include "sluice/framework/near_names.h"
@@ -10,6 +11,7 @@
 #include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::framework {
 
@@ -55,9 +57,14 @@ const VarDesc* BlockDesc::FindVar(std::string_view name) const {
 VarDesc& BlockDesc::AddVar(VarDesc var) {
   SLUICE_ENFORCE(!var.name.empty(), ErrorCode::kInvalidArgument,
                  "program.var_unnamed", "a variable needs a name");
+  SLUICE_ENFORCE(platform::IsUtf8(var.name), ErrorCode::kInvalidArgument,
+                 "program.var_name",
+                 "the name of a variable must be UTF-8, got {}",
+                 platform::Shown(var.name));
   const auto [position, added] = positions_.emplace(var.name, vars_.size());
   SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "program.var_twice",
-                 "the program has a variable {} already", var.name);
+                 "the program has a variable {} already",
+                 platform::Shown(var.name));
   try {
     return vars_.emplace_back(std::move(var));
   } catch (...) {
@@ -86,6 +93,7 @@ Program::Program() try : blocks_(1), uid_(NextUid()) {
 Program::Program(const Program& other) try
     : blocks_(other.blocks_),
       op_counts_(other.op_counts_),
+      data_locations_(other.data_locations_),
       uid_(NextUid()),
       version_(other.version_),
       purpose_(other.purpose_),
@@ -106,6 +114,7 @@ Program::Program(Program&& other) : Program() {
 Program& Program::operator=(Program&& other) noexcept {
   blocks_.swap(other.blocks_);
   op_counts_.swap(other.op_counts_);
+  data_locations_.swap(other.data_locations_);
   std::swap(uid_, other.uid_);
   std::swap(version_, other.version_);
   std::swap(purpose_, other.purpose_);
@@ -118,7 +127,11 @@ VarDesc& Program::AddVar(VarDesc var) {
   return blocks_[0].AddVar(std::move(var));
 }
 
-Var Program::Data(std::string_view name, DType dtype, const DDim& dims) try {
+Var Program::Data(std::string_view name,
+                  DType dtype,
+                  const DDim& dims,
+                  const char* file,
+                  int line) try {
   VarDesc var;
   var.name = name;
   var.dtype = dtype;
@@ -126,7 +139,14 @@ Var Program::Data(std::string_view name, DType dtype, const DDim& dims) try {
   var.is_data = true;
   var.stop_gradient = true;
   Var result(this, var.name);
-  AddVar(std::move(var));
+  const auto [position, added] =
+      data_locations_.emplace(var.name, SourceLocation{file, line});
+  try {
+    AddVar(std::move(var));
+  } catch (...) {
+    if (added) data_locations_.erase(position);
+    throw;
+  }
   return result;
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();
@@ -158,13 +178,19 @@ const VarDesc& Program::FindVar(std::string_view name) const {
       names.push_back(known.name);
     }
     platform::Raise(ErrorCode::kNotFound, "program.unknown_var",
-                    "the program has no variable {}{}", name,
+                    "the program has no variable {}{}", platform::Shown(name),
                     SuggestNames(name, names));
   }
   return *var;
 }
 
-Program& Program::Common(std::initializer_list<const Var*> vars) {
+SourceLocation Program::LocationOfData(std::string_view name) const {
+  const auto found = data_locations_.find(name);
+  return found == data_locations_.end() ? SourceLocation{} : found->second;
+}
+
+namespace {
+Program& CommonProgram(std::span<const Var* const> vars) {
   Program* program = nullptr;
   for (const Var* var : vars) {
     if (program != nullptr && !var->valid()) continue;
@@ -180,6 +206,23 @@ Program& Program::Common(std::initializer_list<const Var*> vars) {
                     "an op without inputs belongs to no program");
   }
   return *program;
+}
+}  // namespace
+
+Program& Program::Common(std::initializer_list<const Var*> vars) {
+  return CommonProgram({vars.begin(), vars.size()});
+}
+
+Program& Program::CommonOf(const OpDesc& op,
+                           const std::vector<const Var*>& vars) {
+  try {
+    return CommonProgram(vars);
+  } catch (const platform::Error& error) {
+    platform::Error named(error.code(), error.check_id(),
+                          platform::Format("{}: {}", op.type, error.what()));
+    AddLocation(op.location, &named);
+    throw named;
+  }
 }
 
 Var Program::Find(std::string_view name) {

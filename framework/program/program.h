@@ -78,8 +78,12 @@ class SLUICE_API Program {
   Program& operator=(Program&& other) noexcept;
 
   // A variable to be fed; -1 for sizes that differ from feed to feed. Raises
-  // InvalidArgument when the name is taken.
-  Var Data(std::string_view name, DType dtype, const DDim& dims);
+  // InvalidArgument when the name is taken or no UTF-8.
+  Var Data(std::string_view name,
+           DType dtype,
+           const DDim& dims,
+           const char* file = __builtin_FILE(),
+           int line = __builtin_LINE());
   // A variable that lives in the scope and outlives a run; `dims` are known.
   Var Persistable(std::string_view name, DType dtype, const DDim& dims);
 
@@ -123,10 +127,16 @@ class SLUICE_API Program {
   // belong to several, FailedPrecondition when there is none. Behind the first,
   // variables left out (invalid ones) do not count.
   static Program& Common(std::initializer_list<const Var*> vars);
+  // The same for the inputs of `op`, which errors name with its line.
+  static Program& CommonOf(const OpDesc& op,
+                           const std::vector<const Var*>& vars);
 
   // Raises NotFound and lists near names.
   Var Find(std::string_view name);
   const VarDesc& FindVar(std::string_view name) const;
+  // Where the variable was made with Data; no file for others and for those of
+  // a program that was loaded.
+  SourceLocation LocationOfData(std::string_view name) const;
 
   const std::vector<BlockDesc>& blocks() const { return blocks_; }
   const BlockDesc& block() const { return blocks_[0]; }
@@ -147,6 +157,7 @@ class SLUICE_API Program {
 
   std::vector<BlockDesc> blocks_;
   std::map<std::string, int, std::less<>> op_counts_;
+  std::map<std::string, SourceLocation, std::less<>> data_locations_;
   uint64_t uid_;
   uint64_t version_ = 0;
   OpPurpose purpose_ = OpPurpose::kForward;

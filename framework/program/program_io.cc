@@ -204,7 +204,7 @@ void Declare(const proto::Variable& stored, Program* program) {
   const platform::DType dtype = platform::ParseDType(stored.dtype());
   switch (stored.kind()) {
     case proto::Variable::DATA:
-      program->Data(stored.name(), dtype, dims);
+      program->Data(stored.name(), dtype, dims, "", 0);
       break;
     case proto::Variable::PERSISTABLE:
       program->Persistable(stored.name(), dtype, dims);

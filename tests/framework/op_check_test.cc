@@ -159,5 +159,33 @@ TEST_F(OpCheckTest, RefusesAnotherDTypeThanTheFixedOne) {
               });
 }
 
+TEST_F(OpCheckTest, AMisspeltArgumentIsNamedBeforeTheOneThatIsMissing) {
+  op_.inputs = {{"xs", {"a"}}, {"Index", {"i"}}};
+  ExpectError(ErrorCode::kNotFound, "op.unknown_argument",
+              {"test_many: there is no input xs", "Xs"}, [&] { Complete(); });
+}
+
+TEST_F(OpCheckTest, RefusesStringsThatAreNoUtf8) {
+  op_.attributes["names"] = std::vector<std::string>{"a", "\xff"};
+  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_text",
+              {"test_many: attribute names", "\\xff"}, [&] { Complete(); });
+  op_.attributes.erase("names");
+  op_.attributes["mode"] = std::string("far\xff");
+  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_text",
+              {"test_many: attribute mode", "\"far\\xff\""},
+              [&] { Complete(); });
+}
+
+TEST_F(OpCheckTest, CutsAndQuotesRefusedValues) {
+  op_.attributes["mode"] = std::string(1000000, 'x');
+  try {
+    Complete();
+    FAIL() << "a mode of a million letters was taken";
+  } catch (const platform::Error& error) {
+    EXPECT_EQ(error.check_id(), "op.attribute_choice");
+    EXPECT_LT(std::string(error.what()).size(), 500u);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::framework

@@ -38,7 +38,7 @@ Program Rich() {
                     {"mode", std::string("far")},
                     {"sizes", std::vector<int64_t>{0, 1, int64_t{1} << 60}},
                     {"weights", std::vector<double>{0.5, 1e300}},
-                    {"names", std::vector<std::string>{"", "\xff\x00z"}},
+                    {"names", std::vector<std::string>{"", "\xC3\xA9 z"}},
                     {"out_dtype", DType::kBFloat16}},
                    {"main.cc", 42});
   program.Hint("prefer variant=plain");
@@ -241,6 +241,25 @@ TEST(ProgramIoTest, NamesUnknownOpsVariablesAttributesAndDTypes) {
                platform::Error);
 }
 
+TEST(ProgramIoTest, RefusesTextThatIsNoUtf8) {
+  sluice::testing::UseTestOps();
+  ExpectError(ErrorCode::kInvalidArgument, "program.var_name",
+              {"x\\xff", "in variable 0", "in the program of model.slp"}, [] {
+                ParseProgram(File(kFirst + Data("x\xff", "float32")),
+                             "model.slp");
+              });
+  const std::string outputs = Field(3, Field(1, "Out") + Field(2, "\xfe"));
+  ExpectError(ErrorCode::kInvalidArgument, "program.var_name", {"in op 0"},
+              [&] {
+                ParseProgram(
+                    File(kFirst + Data("x", "float32") + Divide("x", outputs)));
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "hint.text", {"in op 0"}, [] {
+    ParseProgram(File(kFirst + Data("x", "float32") +
+                      Divide("x", Field(5, "prefer variant=\xff"))));
+  });
+}
+
 TEST(ProgramIoTest, RefusesAttributesThatAreNotWhole) {
   sluice::testing::UseTestOps();
   ExpectError(ErrorCode::kDataLoss, "program_io.attribute_value", {"depth"},
@@ -388,6 +407,15 @@ TEST_F(ProgramFileTest, NamesAFileThatCannotBeWritten) {
   ExpectError(ErrorCode::kInvalidArgument, "file.not_regular", {path_},
               [&] { SaveProgram(Program(), path_); });
   EXPECT_EQ(Names(), std::vector<std::string>{"model.slp"});
+}
+
+TEST_F(ProgramFileTest, RefusesPathsWithAZeroByte) {
+  const std::string path = path_ + std::string("\0more", 5);
+  ExpectError(ErrorCode::kInvalidArgument, "file.path_nul", {"zero byte"},
+              [&] { SaveProgram(Program(), path); });
+  SaveProgram(Program(), path_);
+  ExpectError(ErrorCode::kInvalidArgument, "file.path_nul", {"zero byte"},
+              [&] { LoadProgram(path); });
 }
 
 TEST_F(ProgramFileTest, NamesTheFileInErrors) {

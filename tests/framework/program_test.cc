@@ -123,6 +123,34 @@ TEST_F(ProgramTest, RefusesOneVariableAsTwoOutputs) {
   EXPECT_EQ(program_.block().vars().size(), vars);
 }
 
+TEST_F(ProgramTest, RefusesNamesThatAreNoUtf8) {
+  const auto refused = [&](auto call) {
+    ExpectError(ErrorCode::kInvalidArgument, "program.var_name",
+                {"must be UTF-8", "bad\\xff"}, call);
+  };
+  const size_t vars = program_.block().vars().size();
+  refused([&] { program_.Data("bad\xff", DType::kFloat32, {1}); });
+  refused([&] { program_.Persistable("bad\xff", DType::kFloat32, {1}); });
+  refused([&] {
+    program_.AppendOp("test_divide", {{"X", {"x"}}}, {}, {},
+                      {{"Out", {"bad\xff"}}});
+  });
+  EXPECT_EQ(program_.block().vars().size(), vars);
+  EXPECT_EQ(program_.LocationOfData("bad\xff").file, "");
+}
+
+TEST_F(ProgramTest, RemembersWhereDataWasMade) {
+  program_.Data("here", DType::kFloat32, {1}, "user.cc", 3);
+  EXPECT_EQ(program_.LocationOfData("here").line, 3);
+  const Program copy = program_;
+  EXPECT_EQ(copy.LocationOfData("here").file, "user.cc");
+  // Of the first, when the name is taken.
+  EXPECT_THROW(program_.Data("here", DType::kFloat32, {1}, "user.cc", 9),
+               platform::Error);
+  EXPECT_EQ(program_.LocationOfData("here").line, 3);
+  EXPECT_EQ(program_.LocationOfData("nobody").file, "");
+}
+
 TEST_F(ProgramTest, RefusesVarsOfTwoPrograms) {
   Program other;
   const Var x = program_.Find("x");
@@ -132,6 +160,16 @@ TEST_F(ProgramTest, RefusesVarsOfTwoPrograms) {
   ExpectError(ErrorCode::kInvalidArgument, "program.mixed", {"z"}, [&] {
     Program::Common({&x, &z});
   });
+  OpDesc op;
+  op.type = "test_add";
+  op.location = {"user.cc", 7};
+  ExpectError(ErrorCode::kInvalidArgument, "program.mixed",
+              {"test_add: variable z", "created at user.cc:7"}, [&] {
+                Program::CommonOf(op, {&x, &z});
+              });
+  ExpectError(ErrorCode::kFailedPrecondition, "program.common_of_none",
+              {"test_add: ", "created at user.cc:7"},
+              [&] { Program::CommonOf(op, {}); });
   ExpectError(ErrorCode::kFailedPrecondition, "var.empty", {},
               [&] { Program::Common({&left_out}); });
   ExpectError(ErrorCode::kFailedPrecondition, "program.common_of_none", {},
