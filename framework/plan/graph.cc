@@ -6,6 +6,7 @@
 
 #include "sluice/framework/infer_shape_context.h"
 #include "sluice/framework/op_check.h"
+#include "sluice/framework/plan/feed_check.h"
 #include "sluice/framework/plan/resolver.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
@@ -22,6 +23,10 @@ void AddOpContext(const OpDesc& op, int op_index, platform::Error* error) {
   error->AddContext(DescribeLocation(op.location));
 }
 
+std::string After(const std::string& location) {
+  return location.empty() ? location : ", " + location;
+}
+
 }  // namespace
 
 Graph::Graph(const Program& program,
@@ -35,7 +40,7 @@ Graph::Graph(const Program& program,
       hints_(std::move(hints)),
       lister_(Registry::Global(), place, platform::NumThreads()),
       ops_(program.block().ops.size()) {
-  CheckFeeds(feeds);
+  CheckFeeds(program_, feeds);
   for (const std::string& name : fetches) {
     ValueOf(program_.FindVar(name).name).fetched = true;
   }
@@ -53,6 +58,7 @@ Graph::Graph(const Program& program,
       ops_[id] = Infer(desc);
     } catch (platform::Error& error) {
       AddOpContext(desc, id, &error);
+      NoteRowsOfFeeds(program_, feeds, &error);
       throw;
     }
     PreparedOp& op = ops_[id];
@@ -88,29 +94,6 @@ Graph::Value& Graph::ValueOf(const std::string& var) {
 const Graph::Value* Graph::FindValue(const std::string& var) const {
   const auto found = values_.find(var);
   return found == values_.end() ? nullptr : &found->second;
-}
-
-void Graph::CheckFeeds(const std::vector<FeedSpec>& feeds) const {
-  std::set<std::string> names;
-  for (const FeedSpec& feed : feeds) {
-    const VarDesc& var = program_.FindVar(feed.name);
-    SLUICE_ENFORCE(var.is_data, ErrorCode::kInvalidArgument, "feed.not_data",
-                   "feed {}: only variables made with Program::Data can be "
-                   "fed",
-                   feed.name);
-    SLUICE_ENFORCE(names.insert(feed.name).second, ErrorCode::kInvalidArgument,
-                   "feed.twice", "feed {} is given twice", feed.name);
-    SLUICE_ENFORCE(feed.dtype == var.dtype, ErrorCode::kInvalidArgument,
-                   "feed.dtype", "feed {} must be {}, got {}", feed.name,
-                   var.dtype, feed.dtype);
-    bool fits = !var.dims.rank_known() || var.dims.rank() == feed.dims.rank();
-    for (int axis = 0; fits && axis < var.dims.rank(); ++axis) {
-      fits = var.dims[axis] < 0 || var.dims[axis] == feed.dims[axis];
-    }
-    SLUICE_ENFORCE(fits, ErrorCode::kInvalidArgument, "feed.shape",
-                   "feed {} must have shape {}, got {}", feed.name, var.dims,
-                   feed.dims);
-  }
 }
 
 // Backwards from what is fetched and what persists.
@@ -272,7 +255,8 @@ const DDim& Graph::dims(const std::string& var) const {
   const VarDesc& desc = program_.FindVar(var);
   // Programs grow op by op, so what no op has written yet is fed or persists.
   SLUICE_ENFORCE(desc.persistable, ErrorCode::kNotFound, "feed.missing",
-                 "{} ({} {}) must be fed", var, desc.dtype, desc.dims);
+                 "{} ({} {}{}) must be fed", var, desc.dtype, desc.dims,
+                 After(DescribeLocation(program_.LocationOfData(var))));
   return desc.dims;
 }
 

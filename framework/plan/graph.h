@@ -104,7 +104,6 @@ class SLUICE_API Graph {
     std::set<int> writers;
     std::set<int> readers;
   };
-  void CheckFeeds(const std::vector<FeedSpec>& feeds) const;
   std::vector<int> FindNeededOps();
   Value& ValueOf(const std::string& var);
   const Value* FindValue(const std::string& var) const;
