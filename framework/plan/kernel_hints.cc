@@ -7,9 +7,9 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <sstream>
 
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::framework {
 
@@ -54,6 +54,12 @@ std::string_view WithoutComment(std::string_view line) {
   return line;
 }
 
+bool IsIndex(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= '0' && c <= '9';
+  });
+}
+
 KernelHint ParseRule(std::string_view rule, std::string_view source) {
   constexpr std::string_view kForm =
       "[OP:] prefer|require|exclude|allow KEY=VALUE[, KEY=VALUE], with the "
@@ -73,7 +79,12 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
   SLUICE_ENFORCE(
       mode != std::end(kModes) && !hint.selector.empty() && !Trim(rest).empty(),
       ErrorCode::kInvalidArgument, "hint.form",
-      "kernel hint \"{}\" ({}) must read {}", rule, source, kForm);
+      "kernel hint \"{}\" ({}) must read {}", platform::Shown(rule), source,
+      kForm);
+  SLUICE_ENFORCE(hint.selector[0] != '#' || IsIndex(hint.selector.substr(1)),
+                 ErrorCode::kInvalidArgument, "hint.index",
+                 "kernel hint \"{}\" ({}): # is followed by the index of an op",
+                 platform::Shown(rule), source);
   hint.mode = static_cast<HintMode>(mode - std::begin(kModes));
   while (!rest.empty()) {
     std::string_view pair = TakeUntil(",", &rest);
@@ -88,7 +99,7 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
                    ErrorCode::kInvalidArgument, "hint.key",
                    "kernel hint \"{}\" ({}): \"{}\" is no constraint; it must "
                    "read {}",
-                   rule, source, key, kForm);
+                   platform::Shown(rule), source, platform::Shown(key), kForm);
     *field = Trim(pair);
   }
   return hint;
@@ -96,12 +107,17 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
 
 std::vector<KernelHint> HintsFromFile(const char* path) {
   std::ifstream file(path);
-  SLUICE_ENFORCE(file.good(), ErrorCode::kNotFound, "hint.file",
+  std::string text;
+  bool readable = file.is_open();
+  for (std::string line; readable && std::getline(file, line);) {
+    text += line + "\n";
+  }
+  // A folder can be opened, but not read.
+  readable = readable && !file.bad();
+  SLUICE_ENFORCE(readable, ErrorCode::kNotFound, "hint.file",
                  "SLUICE_KERNEL_HINTS_FILE names {}, which cannot be read",
                  path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return ParseKernelHints(text.str(), platform::Format("file {}", path));
+  return ParseKernelHints(text, platform::Format("file {}", path));
 }
 
 void AppendLibrarySwitch(const std::string& library,
@@ -161,6 +177,9 @@ std::string ToString(const KernelHint& hint) {
 
 std::vector<KernelHint> ParseKernelHints(std::string_view text,
                                          std::string_view source) try {
+  SLUICE_ENFORCE(platform::IsUtf8(text), ErrorCode::kInvalidArgument,
+                 "hint.text", "kernel hints ({}) must be UTF-8, got {}", source,
+                 platform::Shown(text));
   std::vector<KernelHint> hints;
   while (!text.empty()) {
     std::string_view line = WithoutComment(TakeUntil("\n", &text));

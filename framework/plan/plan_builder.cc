@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sluice/framework/op_check.h"
+#include "sluice/framework/plan/hint_names.h"
 #include "sluice/framework/plan/passes.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -54,13 +55,16 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
 }
 
 void PlanBuilder::MakeGraph() {
+  CheckHintNames(hints_, registry_);
   LoadDevices(&hints_);
   std::map<int, std::vector<KernelHint>> op_hints;
   const auto& ops = program_.block().ops;
   for (size_t i = 0; i < ops.size(); ++i) {
     if (ops[i].hint.empty()) continue;
     auto& own = op_hints[static_cast<int>(i)];
-    for (KernelHint& hint : ParseKernelHints(ops[i].hint, "op attribute")) {
+    auto hints = ParseKernelHints(ops[i].hint, "op attribute");
+    CheckHintNamesOf(ops[i], static_cast<int>(i), hints, registry_);
+    for (KernelHint& hint : hints) {
       if (hint.Matches(ops[i], static_cast<int>(i))) {
         own.push_back(std::move(hint));
       }

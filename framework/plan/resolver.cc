@@ -82,6 +82,17 @@ void SetReason(const Candidate& chosen,
   }
 }
 
+// Where the op should have run: at the place that a hint requires, else at the
+// executor's.
+std::string WantedPlace(const PreparedOp& op) {
+  for (const KernelHint* hint : op.hints) {
+    if (hint->mode == HintMode::kRequire && !hint->place.empty()) {
+      return Format("{} (hint: {})", hint->place, *hint);
+    }
+  }
+  return ToString(op.list->expected_place);
+}
+
 [[noreturn]] void FailNoKernel(const PreparedOp& op) {
   std::string refusals;
   for (const Candidate& candidate : op.list->candidates) {
@@ -93,7 +104,7 @@ void SetReason(const Candidate& chosen,
   if (refusals.empty()) refusals = " no kernel is registered for it";
   platform::Raise(ErrorCode::kNotFound, "resolver.no_kernel",
                   "{}: no kernel fits {} at {}:{}", op.desc.type, op.dtype,
-                  op.list->expected_place, refusals);
+                  WantedPlace(op), refusals);
 }
 
 // Makes and prepares the kernel of op->choice(). False when it refuses the op;

@@ -83,7 +83,7 @@ TEST_F(BadNames, AnUnknownVariable) {
         executor_.Run(program_, {{"x", Floats({2, 3})}}, {"worst"});
       });
   ExpectRefusedInput(
-      ErrorCode::kNotFound, "program.unknown_var", {"variable z"}, [&] {
+      ErrorCode::kNotFound, "feed.unknown", {"feed z", "there are x"}, [&] {
         executor_.Run(program_, {{"x", Floats({2, 3})}, {"z", Floats({2, 3})}},
                       {"best"});
       });
@@ -144,10 +144,20 @@ TEST_F(BadNames, AKernelRequiredWhereNoneIsRegistered) {
     ExpectRefusedInput(ErrorCode::kNotFound, "resolver.no_kernel", fragments,
                        [&] { RunOp("top_k", x, {}, {.hint = hint}); });
   };
-  refused("require variant=magic",
-          {"top_k: no kernel fits float32", "top_k/plain", "variant=magic"});
-  refused("require place=fpga:0", {"top_k: ", "top_k/plain", "fpga:0"});
+  refused("require place=fpga:0",
+          {"top_k: no kernel fits float32 at fpga:0 (hint: require "
+           "place=fpga:0",
+           "top_k/plain"});
   refused("require library=ONEDNN", {"top_k: ", "top_k/plain", "ONEDNN"});
+}
+
+TEST_F(BadNames, AKernelThatNoOpHas) {
+  ExpectRefusedInput(
+      ErrorCode::kNotFound, "hint.unknown_variant",
+      {"require variant=magic", "no kernel of top_k is called magic"}, [] {
+        RunOp("top_k", {{"X", Floats({2, 3})}}, {},
+              {.hint = "require variant=magic"});
+      });
 }
 
 TEST_F(BadNames, APlaceThatIsNotThere) {

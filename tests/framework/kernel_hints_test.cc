@@ -3,8 +3,12 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
+
+#include "sluice/framework/plan/hint_names.h"
+#include "sluice/framework/registry.h"
 
 namespace sluice::framework {
 namespace {
@@ -125,6 +129,26 @@ TEST_F(KernelHintsTest, NamesAFileThatIsMissing) {
               [] { ActiveKernelHints(); });
 }
 
+TEST_F(KernelHintsTest, AFolderIsNoFileOfHints) {
+  setenv("SLUICE_KERNEL_HINTS_FILE", "/", 1);
+  ExpectError(ErrorCode::kNotFound, "hint.file",
+              {"SLUICE_KERNEL_HINTS_FILE names /,"},
+              [] { ActiveKernelHints(); });
+}
+
+TEST_F(KernelHintsTest, RefusesTextThatIsNoUtf8) {
+  ExpectError(ErrorCode::kInvalidArgument, "hint.text", {"a test", "\\xff"},
+              [] { ParseKernelHints("prefer variant=\xff", "a test"); });
+}
+
+TEST_F(KernelHintsTest, RefusesAnIndexThatIsNone) {
+  for (const char* rule : {"#: prefer variant=a", "#x: prefer variant=a",
+                           "#-1: prefer variant=a"}) {
+    ExpectError(ErrorCode::kInvalidArgument, "hint.index", {rule, "a test"},
+                [&] { ParseKernelHints(std::string(";") + rule, "a test"); });
+  }
+}
+
 TEST_F(KernelHintsTest, TheStateTellsGuardsApart) {
   EXPECT_EQ(KernelHintState(), 0u);
   uint64_t first = 0;
@@ -143,6 +167,103 @@ TEST_F(KernelHintsTest, TheStateTellsGuardsApart) {
 TEST_F(KernelHintsTest, AGuardThatCannotBeParsedLeavesNoTrace) {
   EXPECT_THROW(KernelHintGuard("nonsense"), platform::Error);
   EXPECT_TRUE(ActiveKernelHints().empty());
+}
+
+class HintNamesTest : public ::testing::Test {
+ protected:
+  HintNamesTest() { sluice::testing::UseTestOps(); }
+
+  static void Check(const std::string& rules) {
+    CheckHintNames(ParseKernelHints(rules, "a test"), Registry::Global());
+  }
+  static void ExpectUnknown(const std::string& rules,
+                            std::string_view check_id,
+                            std::initializer_list<std::string_view> fragments) {
+    for (const char* mode : {"prefer ", "require ", "exclude ", "allow "}) {
+      std::string rule = rules;
+      rule.replace(rule.find("VERB "), 5, mode);
+      ExpectError(ErrorCode::kNotFound, check_id, fragments,
+                  [&] { Check(rule); });
+    }
+  }
+};
+
+TEST_F(HintNamesTest, TakesWhatThereIs) {
+  Check(
+      "test_add: prefer variant=wrong; *: require library=PLAIN, place=cpu;"
+      "#3: exclude place=cuda:7; @nothing: allow library=ONEDNN;"
+      "prefer layout=NHWC; prefer place=fpga");
+}
+
+TEST_F(HintNamesTest, NamesAnUnknownOp) {
+  ExpectUnknown(
+      "test_ad: VERB variant=plain", "hint.unknown_op",
+      {"there is no operator test_ad", "did you mean test_add?", "a test"});
+}
+
+TEST_F(HintNamesTest, NamesAnUnknownVariant) {
+  ExpectUnknown(
+      "test_add: VERB variant=wrogn", "hint.unknown_variant",
+      {"no kernel of test_add is called wrogn", "did you mean wrong?"});
+  ExpectUnknown("VERB variant=palin", "hint.unknown_variant",
+                {"any operator", "plain"});
+  // One that another op has.
+  ExpectUnknown("test_divide: VERB variant=wrong", "hint.unknown_variant",
+                {"no kernel of test_divide is called wrong", "plain"});
+}
+
+TEST_F(HintNamesTest, NamesAnUnknownLibrary) {
+  ExpectUnknown("VERB library=ONEDN", "hint.unknown_library",
+                {"library ONEDN", "did you mean ONEDNN?"});
+  ExpectUnknown("test_add: VERB library=plain", "hint.unknown_library",
+                {"library plain", "PLAIN"});
+}
+
+TEST_F(HintNamesTest, NamesAnUnknownKindOfDevice) {
+  ExpectUnknown("VERB place=fgpa:0", "hint.unknown_device",
+                {"device fgpa", "did you mean", "fpga", "libsluice_fgpa.so",
+                 "SLUICE_PLUGIN_PATH"});
+}
+
+TEST_F(HintNamesTest, NamesAnUnknownLayout) {
+  ExpectUnknown("VERB layout=NHCW", "hint.unknown_layout",
+                {"layout NHCW", "NCHW"});
+}
+
+TEST_F(HintNamesTest, RefusesAPlaceOfAnotherForm) {
+  ExpectError(ErrorCode::kInvalidArgument, "place.text", {"FPGA 0", "a test"},
+              [] { Check("exclude place=FPGA 0"); });
+}
+
+// The kernel is that of a plug-in which nothing has loaded.
+TEST_F(HintNamesTest, LooksIntoPluginsBeforeItGivesUp) {
+  Check("manhattan_distance: prefer variant=systolic");
+}
+
+TEST_F(HintNamesTest, AProgramIsNotPreparedWithAMisspeltHint) {
+  Program program;
+  program.Data("x", DType::kFloat32, {2});
+  const std::string out = sluice::testing::Append(&program, "test_add",
+                                                  {{"X", {"x"}}, {"Y", {"x"}}});
+  Executor executor;
+  const Feeds feeds = {{"x", sluice::testing::Iota({2})}};
+  {
+    const KernelHintGuard guard("test_adds: prefer variant=wrong");
+    ExpectError(ErrorCode::kNotFound, "hint.unknown_op", {"scope guard"},
+                [&] { executor.Run(program, feeds, {out}); });
+  }
+  program.Hint("require variant=worng");
+  ExpectError(ErrorCode::kNotFound, "hint.unknown_variant",
+              {"op attribute", "no kernel of test_add is called worng",
+               "in op 0 (test_add)", "test_ops.cc"},
+              [&] { executor.Run(program, feeds, {out}); });
+  // Also where it is not about the op that has it.
+  program.Hint("test_ad: require variant=wrong");
+  ExpectError(ErrorCode::kNotFound, "hint.unknown_op",
+              {"did you mean test_add?", "in op 0 (test_add)"},
+              [&] { executor.Run(program, feeds, {out}); });
+  program.Hint("test_scratch: require variant=reluctant");
+  executor.Run(program, feeds, {out});
 }
 
 }  // namespace
