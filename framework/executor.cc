@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/plan/plan_builder.h"
@@ -17,12 +18,44 @@ using platform::ErrorCode;
 
 namespace {
 
-constexpr size_t kMaxPlans = 16;
+// What is kept whatever it takes, and what the rest is bounded by: programs
+// that are fed many lengths have a plan for each.
+constexpr size_t kKeptPlans = 16;
+constexpr size_t kMaxPlans = 1024;
+constexpr size_t kMaxBytes = size_t{512} << 20;
+
+bool Matches(const Feeds::value_type& feed, const FeedSpec& spec) {
+  return spec.Matches(feed.first, feed.second);
+}
+
+bool SameFeeds(const Feeds& feeds, const std::vector<FeedSpec>& specs) {
+  if (feeds.size() != specs.size()) return false;
+  size_t same = 0;
+  while (same < feeds.size() && Matches(feeds[same], specs[same])) {
+    ++same;
+  }
+  // In another order: each has one in the other list, and so only one.
+  const auto first = static_cast<ptrdiff_t>(same);
+  return std::all_of(feeds.begin() + first, feeds.end(),
+                     [&](const auto& feed) {
+                       return std::any_of(specs.begin() + first, specs.end(),
+                                          [&](const FeedSpec& spec) {
+                                            return Matches(feed, spec);
+                                          });
+                     }) &&
+         std::all_of(
+             specs.begin() + first, specs.end(), [&](const FeedSpec& spec) {
+               return std::any_of(
+                   feeds.begin() + first, feeds.end(),
+                   [&](const auto& feed) { return Matches(feed, spec); });
+             });
+}
 
 struct CacheEntry {
   uint64_t uid = 0;
   uint64_t version = 0;
   uint64_t hints = 0;
+  size_t hash = 0;
   std::shared_ptr<const Plan> plan;
 
   bool Matches(const Program& program,
@@ -32,11 +65,7 @@ struct CacheEntry {
                int num_threads) const {
     return uid == program.uid() && version == program.version() &&
            hints == hint_state && plan->num_threads() == num_threads &&
-           std::equal(feeds.begin(), feeds.end(), plan->feed_specs().begin(),
-                      plan->feed_specs().end(),
-                      [](const auto& feed, const FeedSpec& spec) {
-                        return spec.Matches(feed.first, feed.second);
-                      }) &&
+           SameFeeds(feeds, plan->feed_specs()) &&
            std::equal(fetches.begin(), fetches.end(),
                       plan->fetch_names().begin(), plan->fetch_names().end(),
                       [](const FetchTarget& fetch, const std::string& name) {
@@ -44,6 +73,19 @@ struct CacheEntry {
                       });
   }
 };
+
+// The same for the same feeds in any order.
+size_t HashOf(const Program& program, const Feeds& feeds) {
+  size_t hash = program.uid() * 31 + program.version();
+  for (const auto& [name, tensor] : feeds) {
+    size_t one = std::hash<std::string>()(name);
+    for (const int64_t size : tensor.dims()) {
+      one = one * 1099511628211u + static_cast<size_t>(size);
+    }
+    hash += one * (one | 1);
+  }
+  return hash;
+}
 
 std::vector<FeedSpec> SpecsOf(const Feeds& feeds) {
   std::vector<FeedSpec> specs;
@@ -55,12 +97,51 @@ std::vector<FeedSpec> SpecsOf(const Feeds& feeds) {
   return specs;
 }
 
+// A clone has the variables of its original by name, another program has not.
+void CheckProgramOf(const FetchTarget& fetch, const Program& program) {
+  SLUICE_ENFORCE(fetch.program() == nullptr || fetch.program() == &program ||
+                     program.block().FindVar(fetch.name()) != nullptr,
+                 ErrorCode::kNotFound, "fetch.other_program",
+                 "fetch {}: it is a variable of another program than the one "
+                 "that runs, which has none of that name",
+                 fetch.name());
+}
+
 }  // namespace
 
 // The plan used last stands first.
 struct Executor::Cache {
+  using Entries = std::list<CacheEntry>;
+
   mutable std::mutex mutex;
-  std::list<CacheEntry> entries;
+  Entries entries;
+  std::unordered_multimap<size_t, Entries::iterator> by_hash;
+
+  void Add(CacheEntry entry) {
+    entries.push_front(std::move(entry));
+    by_hash.emplace(entries.front().hash, entries.begin());
+    size_t bytes = 0;
+    size_t kept = 0;
+    for (auto each = entries.begin(); each != entries.end(); ++each, ++kept) {
+      bytes += each->plan->KeptBytes();
+      if (kept < kKeptPlans) continue;
+      if (kept < kMaxPlans && bytes <= kMaxBytes) continue;
+      while (entries.size() > kept) {
+        RemoveLast();
+      }
+      return;
+    }
+  }
+
+ private:
+  void RemoveLast() {
+    const auto last = std::prev(entries.end());
+    const auto [begin, end] = by_hash.equal_range(last->hash);
+    by_hash.erase(std::find_if(begin, end, [&](const auto& position) {
+      return position.second == last;
+    }));
+    entries.pop_back();
+  }
 };
 
 Executor::Executor(PlaceKey place, PlanOptions options) try
@@ -79,12 +160,17 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
   const int threads = platform::NumThreads();
   const std::lock_guard lock(cache_->mutex);
   auto& entries = cache_->entries;
-  for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
-    if (!entry->Matches(program, feeds, fetches, hints, threads)) continue;
-    if (entry != entries.begin()) {
-      entries.splice(entries.begin(), entries, entry);
-    }
-    return entry->plan;
+  if (entries.empty()) return nullptr;
+  const auto matches = [&](const CacheEntry& entry) {
+    return entry.Matches(program, feeds, fetches, hints, threads);
+  };
+  // Most runs are like the one before, and need no hash.
+  if (matches(entries.front())) return entries.front().plan;
+  const auto [begin, end] = cache_->by_hash.equal_range(HashOf(program, feeds));
+  for (auto position = begin; position != end; ++position) {
+    if (!matches(*position->second)) continue;
+    entries.splice(entries.begin(), entries, position->second);
+    return entries.front().plan;
   }
   return nullptr;
 }
@@ -95,16 +181,17 @@ std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
   if (auto plan = Lookup(program, feeds, fetches)) return plan;
   std::vector<std::string> names;
   for (const FetchTarget& fetch : fetches) {
+    CheckProgramOf(fetch, program);
     names.push_back(fetch.name());
   }
   CacheEntry entry{
       program.uid(), program.version(), KernelHintState(),
+      HashOf(program, feeds),
       PlanBuilder(program, SpecsOf(feeds), std::move(names), place_, options_)
           .Build()};
   auto plan = entry.plan;
   const std::lock_guard lock(cache_->mutex);
-  cache_->entries.push_front(std::move(entry));
-  if (cache_->entries.size() > kMaxPlans) cache_->entries.pop_back();
+  cache_->Add(std::move(entry));
   return plan;
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();

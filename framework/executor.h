@@ -16,21 +16,27 @@ namespace sluice::framework {
 class FetchTarget {
  public:
   // NOLINTBEGIN(google-explicit-constructor)
-  FetchTarget(const Var& var) : name_(var.name()) {}
+  FetchTarget(const Var& var)
+      : name_(var.name()), program_(var.valid() ? &var.program() : nullptr) {}
   FetchTarget(std::string name) : name_(std::move(name)) {}
   FetchTarget(const char* name) : name_(name) {}
   // NOLINTEND(google-explicit-constructor)
   const std::string& name() const { return name_; }
+  // That of the Var; null for a name.
+  const Program* program() const { return program_; }
 
  private:
   std::string name_;
+  const Program* program_ = nullptr;
 };
 using Fetches = std::vector<FetchTarget>;
 
 // Runs programs at a place. Prepares a plan for each signature of feeds (names,
-// shapes, dtypes, places), fetches, thread count and active hints, and keeps
-// the last 16. Kernels missing at the place fall to the CPU, and Explain says
-// so. Thread-safe; programs may be gone once they have run.
+// shapes, dtypes, places, in any order), fetches, thread count and active
+// hints, and keeps those used last: 16, and up to 1024 as long as all of them
+// take no more than 512 MiB (see Plan::KeptBytes). Kernels missing at the place
+// fall to the CPU, and Explain says so. Thread-safe; programs may be gone once
+// they have run.
 class SLUICE_API Executor {
  public:
   // Raises NotFound or Unimplemented when there is no such device.

@@ -1,5 +1,7 @@
 #include "sluice/framework/plan/plan.h"
 
+#include <algorithm>
+
 #include "sluice/framework/plan/frame.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
@@ -46,6 +48,28 @@ void CheckFeedsMatch(const std::vector<FeedSpec>& specs, const Feeds& feeds) {
   }
 }
 
+// `feeds` in the order of the plan, made in `storage` where theirs is another.
+const Feeds& InOrder(const std::vector<FeedSpec>& specs,
+                     const Feeds& feeds,
+                     Feeds* storage) {
+  const auto same_name = [](const FeedSpec& spec, const auto& feed) {
+    return spec.name == feed.first;
+  };
+  if (specs.size() != feeds.size() ||
+      std::equal(specs.begin(), specs.end(), feeds.begin(), same_name)) {
+    return feeds;
+  }
+  for (const FeedSpec& spec : specs) {
+    const auto feed =
+        std::find_if(feeds.begin(), feeds.end(),
+                     [&](const auto& each) { return same_name(spec, each); });
+    if (feed == feeds.end())
+      return feeds;  // CheckFeedsMatch says what is wrong
+    storage->push_back(*feed);
+  }
+  return *storage;
+}
+
 // Readers of persistables share the scope and its parents, where variables are
 // found too; a writer has them alone. Locks go from child to parent, so that no
 // two runs wait for each other.
@@ -71,6 +95,19 @@ class ScopeLock {
 };
 
 }  // namespace
+
+size_t Plan::KeptBytes() const {
+  constexpr size_t kOpBytes = 4096;  // a kernel, a decision with its candidates
+  size_t bytes = sizeof(Plan) + slots_.size() * sizeof(Slot) +
+                 instructions_.size() * sizeof(Instruction) +
+                 ops_.size() * kOpBytes;
+  const std::lock_guard lock(frames_mutex_);
+  const size_t frames = std::max<size_t>(free_frames_.capacity(), 1);
+  for (const auto& [place, arena] : arenas_) {
+    bytes += arena * frames;
+  }
+  return bytes;
+}
 
 std::unique_ptr<Frame> Plan::AcquireFrame() const {
   {
@@ -107,14 +144,16 @@ std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
                                   Scope* scope,
                                   Execute execute) const try {
   CheckCaller();
-  CheckFeedsMatch(feeds_, feeds);
+  Feeds in_order;
+  const Feeds& ordered = InOrder(feeds_, feeds, &in_order);
+  CheckFeedsMatch(feeds_, ordered);
   const platform::ThreadCountGuard threads(num_threads_);
   const ScopeLock lock(scope, !persistable_slots_.empty(),
                        !shadow_slots_.empty());
   std::unique_ptr<Frame> frame = AcquireFrame();
   std::vector<Tensor> results;
   try {
-    frame->Begin(feeds, scope);
+    frame->Begin(ordered, scope);
     execute(*frame);
     results = frame->Finish(scope);
   } catch (...) {

@@ -133,11 +133,12 @@ class SLUICE_API Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  // Runs it. `feeds` match feed_specs() in order; `scope` may be null when
-  // the program has no persistables. The results have storage of their own.
-  // Raises InvalidArgument for other feeds, FailedPrecondition inside the
-  // caller's own OpenMP region or in a forked child, and what kernels raise,
-  // with the op's index and the user's line; persistables are as they were.
+  // Runs it. `feeds` match feed_specs(), in any order, fastest in theirs;
+  // `scope` may be null when the program has no persistables. The results have
+  // storage of their own. Raises InvalidArgument for other feeds,
+  // FailedPrecondition inside the caller's own OpenMP region or in a forked
+  // child, and what kernels raise, with the op's index and the user's line;
+  // persistables are as they were.
   std::vector<Tensor> Run(const Feeds& feeds, Scope* scope = nullptr) const;
 
   // The same, telling `observer` about each instruction.
@@ -161,6 +162,9 @@ class SLUICE_API Plan {
   const std::vector<std::pair<PlaceKey, size_t>>& arenas() const {
     return arenas_;
   }
+  // About what the plan keeps between runs, in bytes: the arenas of its frames,
+  // of one before the first run, and its own tables. Not what kernels keep.
+  size_t KeptBytes() const;
   // By Instruction::device.
   const std::vector<QueueSpec>& queues() const { return queues_; }
   PlaceKey place() const { return place_; }
