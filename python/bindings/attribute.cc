@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/registry.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
@@ -91,7 +92,9 @@ Attribute ToAttribute(nb::handle value,
                       const std::string& op,
                       const std::string& name,
                       const AttrDef* def) {
-  if (def != nullptr && def->type == AttrType::kDType) return ToDType(value);
+  if (def != nullptr && def->type == AttrType::kDType) {
+    return ToDType(value, platform::Format("{}: attribute {}", op, name));
+  }
   try {
     const bool lone = def != nullptr && IsInteger(value);
     if (lone && def->type == AttrType::kInts) {
@@ -103,8 +106,8 @@ Attribute ToAttribute(nb::handle value,
         def == nullptr ? "a number, text or a list of them"
                        : std::string(framework::ToString(def->type));
     platform::Raise(ErrorCode::kInvalidArgument, "python.attribute",
-                    "{}: attribute {} must be {}, got {} ({})", op, name,
-                    expected, nb::repr(value).c_str(), TypeName(value));
+                    "{}: attribute {} must be {}, got {}", op, name, expected,
+                    Shown(value));
   }
 }
 
@@ -115,7 +118,7 @@ framework::AttributeMap ToAttributes(const nb::dict& attributes,
   framework::AttributeMap result;
   for (auto [key, value] : attributes) {
     if (value.is_none()) continue;  // as if it were left out
-    const auto name = nb::cast<std::string>(key);
+    const std::string name = ToText(key, op + ": the name of an attribute");
     result[name] = ToAttribute(
         value, op, name, schema == nullptr ? nullptr : schema->FindAttr(name));
   }
@@ -132,7 +135,7 @@ nb::object ToPython(const DDim& dims) {
   return nb::tuple(sizes);
 }
 
-DDim ToDDim(nb::handle sizes) {
+DDim ToDDim(nb::handle sizes, std::string_view what) try {
   std::vector<int64_t> result;
   try {
     for (nb::handle size : sizes) {
@@ -141,9 +144,13 @@ DDim ToDDim(nb::handle sizes) {
   } catch (const std::exception&) {
     platform::Raise(ErrorCode::kInvalidArgument, "python.shape",
                     "expected a shape such as [None, 10], got {}",
-                    nb::repr(sizes).c_str());
+                    Shown(sizes));
   }
   return DDim(result);
+} catch (const platform::Error& error) {
+  if (what.empty()) throw;
+  throw platform::Error(error.code(), error.check_id(),
+                        platform::Format("{}: {}", what, error.what()));
 }
 
 }  // namespace sluice::python

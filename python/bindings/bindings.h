@@ -1,12 +1,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <nanobind/nanobind.h>
 
 #include "sluice/framework/attribute.h"
 #include "sluice/framework/ddim.h"
 #include "sluice/framework/op_schema.h"
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/scope.h"
 #include "sluice/framework/tensor.h"
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/place_key.h"
@@ -33,8 +36,8 @@ void BindBuild(nb::module_& m);
 // The one Python object of each dtype.
 nb::object ToPython(platform::DType dtype);
 // A DType, its name, or anything that numpy.dtype takes. Raises
-// InvalidArgument.
-platform::DType ToDType(nb::handle value);
+// InvalidArgument, beginning with `what` unless that is empty.
+platform::DType ToDType(nb::handle value, std::string_view what = "");
 
 nb::object ToPython(platform::PlaceKey place);
 // A place, or text such as "cuda:0".
@@ -42,8 +45,8 @@ platform::PlaceKey ToPlace(nb::handle value);
 
 // Sizes as a tuple, None where one is unknown; None for an unknown rank.
 nb::object ToPython(const framework::DDim& dims);
-// A sequence of sizes; None and -1 stand for unknown ones.
-framework::DDim ToDDim(nb::handle sizes);
+// A sequence of sizes; None and -1 stand for unknown ones. Raises as ToDType.
+framework::DDim ToDDim(nb::handle sizes, std::string_view what = "");
 
 nb::object ToPython(const framework::Attribute& value);
 // `value` as the type of `def`, or as it comes for a null `def`. Raises
@@ -65,5 +68,13 @@ nb::object ExportArray(const framework::Tensor& tensor);
 nb::object FetchedArray(const framework::Tensor& tensor);
 
 std::string TypeName(nb::handle value);
+
+// Whether a class of sluice/errors.py was raised in Python.
+bool IsSluiceError(const nb::python_error& error);
+
+// What a function called `what` was passed. Raise InvalidArgument for anything
+// else than a sluice.Program or a sluice.Scope.
+framework::Program& ToProgram(nb::handle value, std::string_view what);
+framework::Scope& ToScope(nb::handle value, std::string_view what);
 
 }  // namespace sluice::python

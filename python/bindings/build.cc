@@ -12,6 +12,7 @@
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/plugin_loader.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
@@ -58,8 +59,16 @@ nb::dict Config() {
 void BindBuild(nb::module_& m) {
   m.attr("__version__") = SLUICE_PYTHON_VERSION;
   m.def("_config", &Config);
-  m.def("set_num_threads", &platform::SetNumThreads, nb::arg("count"),
-        "Threads of programs that are prepared from now on; 0 means all CPUs.");
+  m.def(
+      "_shown", [](nb::handle value) { return Shown(value); },
+      nb::arg("value").none());
+  m.def(
+      "set_num_threads",
+      [](IntArg count) {
+        platform::SetNumThreads(ToInt(count, "set_num_threads: count"));
+      },
+      nb::arg("count").none(),
+      "Threads of programs that are prepared from now on; 0 means all CPUs.");
   m.def("counters", &platform::Counters,
         "Counters of modules by name, such as \"onednn.cache_hits\".");
   m.def("num_threads", &platform::NumThreads);

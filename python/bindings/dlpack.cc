@@ -57,13 +57,34 @@ DType DTypeOf(const nb::dlpack::dtype& dtype) {
                   int{dtype.code}, int{dtype.bits});
 }
 
+// Whether NumPy can have an array of that shape: it multiplies the sizes that
+// are not 0, also where one is.
+bool FitsNumpy(const Tensor& tensor) {
+  auto bytes = static_cast<int64_t>(platform::SizeOf(tensor.dtype()));
+  bool overflow = false;
+  for (const int64_t size : tensor.dims()) {
+    const int64_t factor = size == 0 ? 1 : size;
+    overflow |= __builtin_mul_overflow(bytes, factor, &bytes);
+  }
+  return !overflow;
+}
+
+void CheckFitsNumpy(const Tensor& tensor) {
+  SLUICE_ENFORCE(FitsNumpy(tensor), ErrorCode::kInvalidArgument,
+                 "python.array_too_big",
+                 "NumPy can have no array of shape {} ({}): its sizes other "
+                 "than 0 multiply to more bytes than 64 bits count; "
+                 "return_numpy=False fetches a tensor",
+                 tensor.dims(), tensor.dtype());
+}
+
 // Memory of the host is lent without a copy; the view owns what it points to.
 int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   const Tensor& tensor = *nb::inst_ptr<Tensor>(self);
   view->obj = nullptr;
   const Element& element = ElementOf(tensor.dtype());
   if (!tensor.allocated() || tensor.place().kind != PlaceKind::kCPU ||
-      element.format == nullptr ||
+      element.format == nullptr || !FitsNumpy(tensor) ||
       (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS) {
     PyErr_SetString(PyExc_BufferError,
                     "this tensor has no buffer on the host in that form");
@@ -188,6 +209,7 @@ nb::object FetchedArray(const Tensor& tensor) {
   if (tensor.bytes() > kSmall || tensor.dtype() == DType::kBFloat16) {
     return ExportArray(tensor);
   }
+  CheckFitsNumpy(tensor);
   PyObject*& dtype = dtypes[static_cast<size_t>(tensor.dtype()) - 1];
   if (dtype == nullptr) {
     dtype = nb::object(ToPython(tensor.dtype()).attr("dtype")).release().ptr();
@@ -210,6 +232,7 @@ nb::object FetchedArray(const Tensor& tensor) {
 nb::object ExportArray(const Tensor& tensor) {
   static PyObject* asarray =
       nb::object(nb::module_::import_("numpy").attr("asarray")).release().ptr();
+  CheckFitsNumpy(tensor);
   if (tensor.dtype() != DType::kBFloat16) {
     return nb::handle(asarray)(tensor);
   }
@@ -233,6 +256,7 @@ nb::object ToDLPack(nb::handle self,
                     nb::handle dl_device,
                     nb::handle copy) {
   Tensor tensor = nb::cast<const Tensor&>(self);
+  CheckFitsNumpy(tensor);
   const bool to_host = !dl_device.is_none() &&
                        dl_device.equal(nb::make_tuple(kDLCPU, 0)) &&
                        tensor.place().kind != PlaceKind::kCPU;

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
@@ -49,12 +50,12 @@ nb::object ToPython(DType dtype) {
   return nb::borrow(g_dtypes[static_cast<size_t>(dtype)]);
 }
 
-DType ToDType(nb::handle value) {
+DType ToDType(nb::handle value, std::string_view what) try {
   if (nb::isinstance<PyDType>(value)) {
     return nb::cast<const PyDType&>(value).value;
   }
   if (nb::isinstance<nb::str>(value)) {
-    return platform::ParseDType(nb::cast<std::string>(value));
+    return platform::ParseDType(ToText(value, "dtype"));
   }
   try {
     nb::object dtype = nb::module_::import_("numpy").attr("dtype")(value);
@@ -62,8 +63,12 @@ DType ToDType(nb::handle value) {
   } catch (const nb::python_error&) {
     platform::Raise(platform::ErrorCode::kInvalidArgument, "python.dtype",
                     "expected a dtype such as \"float32\", got {}",
-                    nb::repr(value).c_str());
+                    Shown(value));
   }
+} catch (const platform::Error& error) {
+  if (what.empty()) throw;
+  throw platform::Error(error.code(), error.check_id(),
+                        platform::Format("{}: {}", what, error.what()));
 }
 
 void BindDTypes(nb::module_& m) {

@@ -17,8 +17,14 @@ void Translate(const std::exception_ptr& pending, void* /*payload*/) {
   } catch (const platform::Error& error) {
     PyObject* type =
         PyTuple_GetItem(g_error_classes, static_cast<Py_ssize_t>(error.code()));
+    // Whatever a plug-in or the name of a file puts into it can be shown.
+    const std::string_view message = error.what();
+    nb::object text = nb::steal(PyUnicode_DecodeUTF8(
+        message.data(), static_cast<Py_ssize_t>(message.size()),
+        "backslashreplace"));
+    if (!text.is_valid()) return;
     nb::object raised = nb::steal(PyObject_CallFunction(
-        type, "ss", error.what(), std::string(error.check_id()).c_str()));
+        type, "Os", text.ptr(), std::string(error.check_id()).c_str()));
     if (raised.is_valid()) PyErr_SetObject(type, raised.ptr());
   }
 }
@@ -29,6 +35,13 @@ void BindErrors(nb::module_& /*m*/) {
   nb::object classes = nb::module_::import_("sluice.errors").attr("BY_CODE");
   g_error_classes = classes.release().ptr();
   nb::register_exception_translator(&Translate);
+}
+
+bool IsSluiceError(const nb::python_error& error) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(g_error_classes); ++i) {
+    if (error.matches(PyTuple_GetItem(g_error_classes, i))) return true;
+  }
+  return false;
 }
 
 std::string TypeName(nb::handle value) {

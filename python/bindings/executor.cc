@@ -11,6 +11,7 @@
 
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
 #include "sluice/python/bindings/hints.h"
@@ -89,48 +90,60 @@ std::shared_ptr<const Plan> Prepare(Executor& self,
                                     nb::handle fetch_list) {
   const framework::Fetches fetches = ToFetches(fetch_list);
   const ActiveHints hints;
-  return self.Prepare(program, feed.feeds(), fetches);
+  try {
+    return self.Prepare(program, feed.feeds(), fetches);
+  } catch (platform::Error& error) {
+    NoteOtherPrograms(program, fetch_list, &error);
+    throw;
+  }
 }
 
 nb::list Run(Executor& self,
-             const Program& program,
+             nb::handle program_object,
              nb::handle feed,
              nb::handle fetch_list,
-             Scope& scope,
-             bool return_numpy) {
+             nb::handle scope_object,
+             nb::handle return_numpy) {
+  const Program& program = ToProgram(program_object, "run");
+  Scope& scope = ToScope(scope_object, "run");
   const FeedArrays arrays(program, feed);
   const auto plan = Prepare(self, program, arrays, fetch_list);
-  return ToResults(RunPlan(plan, arrays.feeds(), &scope), return_numpy);
+  return ToResults(RunPlan(plan, arrays.feeds(), &scope),
+                   PyObject_IsTrue(return_numpy.ptr()) == 1);
 }
 
 // Other loops over the same plan: see inspect/debug_run.h.
 nb::list RunDebugging(Executor& self,
-                      const Program& program,
+                      nb::handle program_object,
                       nb::handle feed,
                       nb::handle fetch_list,
-                      Scope& scope,
-                      bool check_nan) {
+                      nb::handle scope_object,
+                      nb::handle check_nan) {
+  const Program& program = ToProgram(program_object, "run_checked");
+  Scope& scope = ToScope(scope_object, "run_checked");
   const FeedArrays arrays(program, feed);
   const auto plan = Prepare(self, program, arrays, fetch_list);
+  const bool check = PyObject_IsTrue(check_nan.ptr()) == 1;
   const auto run = [&] {
-    return check_nan
-               ? framework::RunNanChecked(*plan, arrays.feeds(), &scope)
-               : framework::RunSynchronised(*plan, arrays.feeds(), &scope);
+    return check ? framework::RunNanChecked(*plan, arrays.feeds(), &scope)
+                 : framework::RunSynchronised(*plan, arrays.feeds(), &scope);
   };
   return ToResults(RunInterruptibly(run), true);
 }
 
 nb::dict RunKeepingAll(Executor& self,
-                       const Program& program,
+                       nb::handle program_object,
                        nb::handle feed,
                        nb::handle fetch_list,
-                       Scope& scope) {
+                       nb::handle scope_object) {
+  const Program& program = ToProgram(program_object, "run_keeping_all");
+  Scope& scope = ToScope(scope_object, "run_keeping_all");
   const FeedArrays arrays(program, feed);
   const auto plan = Prepare(self, program, arrays, fetch_list);
   nb::dict values;
   for (const auto& [name, tensor] :
        framework::RunKeepingAll(*plan, arrays.feeds(), &scope)) {
-    values[name.c_str()] = ExportArray(tensor);
+    values[nb::str(name.data(), name.size())] = ExportArray(tensor);
   }
   return values;
 }
@@ -158,24 +171,26 @@ void BindExecutors(nb::module_& m) {
                                                 : ToPlace(place));
           },
           "place"_a = nb::none())
-      .def("_run", &Run, "program"_a, "feed"_a.none(), "fetch_list"_a.none(),
-           "scope"_a, "return_numpy"_a)
-      .def("_run_debugging", &RunDebugging, "program"_a, "feed"_a.none(),
-           "fetch_list"_a.none(), "scope"_a, "check_nan"_a)
-      .def("_run_keeping_all", &RunKeepingAll, "program"_a, "feed"_a.none(),
-           "fetch_list"_a.none(), "scope"_a)
+      .def("_run", &Run, "program"_a.none(), "feed"_a.none(),
+           "fetch_list"_a.none(), "scope"_a.none(), "return_numpy"_a.none())
+      .def("_run_debugging", &RunDebugging, "program"_a.none(), "feed"_a.none(),
+           "fetch_list"_a.none(), "scope"_a.none(), "check_nan"_a.none())
+      .def("_run_keeping_all", &RunKeepingAll, "program"_a.none(),
+           "feed"_a.none(), "fetch_list"_a.none(), "scope"_a.none())
       .def(
           "_prepare",
-          [](Executor& self, const Program& program, nb::handle feed,
+          [](Executor& self, nb::handle program_object, nb::handle feed,
              nb::handle fetch_list) {
+            const Program& program = ToProgram(program_object, "prepare");
             const FeedArrays arrays(program, feed);
             return std::const_pointer_cast<Plan>(
                 Prepare(self, program, arrays, fetch_list));
           },
-          "program"_a, "feed"_a.none(), "fetch_list"_a.none())
+          "program"_a.none(), "feed"_a.none(), "fetch_list"_a.none())
       .def("_last_plan",
-           [](const Executor& self, const Program& program) {
-             return std::const_pointer_cast<Plan>(self.LastPlan(program));
+           [](const Executor& self, nb::handle program) {
+             return std::const_pointer_cast<Plan>(
+                 self.LastPlan(ToProgram(program, "explain")));
            })
       .def_prop_ro("place",
                    [](const Executor& self) { return ToPython(self.place()); })

@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 
 #include "sluice/framework/tensor.h"
+#include "sluice/platform/text.h"
+#include "sluice/python/bindings/arguments.h"
 
 namespace sluice::python {
 
@@ -83,18 +85,34 @@ bool DenseAndAligned(const Py_buffer& view) {
          0;
 }
 
-std::string ToString(nb::handle text) {
-  Py_ssize_t size = 0;
-  const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-  if (data == nullptr) throw nb::python_error();
-  return {data, static_cast<size_t>(size)};
+// The name that a key of `feed` or an element of `fetch_list` means: its own
+// or, of a variable, the variable's. Raises InvalidArgument for anything else.
+std::string NameOf(nb::handle variable, const char* what) {
+  static PyObject* attribute = PyUnicode_InternFromString("name");
+  if (PyUnicode_Check(variable.ptr()) != 0) return ToText(variable, what);
+  nb::object name = nb::steal(PyObject_GetAttr(variable.ptr(), attribute));
+  if (!name.is_valid() || PyUnicode_Check(name.ptr()) == 0) {
+    PyErr_Clear();
+    RaiseArgument(what, "a variable or its name", variable);
+  }
+  return ToText(name, what);
 }
 
-[[noreturn]] void RaiseFeed(const std::string& name, nb::handle value) {
+// What NumPy refused. Running out of memory is another error than a wrong
+// value: a broadcast array of a few bytes may have no room as a dense one.
+[[noreturn]] void RaiseFeed(const std::string& name,
+                            nb::handle value,
+                            const nb::python_error& reason) {
+  const std::string text = platform::Shown(nb::str(reason.value()).c_str());
+  if (reason.matches(PyExc_MemoryError)) {
+    platform::Raise(ErrorCode::kResourceExhausted, "python.feed_memory",
+                    "feed {}: no memory for a dense copy of it: {}",
+                    platform::Shown(name), text);
+  }
   platform::Raise(ErrorCode::kInvalidArgument, "python.feed",
                   "feed {}: expected an array, a tensor, a number or a list "
-                  "of numbers, got {} ({})",
-                  name, TypeName(value), nb::repr(value).c_str());
+                  "of numbers, got {}: {}",
+                  platform::Shown(name), Shown(value), text);
 }
 
 }  // namespace
@@ -145,21 +163,30 @@ Tensor FeedArrays::Import(const Program& program,
       // ascontiguousarray makes an array of rank 1 of a scalar.
       array = array.attr("reshape")(value.attr("shape"));
     } else {
-      array = numpy.asarray(
-          value, ToPython(program.FindVar(name).dtype).attr("dtype"));
+      static const nb::handle convert =
+          nb::object(
+              nb::module_::import_("sluice.feed_values").attr("as_dtype"))
+              .release();
+      array = convert(name, value,
+                      ToPython(program.FindVar(name).dtype).attr("dtype"));
     }
     copies_.push_back(array);
     if (ImportBuffer(array, &tensor)) return tensor;
     return ImportArray(array);
-  } catch (const nb::python_error&) {
-    RaiseFeed(name, value);
+  } catch (const nb::python_error& error) {
+    if (IsSluiceError(error)) throw;
+    RaiseFeed(name, value, error);
+  } catch (platform::Error& error) {
+    throw platform::Error(
+        error.code(), error.check_id(),
+        platform::Format("feed {}: {}", platform::Shown(name), error.what()));
   }
 }
 
 FeedArrays::FeedArrays(const Program& program, nb::handle feed) {
   if (feed.is_none()) return;
   if (!nb::isinstance<nb::dict>(feed)) {
-    throw nb::type_error("feed must be a dict of arrays by name");
+    RaiseArgument("feed", "a dict of arrays by name", feed);
   }
   try {
     const auto count = static_cast<size_t>(PyDict_Size(feed.ptr()));
@@ -169,9 +196,7 @@ FeedArrays::FeedArrays(const Program& program, nb::handle feed) {
     PyObject* value = nullptr;
     Py_ssize_t position = 0;
     while (PyDict_Next(feed.ptr(), &position, &key, &value) != 0) {
-      std::string name = PyUnicode_Check(key) != 0
-                             ? ToString(key)
-                             : ToString(nb::handle(key).attr("name"));
+      std::string name = NameOf(key, "feed: a key");
       Tensor tensor = Import(program, name, value);
       feeds_.emplace_back(std::move(name), std::move(tensor));
     }
@@ -190,27 +215,35 @@ FeedArrays::~FeedArrays() {
 }
 
 framework::Fetches ToFetches(nb::handle fetch_list) {
-  static PyObject* name = PyUnicode_InternFromString("name");
   framework::Fetches fetches;
   if (fetch_list.is_none()) return fetches;
   if (!nb::isinstance<nb::list>(fetch_list) &&
       !nb::isinstance<nb::tuple>(fetch_list)) {
-    throw nb::type_error("fetch_list must be a list of variables or names");
+    RaiseArgument("fetch_list", "a list of variables or names", fetch_list);
   }
   fetches.reserve(nb::len(fetch_list));
   for (nb::handle target : fetch_list) {
-    if (PyUnicode_Check(target.ptr()) != 0) {
-      fetches.emplace_back(ToString(target));
-      continue;
-    }
-    nb::object text = nb::steal(PyObject_GetAttr(target.ptr(), name));
-    if (!text.is_valid() || PyUnicode_Check(text.ptr()) == 0) {
-      PyErr_Clear();
-      throw nb::type_error("fetch_list must be a list of variables or names");
-    }
-    fetches.emplace_back(ToString(text));
+    fetches.emplace_back(NameOf(target, "fetch_list"));
   }
   return fetches;
+}
+
+void NoteOtherPrograms(const Program& program,
+                       nb::handle fetch_list,
+                       platform::Error* error) {
+  if (error->check_id() != "program.unknown_var") return;
+  for (nb::handle target : fetch_list) {
+    Program* own = nullptr;
+    const bool of_program =
+        nb::hasattr(target, "program") &&
+        nb::try_cast(nb::object(target.attr("program")), own, false);
+    if (!of_program || own == nullptr || own == &program) continue;
+    const std::string name = NameOf(target, "fetch_list");
+    if (program.block().FindVar(name) != nullptr) continue;
+    error->AddContext(platform::Format(
+        "{} is a variable of another program than the one that runs",
+        platform::Shown(name)));
+  }
 }
 
 }  // namespace sluice::python

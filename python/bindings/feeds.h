@@ -33,7 +33,14 @@ class FeedArrays {
   std::vector<nb::object> copies_;
 };
 
-// The names in a fetch list of names and variables.
+// The names in a fetch list of names and variables. Raises InvalidArgument for
+// anything else.
 framework::Fetches ToFetches(nb::handle fetch_list);
+
+// Adds to an error about an unknown variable which of `fetch_list` belong to
+// another program than `program`.
+void NoteOtherPrograms(const framework::Program& program,
+                       nb::handle fetch_list,
+                       platform::Error* error);
 
 }  // namespace sluice::python

@@ -1,26 +1,40 @@
 #include <string>
 
-#include <nanobind/stl/string.h>
-
 #include "sluice/framework/checkpoint/parameters_io.h"
 #include "sluice/framework/program/program_io.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
 
 void BindFiles(nb::module_& m) {
   using framework::Program;
-  using framework::Scope;
-  using Release = nb::call_guard<nb::gil_scoped_release>;
-  m.def("_save_program", &framework::SaveProgram, Release());
-  m.def(
-      "_load_program",
-      [](Program& program, const std::string& path) {
-        program = framework::LoadProgram(path);
-      },
-      Release());
-  m.def("_save_parameters", &framework::SaveParameters, Release());
-  m.def("_load_parameters", &framework::LoadParameters, Release());
+  m.def("_save_program", [](const Program& program, nb::handle path) {
+    const std::string file = ToPath(path);
+    const nb::gil_scoped_release release;
+    framework::SaveProgram(program, file);
+  });
+  m.def("_load_program", [](Program& program, nb::handle path) {
+    const std::string file = ToPath(path);
+    const nb::gil_scoped_release release;
+    program = framework::LoadProgram(file);
+  });
+  m.def("_save_parameters", [](nb::handle path, nb::handle program_object,
+                               nb::handle scope_object) {
+    const std::string file = ToPath(path);
+    const auto& program = ToProgram(program_object, "save_params");
+    const auto& scope = ToScope(scope_object, "save_params");
+    const nb::gil_scoped_release release;
+    framework::SaveParameters(file, program, scope);
+  });
+  m.def("_load_parameters", [](nb::handle path, nb::handle program_object,
+                               nb::handle scope_object) {
+    const std::string file = ToPath(path);
+    const auto& program = ToProgram(program_object, "load_params");
+    auto& scope = ToScope(scope_object, "load_params");
+    const nb::gil_scoped_release release;
+    framework::LoadParameters(file, program, scope);
+  });
 }
 
 }  // namespace sluice::python

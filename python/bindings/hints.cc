@@ -7,6 +7,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
@@ -78,10 +79,10 @@ void BindHints(nb::module_& m) {
       "Raises InvalidArgumentError for a hint that cannot be parsed.")
       .def(
           "__init__",
-          [](PyHints* self, std::string hints) {
-            new (self) PyHints(std::move(hints));
+          [](PyHints* self, TextArg hints) {
+            new (self) PyHints(ToText(hints, "kernel_hints: hints"));
           },
-          nb::arg("hints"))
+          nb::arg("hints").none())
       .def("__enter__",
            [](nb::handle self) {
              nb::cast<PyHints&>(self).Enter();

@@ -8,6 +8,7 @@
 #include "sluice/framework/inspect/compare.h"
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/profile.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
 
@@ -21,14 +22,18 @@ using framework::Plan;
 using framework::Program;
 using framework::Scope;
 
-Comparison Compare(const Program& program,
+Comparison Compare(nb::handle program_object,
                    nb::handle feed,
-                   const std::string& hints_a,
-                   const std::string& hints_b,
+                   nb::handle first_hints,
+                   nb::handle second_hints,
                    nb::handle place,
                    double relative_tolerance,
                    double absolute_tolerance,
-                   const Scope& scope) {
+                   nb::handle scope_object) {
+  const Program& program = ToProgram(program_object, "compare");
+  const Scope& scope = ToScope(scope_object, "compare");
+  const std::string hints_a = ToText(first_hints, "compare: hints_a");
+  const std::string hints_b = ToText(second_hints, "compare: hints_b");
   const FeedArrays arrays(program, feed);
   const framework::CompareOptions options{ToPlace(place), relative_tolerance,
                                           absolute_tolerance};
@@ -45,9 +50,11 @@ struct Profile {
 };
 
 Profile RunProfiled(const Plan& plan,
-                    const Program& program,
+                    nb::handle program_object,
                     nb::handle feed,
-                    Scope& scope) {
+                    nb::handle scope_object) {
+  const Program& program = ToProgram(program_object, "profile");
+  Scope& scope = ToScope(scope_object, "profile");
   const FeedArrays arrays(program, feed);
   const nb::gil_scoped_release release;
   const framework::RunProfile profile =
@@ -97,10 +104,10 @@ void BindInspection(nb::module_& m) {
            [](const Comparison& self) { return self.first_difference < 0; })
       .def("__str__",
            [](const Comparison& self) { return framework::ToString(self); });
-  m.def("_compare", &Compare, nb::arg("program"), nb::arg("feed").none(),
-        nb::arg("hints_a"), nb::arg("hints_b"), nb::arg("place"),
-        nb::arg("relative_tolerance"), nb::arg("absolute_tolerance"),
-        nb::arg("scope"));
+  m.def("_compare", &Compare, nb::arg("program").none(), nb::arg("feed").none(),
+        nb::arg("hints_a").none(), nb::arg("hints_b").none(),
+        nb::arg("place").none(), nb::arg("relative_tolerance"),
+        nb::arg("absolute_tolerance"), nb::arg("scope").none());
   nb::class_<Profile>(m, "Profile",
                       "How long each op of one run took; print it for a table.")
       .def_ro("seconds", &Profile::seconds)
@@ -108,8 +115,8 @@ void BindInspection(nb::module_& m) {
       .def_ro("chrome_trace", &Profile::trace,
               "JSON for Perfetto or chrome://tracing.")
       .def("__str__", [](const Profile& self) { return self.table; });
-  m.def("_profile", &RunProfiled, nb::arg("plan"), nb::arg("program"),
-        nb::arg("feed").none(), nb::arg("scope"));
+  m.def("_profile", &RunProfiled, nb::arg("plan"), nb::arg("program").none(),
+        nb::arg("feed").none(), nb::arg("scope").none());
   m.def("_measure_plan", &MeasurePlan);
   m.def("memory_summary", &framework::MemoryTable,
         "Memory in use and peak at each place, as a table.");

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "sluice/platform/device.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
@@ -33,8 +34,10 @@ template <typename T>
 void BindPlace(nb::module_& m, const char* name, PlaceKind kind) {
   nb::class_<T, PyPlace>(m, name).def(
       "__init__",
-      [kind](T* self, int index) { new (self) T{{Checked(kind, index)}}; },
-      nb::arg("index") = 0);
+      [kind](T* self, IntArg index) {
+        new (self) T{{Checked(kind, ToInt(index, "place: index"))}};
+      },
+      nb::arg("index").none() = 0);
 }
 
 }  // namespace
@@ -57,11 +60,11 @@ PlaceKey ToPlace(nb::handle value) {
     return nb::cast<const PyPlace&>(value).key;
   }
   if (nb::isinstance<nb::str>(value)) {
-    return platform::ParsePlaceKey(nb::cast<std::string>(value));
+    return platform::ParsePlaceKey(ToText(value, "place"));
   }
   platform::Raise(ErrorCode::kInvalidArgument, "python.place",
                   "expected a place or text such as \"cuda:0\", got {}",
-                  nb::repr(value).c_str());
+                  Shown(value));
 }
 
 void BindPlaces(nb::module_& m) {
@@ -93,18 +96,20 @@ void BindPlaces(nb::module_& m) {
   nb::class_<PyCustomPlace, PyPlace>(m, "CustomPlace", "A device of a plug-in.")
       .def(
           "__init__",
-          [](PyCustomPlace* self, const std::string& type, int index) {
-            const PlaceKind kind = platform::InternPlaceKind(type);
-            new (self) PyCustomPlace{{Checked(kind, index)}};
+          [](PyCustomPlace* self, TextArg type, IntArg index) {
+            const PlaceKind kind = platform::InternPlaceKind(
+                ToText(type, "CustomPlace: device_type"));
+            new (self) PyCustomPlace{
+                {Checked(kind, ToInt(index, "CustomPlace: index"))}};
           },
-          nb::arg("device_type"), nb::arg("index") = 0);
+          nb::arg("device_type").none(), nb::arg("index").none() = 0);
   m.def(
       "device_count",
-      [](const std::string& kind) {
+      [](TextArg kind) {
         return platform::DeviceManager::Instance().Count(
-            platform::ParsePlaceKey(kind).kind);
+            platform::ParsePlaceKey(ToText(kind, "device_count: kind")).kind);
       },
-      nb::arg("kind"),
+      nb::arg("kind").none(),
       "Devices of a kind such as \"cuda\"; 0 when there is none.");
 }
 

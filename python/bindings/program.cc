@@ -12,6 +12,8 @@
 
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/program_io.h"
+#include "sluice/platform/text.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
@@ -26,25 +28,60 @@ using framework::Program;
 using framework::VarDesc;
 
 using Arguments = std::vector<std::pair<std::string, ArgVars>>;
-using Line = std::pair<std::string, int>;
+
+std::vector<std::string> ToNames(nb::handle names, std::string_view what) {
+  std::vector<std::string> result;
+  for (nb::handle name : names) {
+    result.push_back(ToText(name, what));
+  }
+  return result;
+}
+
+// Of [(argument, [name])].
+Arguments ToArguments(nb::handle arguments, const std::string& op) {
+  Arguments result;
+  for (nb::handle argument : arguments) {
+    std::string name = ToText(argument[0], op + ": the name of an argument");
+    const std::string what = platform::Format("{}: argument {}", op, name);
+    result.emplace_back(std::move(name), ToNames(argument[1], what));
+  }
+  return result;
+}
+
+// Of (file, line).
+framework::SourceLocation ToLocation(nb::handle line) {
+  return {ToPath(line[0]), nb::cast<int>(line[1])};
+}
 
 // {argument: [name]} of the op's outputs.
 nb::dict AppendOp(Program& self,
-                  const std::string& type,
-                  Arguments inputs,
+                  nb::handle op_type,
+                  nb::handle inputs,
                   const nb::dict& attributes,
-                  Arguments outputs,
-                  Line line,
-                  const std::string& hint) {
-  const OpDesc& op =
-      self.AppendOp(type, std::move(inputs), ToAttributes(attributes, type),
-                    {std::move(line.first), line.second}, std::move(outputs));
-  nb::dict result;
-  for (const auto& [argument, vars] : op.outputs) {
-    result[argument.c_str()] = nb::cast(vars);
+                  nb::handle outputs,
+                  nb::handle line,
+                  nb::handle op_hint) {
+  framework::SourceLocation location = ToLocation(line);
+  try {
+    const std::string type = ToText(op_type, "the type of an op");
+    const std::string hint = ToText(op_hint, type + ": hint");
+    const OpDesc& op = self.AppendOp(type, ToArguments(inputs, type),
+                                     ToAttributes(attributes, type), location,
+                                     ToArguments(outputs, type));
+    nb::dict result;
+    for (const auto& [argument, vars] : op.outputs) {
+      result[argument.c_str()] = nb::cast(vars);
+    }
+    if (!hint.empty()) self.Hint(hint);
+    return result;
+  } catch (platform::Error& error) {
+    // Those of AppendOp have it.
+    const std::string created = framework::DescribeLocation(location);
+    if (std::string_view(error.what()).find(created) == std::string::npos) {
+      error.AddContext(created);
+    }
+    throw;
   }
-  if (!hint.empty()) self.Hint(hint);
-  return result;
 }
 
 nb::dict DescribeVar(const VarDesc& var) {
@@ -70,7 +107,7 @@ nb::dict DescribeOp(const OpDesc& op) {
   result["outputs"] = nb::cast(op.outputs);
   result["attributes"] = attributes;
   result["hint"] = op.hint;
-  result["file"] = op.location.file;
+  result["file"] = FromPath(op.location.file);
   result["line"] = op.location.line;
   result["purpose"] = kPurposes[static_cast<int>(op.purpose)];
   return result;
@@ -99,14 +136,16 @@ nb::list Blocks(const Program& self) {
 
 // [(parameter, gradient)] by name.
 nb::list AppendBackward(Program& self,
-                        const std::string& loss,
-                        std::vector<std::string> parameters,
-                        std::vector<std::string> no_gradient,
-                        const Line& line) {
+                        nb::handle loss,
+                        nb::handle parameters,
+                        nb::handle no_gradient,
+                        nb::handle line) {
   nb::list result;
   for (const framework::ParamGrad& pair : framework::AppendBackward(
-           self, loss, {std::move(parameters), std::move(no_gradient)},
-           {line.first, line.second})) {
+           self, ToText(loss, "append_backward: loss"),
+           {ToNames(parameters, "append_backward: parameter_list"),
+            ToNames(no_gradient, "append_backward: no_grad_set")},
+           ToLocation(line))) {
     result.append(nb::make_tuple(pair.param, pair.grad));
   }
   return result;
@@ -118,10 +157,14 @@ nb::bytes Serialize(const Program& self) {
 }
 
 // The program becomes what `other` is, under a uid of its own.
-void Parse(Program& self, const nb::bytes& bytes, const std::string& origin) {
+void Parse(Program& self, nb::handle data, nb::handle origin) {
+  if (!nb::isinstance<nb::bytes>(data)) {
+    RaiseArgument("parse: data", "bytes", data);
+  }
+  const auto bytes = nb::borrow<nb::bytes>(data);
   self = framework::ParseProgram(
       std::string_view(static_cast<const char*>(bytes.data()), bytes.size()),
-      origin);
+      ToText(origin, "parse: origin"));
 }
 
 void SetPurpose(Program& self, const std::string& purpose) {
@@ -132,29 +175,44 @@ void SetPurpose(Program& self, const std::string& purpose) {
 
 }  // namespace
 
+Program& ToProgram(nb::handle value, std::string_view what) {
+  auto* program = ToObject<Program>(value);
+  if (program == nullptr) {
+    RaiseArgument(platform::Format("{}: program", what), "a sluice.Program",
+                  value);
+  }
+  return *program;
+}
+
 void BindPrograms(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   nb::class_<Program>(m, "Program", nb::is_weak_referenceable())
       .def(nb::init<>())
       .def("_data",
-           [](Program& self, const std::string& name, nb::handle dtype,
-              nb::handle shape) {
-             self.Data(name, ToDType(dtype), ToDDim(shape));
+           [](Program& self, nb::handle name, nb::handle dtype,
+              nb::handle shape, nb::handle line) {
+             const std::string text = ToText(name, "data: name");
+             const std::string what = "data " + platform::Shown(text);
+             const framework::SourceLocation location = ToLocation(line);
+             self.Data(text, ToDType(dtype, what), ToDDim(shape, what),
+                       location.file.c_str(), location.line);
            })
       .def("_persistable",
-           [](Program& self, const std::string& name, nb::handle dtype,
+           [](Program& self, nb::handle name, nb::handle dtype,
               nb::handle shape) {
-             self.Persistable(name, ToDType(dtype), ToDDim(shape));
+             const std::string text = ToText(name, "persistable: name");
+             const std::string what = "persistable " + platform::Shown(text);
+             self.Persistable(text, ToDType(dtype, what), ToDDim(shape, what));
            })
       .def("_append_op", &AppendOp)
       .def("_append_backward", &AppendBackward)
       .def("_var",
-           [](const Program& self, const std::string& name) {
-             return DescribeVar(self.FindVar(name));
+           [](const Program& self, nb::handle name) {
+             return DescribeVar(self.FindVar(ToText(name, "variable")));
            })
       .def("_has_var",
-           [](const Program& self, const std::string& name) {
-             return self.block().FindVar(name) != nullptr;
+           [](const Program& self, nb::handle name) {
+             return self.block().FindVar(ToText(name, "variable")) != nullptr;
            })
       .def("_blocks", &Blocks)
       .def("_op_count",

@@ -14,6 +14,7 @@
 #include "sluice/framework/plugin_kernels.h"
 #include "sluice/framework/run_op.h"
 #include "sluice/platform/plugin/plugin_file.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/hints.h"
 
@@ -83,7 +84,7 @@ nb::list Kernels(nb::handle op) {
   if (op.is_none()) {
     ops = Registry::Global().OpNames();
   } else {
-    ops = {Registry::Global().Schema(nb::cast<std::string>(op)).name()};
+    ops = {Registry::Global().Schema(ToText(op, "the type of an op")).name()};
   }
   nb::list result;
   for (const std::string& name : ops) {
@@ -156,27 +157,33 @@ void LoadOpLibrary(const std::string& path) {
 
 void BindRegistry(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
-  m.def("_schema", [](const std::string& op) {
-    return DescribeSchema(Registry::Global().Schema(op));
+  m.def("_schema", [](nb::handle op) {
+    return DescribeSchema(
+        Registry::Global().Schema(ToText(op, "the type of an op")));
   });
   m.def("_op_names", [] { return Registry::Global().OpNames(); });
   m.def("_kernels", &Kernels, "op"_a.none());
-  m.def("_run_op",
-        [](const std::string& op, const nb::list& inputs,
-           const nb::dict& attributes, nb::handle place,
-           const std::string& hint, std::vector<std::string> outputs) {
-          std::vector<std::pair<std::string, nb::object>> arrays;
-          for (nb::handle input : inputs) {
-            arrays.emplace_back(nb::cast<std::string>(input[0]),
-                                nb::borrow(input[1]));
-          }
-          return RunOp(op, arrays, attributes, place, hint, std::move(outputs));
-        });
-  m.def("_load_op_library", &LoadOpLibrary);
+  m.def("_run_op", [](const std::string& op, const nb::list& inputs,
+                      const nb::dict& attributes, nb::handle place,
+                      nb::handle hint, const nb::list& outputs) {
+    std::vector<std::pair<std::string, nb::object>> arrays;
+    for (nb::handle input : inputs) {
+      arrays.emplace_back(ToText(input[0], op + ": the name of an argument"),
+                          nb::borrow(input[1]));
+    }
+    std::vector<std::string> names;
+    for (nb::handle output : outputs) {
+      names.push_back(ToText(output, op + ": the name of an output"));
+    }
+    return RunOp(op, arrays, attributes, place, ToText(hint, op + ": hint"),
+                 std::move(names));
+  });
+  m.def("_load_op_library",
+        [](nb::handle path) { LoadOpLibrary(ToPath(path)); });
   m.def(
       "load_device_plugin",
-      [](const std::string& path) { framework::LoadDevicePlugin(path); },
-      "path"_a,
+      [](TextArg path) { framework::LoadDevicePlugin(ToPath(path.value)); },
+      "path"_a.none(),
       "Adds the devices and kernels of a plug-in (libsluice_<type>.so).");
 }
 

@@ -7,6 +7,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/tensor.h"
+#include "sluice/platform/text.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
@@ -15,6 +17,8 @@ namespace {
 
 using framework::Scope;
 using framework::Tensor;
+
+constexpr const char* kName = "scope: the name of a variable";
 
 // A copy of the tensor handle, taken while no run writes.
 nb::object Get(const Scope& self, const std::string& name) {
@@ -31,22 +35,24 @@ nb::object Get(const Scope& self, const std::string& name) {
   return nb::cast(tensor);
 }
 
-nb::object GetOrNone(const Scope& self, const std::string& name) {
-  nb::object tensor = Get(self, name);
+nb::object GetOrNone(const Scope& self, TextArg name) {
+  nb::object tensor = Get(self, ToText(name, kName));
   return tensor.is_valid() ? tensor : nb::none();
 }
 
-nb::object GetItem(const Scope& self, const std::string& name) {
+nb::object GetItem(const Scope& self, TextArg variable) {
+  const std::string name = ToText(variable, kName);
   nb::object tensor = Get(self, name);
   SLUICE_ENFORCE(tensor.is_valid(), ErrorCode::kNotFound,
                  "python.scope_variable",
                  "the scope has no variable {}: only parameters and other "
                  "persistables are kept, fetch anything else",
-                 name);
+                 platform::Shown(name));
   return tensor;
 }
 
-void Set(Scope& self, const std::string& name, nb::object value) {
+void Set(Scope& self, TextArg variable, nb::object value) {
+  const std::string name = ToText(variable, kName);
   const Tensor copy = nb::cast<Tensor>(
       nb::type<Tensor>()(value, nb::arg("place") = nb::none()));
   const nb::gil_scoped_release release;
@@ -56,23 +62,36 @@ void Set(Scope& self, const std::string& name, nb::object value) {
 
 }  // namespace
 
+Scope& ToScope(nb::handle value, std::string_view what) {
+  auto* scope = ToObject<Scope>(value);
+  if (scope == nullptr) {
+    RaiseArgument(platform::Format("{}: scope", what), "a sluice.Scope", value);
+  }
+  return *scope;
+}
+
 void BindScopes(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   nb::class_<Scope>(m, "Scope",
                     "Variables that outlive a run: parameters, statistics.")
       .def("__init__", [](Scope* self) { new (self) Scope(); })
-      .def("find_var", &GetOrNone, "name"_a,
+      .def("find_var", &GetOrNone, "name"_a.none(),
            "A copy of the variable's tensor, here or in a parent; None when "
            "nobody has it.")
-      .def("__getitem__", &GetItem, "name"_a)
-      .def("__setitem__", &Set, "name"_a, "value"_a)
-      .def("set", &Set, "name"_a, "value"_a,
+      .def("__getitem__", &GetItem, "name"_a.none())
+      .def("__setitem__", &Set, "name"_a.none(), "value"_a)
+      .def("set", &Set, "name"_a.none(), "value"_a,
            "Gives a variable a copy of `value` (an array or a tensor).")
-      .def("erase", &Scope::EraseVar, "name"_a)
+      .def(
+          "erase",
+          [](Scope& self, TextArg name) {
+            return self.EraseVar(ToText(name, kName));
+          },
+          "name"_a.none())
       .def("names", &Scope::LocalVarNames)
       .def("__contains__",
-           [](const Scope& self, const std::string& name) {
-             return self.FindVar(name) != nullptr;
+           [](const Scope& self, TextArg name) {
+             return self.FindVar(ToText(name, kName)) != nullptr;
            })
       .def_prop_rw("step", &Scope::step, &Scope::set_step,
                    "Runs with random ops so far.")

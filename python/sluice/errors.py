@@ -6,6 +6,8 @@ Python programmers would catch in its place.
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "DataLossError",
     "DeviceLostError",
@@ -19,10 +21,20 @@ __all__ = [
     "UnimplementedError",
 ]
 
-# What to do about it, by the id of the check that failed.
+# What to do about it, by the id of the check that failed, and what of the
+# message it takes up.
 _HINTS = {
-    "feed.dtype": "convert it first, e.g. x.astype('float32')",
+    "feed.dtype": (
+        r"feed (\w+) must be (?!bfloat16)(\w+)",
+        "convert it first, e.g. {0}.astype('{1}')",
+    ),
     "feed.missing": "pass it in feed={...}",
+    "checkpoint.other_program": (
+        "a file has what the program that saved it has: save with the program "
+        "that will load it, e.g. save_params(path, main.clone(for_test=True)); "
+        "a network that is built a second time gets other names (fc_1 after "
+        "fc_0) unless it is built inside `with sluice.unique_name.guard():`"
+    ),
     "run.uninitialised": "run the startup program in this scope first: "
     "exe.run(sluice.default_startup_program())",
     "python.device_array": "tensor.numpy() copies it to the host",
@@ -43,7 +55,10 @@ class SluiceError(Exception):
 
     def __str__(self) -> str:
         message = str(self.args[0]) if self.args else ""
-        hint = _HINTS.get(self.check_id)
+        hint = _HINTS.get(self.check_id, "")
+        if isinstance(hint, tuple):
+            found = re.search(hint[0], message)
+            hint = hint[1].format(*found.groups()) if found else ""
         return f"{message}\nhint: {hint}" if hint else message
 
     def __reduce__(self) -> tuple:

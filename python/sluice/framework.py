@@ -42,6 +42,24 @@ def caller_location() -> tuple[str, int]:
     return "", 0
 
 
+def created() -> str:
+    """The line for the end of an error's message, as the core adds it."""
+    file, line = caller_location()
+    return f"\ncreated at {file}:{line}"
+
+
+def _mapping(op: Any, kind: str, value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidArgumentError(
+            f"{op}: {kind} must be a dict by name, got "
+            f"{_core._shown(value)}{created()}",
+            "python.mapping",
+        )
+    return value
+
+
 def name_scope(name: str) -> contextlib.AbstractContextManager[None]:
     """Begin the names of what the block creates with ``name/``."""
     return unique_name.scope(name)
@@ -154,7 +172,7 @@ class Program(_core.Program):
 
         Raises InvalidArgumentError when the name is taken.
         """
-        self._data(name, dtype, shape)
+        self._data(name, dtype, shape, caller_location())
         return Variable(self, name)
 
     def persistable(
@@ -182,16 +200,16 @@ class Program(_core.Program):
         Raises NotFoundError or InvalidArgumentError for everything that the
         op's schema or shape function refuses; the program is unchanged then.
         """
-        values = dict(attrs or {})
+        values = dict(_mapping(type, "attrs", attrs))
         if self.random_seed and values.get("seed") == 0:
             values["seed"] = self.random_seed
         made = self._append_op(
             type,
-            self._names(inputs),
+            self._names(type, "inputs", inputs),
             values,
-            self._names(outputs),
+            self._names(type, "outputs", outputs),
             caller_location(),
-            hint or "",
+            "" if hint is None else hint,
         )
         return {
             argument: Variable(self, names[0])
@@ -201,31 +219,32 @@ class Program(_core.Program):
         }
 
     def _names(
-        self, arguments: Arguments | None
+        self, op: str, kind: str, arguments: Arguments | None
     ) -> list[tuple[str, list[str]]]:
         result = []
-        for argument, value in (arguments or {}).items():
+        for argument, value in _mapping(op, kind, arguments).items():
             if value is None:
                 continue
             many = isinstance(value, (list, tuple))
             names = [
-                self._name(argument, v) for v in (value if many else [value])
+                self._name(f"{op}: argument {argument}", v)
+                for v in (value if many else [value])
             ]
             result.append((argument, names))
         return result
 
-    def _name(self, argument: str, value: Any) -> str:
+    def _name(self, what: str, value: Any) -> str:
         if isinstance(value, str):
             return value
         if not isinstance(value, Variable):
             raise InvalidArgumentError(
-                f"argument {argument}: expected a variable or its name, got "
-                f"{value!r} ({type(value).__name__})",
+                f"{what}: expected a variable or its name, got "
+                f"{_core._shown(value)}{created()}",
                 "python.argument",
             )
         if value.program is not self:
             raise InvalidArgumentError(
-                f"argument {argument}: {value!r} belongs to another program",
+                f"{what}: {value!r} belongs to another program{created()}",
                 "python.other_program",
             )
         return value.name
@@ -375,11 +394,32 @@ def append_backward(
         InvalidArgumentError: the loss is no scalar, or an op on the way has no
             gradient.
     """
+    if not isinstance(loss, Variable):
+        raise InvalidArgumentError(
+            "append_backward: loss must be a variable, got "
+            f"{_core._shown(loss)}{created()}",
+            "python.loss",
+        )
     program = loss.program
     pairs = program._append_backward(
         loss.name,
-        [program._name("parameter_list", v) for v in parameter_list or ()],
-        [program._name("no_grad_set", v) for v in no_grad_set or ()],
+        _name_list(program, "parameter_list", parameter_list),
+        _name_list(program, "no_grad_set", no_grad_set),
         caller_location(),
     )
     return [(Variable(program, p), Variable(program, g)) for p, g in pairs]
+
+
+def _name_list(program: Program, what: str, variables: Any) -> list[str]:
+    what = f"append_backward: {what}"
+    if variables is None:
+        return []
+    if isinstance(variables, (str, Variable)) or not isinstance(
+        variables, Iterable
+    ):
+        raise InvalidArgumentError(
+            f"{what} must be a list of variables or names, got "
+            f"{_core._shown(variables)}{created()}",
+            "python.variable_list",
+        )
+    return [program._name(what, variable) for variable in variables]

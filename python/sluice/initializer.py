@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .feed_values import number
+
 if TYPE_CHECKING:
     from .framework import Variable
 
@@ -42,7 +44,9 @@ class Constant(Initializer):
 
     def __call__(self, var: Variable) -> None:
         """Append the op."""
-        self._fill("fill_constant", var, value=float(self.value))
+        self._fill(
+            "fill_constant", var, value=number("initializer: value", self.value)
+        )
 
 
 class Uniform(Initializer):
@@ -55,7 +59,10 @@ class Uniform(Initializer):
 
     def __call__(self, var: Variable) -> None:
         """Append the op."""
-        limits = {"min": float(self.low), "max": float(self.high)}
+        limits = {
+            "min": number("initializer: low", self.low),
+            "max": number("initializer: high", self.high),
+        }
         self._fill("uniform_random", var, seed=self.seed, **limits)
 
 
@@ -69,7 +76,10 @@ class Normal(Initializer):
 
     def __call__(self, var: Variable) -> None:
         """Append the op."""
-        moments = {"mean": float(self.loc), "std": float(self.scale)}
+        moments = {
+            "mean": number("initializer: loc", self.loc),
+            "std": number("initializer: scale", self.scale),
+        }
         self._fill("gaussian_random", var, seed=self.seed, **moments)
 
 

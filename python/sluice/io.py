@@ -29,7 +29,7 @@ def save_params(
     """
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
-    _core._save_parameters(os.fspath(path), program, scope)
+    _core._save_parameters(path, program, scope)
 
 
 def load_params(
@@ -49,7 +49,7 @@ def load_params(
     """
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
-    _core._load_parameters(os.fspath(path), program, scope)
+    _core._load_parameters(path, program, scope)
 
 
 def save_program(program: Program, path: str | os.PathLike[str]) -> None:
@@ -59,7 +59,7 @@ def save_program(program: Program, path: str | os.PathLike[str]) -> None:
         NotFoundError: the file cannot be created.
         ResourceExhaustedError: it cannot be written.
     """
-    _core._save_program(program, os.fspath(path))
+    _core._save_program(program, path)
 
 
 def load_program(path: str | os.PathLike[str]) -> Program:
@@ -71,5 +71,5 @@ def load_program(path: str | os.PathLike[str]) -> Program:
         UnimplementedError: it is of a newer version.
     """
     program = Program()
-    _core._load_program(program, os.fspath(path))
+    _core._load_program(program, path)
     return program

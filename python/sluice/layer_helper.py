@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import framework, unique_name
+from . import _core, framework, unique_name
 from .errors import InvalidArgumentError
 from .framework import Variable
 from .initializer import Constant, Initializer, Xavier
@@ -170,10 +171,14 @@ class LayerHelper:
 
     @staticmethod
     def _size(size: Any, name: str, shape: Sequence[Any]) -> int:
-        if size is None or int(size) < 0:
+        try:
+            known = operator.index(size)
+        except TypeError:
+            known = -1
+        if known < 0:
             raise InvalidArgumentError(
                 f"parameter {name} needs a shape that is known, got "
-                f"{list(shape)}",
+                f"{_core._shown(list(shape))}",
                 "python.parameter_shape",
             )
-        return int(size)
+        return known

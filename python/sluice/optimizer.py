@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import framework, unique_name
+from .feed_values import finite
 from .framework import Program, Variable
 from .initializer import Constant
 from .layer_helper import LayerHelper
@@ -20,6 +21,9 @@ class Optimizer:
         learning_rate: a number, or a float variable of shape [1] that the
             program computes or is fed.
         name: the first part of the names of its own variables.
+
+    Raises:
+        InvalidArgumentError: the learning rate is neither, or not finite.
     """
 
     type = "optimizer"
@@ -27,6 +31,8 @@ class Optimizer:
     def __init__(
         self, learning_rate: float | Variable, name: str | None = None
     ) -> None:
+        if not isinstance(learning_rate, Variable):
+            learning_rate = finite(f"{self.type}: learning_rate", learning_rate)
         self.learning_rate = learning_rate
         self.name = name or unique_name.generate(self.type)
         self._rates: dict[tuple[int, str], Variable] = {}
@@ -88,7 +94,7 @@ class Optimizer:
         key = helper.main_program.uid, str(dtype)
         if key not in self._rates:
             name = unique_name.generate(f"{self.name}.learning_rate")
-            value = Constant(float(self.learning_rate))
+            value = Constant(self.learning_rate)
             self._rates[key] = helper.create_persistable(
                 name, [1], dtype, value
             )
@@ -139,7 +145,8 @@ class Momentum(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, name)
-        self.momentum, self.use_nesterov = momentum, use_nesterov
+        self.momentum = finite(f"{self.type}: momentum", momentum)
+        self.use_nesterov = use_nesterov
 
     def _update(
         self, helper: LayerHelper, param: Variable, grad: Variable
@@ -170,7 +177,9 @@ class Adam(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, name)
-        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+        self.beta1 = finite(f"{self.type}: beta1", beta1)
+        self.beta2 = finite(f"{self.type}: beta2", beta2)
+        self.epsilon = finite(f"{self.type}: epsilon", epsilon)
 
     def _update(
         self, helper: LayerHelper, param: Variable, grad: Variable

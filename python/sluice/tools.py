@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import _core, executor
+from . import _core, executor, framework
 from .framework import Program
 
 __all__ = [
@@ -67,15 +67,15 @@ def run_op(
     import numpy as np
 
     schema = _core._schema(op)
+    inputs = framework._mapping(op, "inputs", inputs)
+    attrs = framework._mapping(op, "attrs", attrs)
     variadic = {a["name"] for a in schema["inputs"] if a["variadic"]}
     pairs = []
     for argument, value in inputs.items():
         for one in value if argument in variadic else [value]:
             array = one if isinstance(one, _core.Tensor) else np.array(one)
             pairs.append((argument, array))
-    return _core._run_op(
-        op, pairs, dict(attrs or {}), place, hint, list(outputs)
-    )
+    return _core._run_op(op, pairs, dict(attrs), place, hint, list(outputs))
 
 
 def compare(
@@ -112,7 +112,7 @@ def load_op_library(path: str | os.PathLike[str]) -> list[str]:
         DataLossError: it is truncated.
     """
     before = set(_core._op_names())
-    _core._load_op_library(os.fspath(path))
+    _core._load_op_library(path)
     return [name for name in _core._op_names() if name not in before]
 
 

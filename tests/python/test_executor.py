@@ -75,7 +75,7 @@ def test_wrong_feeds_are_named(exe):
         exe.run(feed={"x": ["no", "number"]}, fetch_list=[y])
     with pytest.raises(sl.InvalidArgumentError, match="uint32"):
         exe.run(feed={"x": np.ones((1, 3), "u4")}, fetch_list=[y])
-    with pytest.raises(TypeError, match="dict"):
+    with pytest.raises(sl.InvalidArgumentError, match="dict"):
         exe.run(feed=[1], fetch_list=[y])
     (value,) = exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=[y])
     assert value.sum() == 6
@@ -85,7 +85,7 @@ def test_wrong_fetches_are_named(exe):
     x, y = scaled()
     with pytest.raises(sl.NotFoundError, match=f"did you mean {y.name}"):
         exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=[y.name + "s"])
-    with pytest.raises(TypeError, match="fetch_list"):
+    with pytest.raises(sl.InvalidArgumentError, match="fetch_list"):
         exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=y)
     assert exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=[x])[0].sum() == 3
 

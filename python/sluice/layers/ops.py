@@ -5,10 +5,12 @@ are first used (see generate.py), so that importing costs nothing.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _core, framework
+from ..errors import NotFoundError
 from ..framework import Variable
 
 
@@ -78,7 +80,33 @@ def _make(op: str) -> Any:
     _OUTPUTS[op] = space.get(generate.camel_case(op) + "Outputs")
     function = space[generate.snake_case(op)]
     function.__module__ = __name__
-    return function
+    return _naming_unknown(op, function)
+
+
+def _naming_unknown(op: str, function: Any) -> Any:
+    """The function, with an error for a misspelt argument as the core's."""
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    known = code.co_varnames[:count]
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            if name not in known:
+                from difflib import get_close_matches
+
+                near = get_close_matches(name, known, 2)
+                listed = f"did you mean {' or '.join(near)}?"
+                if not near:
+                    listed = f"there are {', '.join(known)}"
+                raise NotFoundError(
+                    f"{op}: there is no argument {name}; {listed}"
+                    f"{framework.created()}",
+                    "python.unknown_argument",
+                )
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def __getattr__(name: str) -> Any:

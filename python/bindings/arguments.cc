@@ -1,0 +1,109 @@
+#include "sluice/python/bindings/arguments.h"
+
+#include <limits>
+
+#include <nanobind/stl/string.h>
+
+#include "sluice/platform/text.h"
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+using platform::ErrorCode;
+
+namespace {
+
+std::string Bytes(const nb::object& bytes) {
+  return {PyBytes_AsString(bytes.ptr()),
+          static_cast<size_t>(PyBytes_Size(bytes.ptr()))};
+}
+
+// Every run of blanks and line ends as one blank.
+std::string OnOneLine(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n';
+    if (!blank || line.empty() || line.back() != ' ') line += blank ? ' ' : c;
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string Shown(nb::handle value) {
+  const std::string type = TypeName(value);
+  nb::object text = nb::steal(PyObject_Repr(value.ptr()));
+  nb::object bytes;
+  if (text.is_valid()) {
+    bytes = nb::steal(
+        PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+  }
+  if (!bytes.is_valid()) {  // somebody's own __repr__ fails
+    PyErr_Clear();
+    return platform::Format("a {}", type);
+  }
+  return platform::Format("{} ({})", platform::Shown(OnOneLine(Bytes(bytes))),
+                          type);
+}
+
+void RaiseArgument(std::string_view what,
+                   std::string_view expected,
+                   nb::handle value) {
+  platform::Raise(ErrorCode::kInvalidArgument, "python.argument_type",
+                  "{}: expected {}, got {}", what, expected, Shown(value));
+}
+
+std::string ToText(nb::handle value, std::string_view what) {
+  if (PyUnicode_Check(value.ptr()) == 0) RaiseArgument(what, "text", value);
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (data == nullptr) {
+    PyErr_Clear();
+    platform::Raise(ErrorCode::kInvalidArgument, "python.surrogate",
+                    "{}: expected text that UTF-8 has, got {} with half of a "
+                    "surrogate pair",
+                    what, Shown(value));
+  }
+  return {data, static_cast<size_t>(size)};
+}
+
+int ToInt(IntArg number, std::string_view what) {
+  nb::object index;
+  if (!nb::isinstance<nb::bool_>(number.value)) {
+    index = nb::steal(PyNumber_Index(number.value.ptr()));
+  }
+  long value = 0;
+  int overflow = 1;
+  if (index.is_valid()) {
+    value = PyLong_AsLongAndOverflow(index.ptr(), &overflow);
+  }
+  PyErr_Clear();
+  if (overflow != 0 || value < std::numeric_limits<int>::min() ||
+      value > std::numeric_limits<int>::max()) {
+    RaiseArgument(what, "an integer of at most 32 bits", number.value);
+  }
+  return static_cast<int>(value);
+}
+
+std::string ToPath(nb::handle value) {
+  nb::object path = nb::steal(PyOS_FSPath(value.ptr()));
+  if (path.is_valid() && PyUnicode_Check(path.ptr()) != 0) {
+    path = nb::steal(PyUnicode_EncodeFSDefault(path.ptr()));
+  }
+  if (!path.is_valid()) {
+    PyErr_Clear();
+    RaiseArgument("path", "a path that the file system can have", value);
+  }
+  std::string bytes = Bytes(path);
+  if (bytes.find('\0') != bytes.npos) {
+    RaiseArgument("path", "a path without zero bytes", value);
+  }
+  return bytes;
+}
+
+nb::object FromPath(const std::string& path) {
+  return nb::steal(PyUnicode_DecodeFSDefaultAndSize(
+      path.data(), static_cast<Py_ssize_t>(path.size())));
+}
+
+}  // namespace sluice::python

@@ -1,0 +1,104 @@
+"""Numbers that users pass, checked: nothing is lost, no text is parsed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .errors import InvalidArgumentError
+
+__all__ = ["as_dtype", "finite", "number"]
+
+
+def number(what: str, value: Any) -> float:
+    """Return ``value`` as a float.
+
+    Raises InvalidArgumentError, naming ``what``, for text, a bool, None or
+    anything else that is no number.
+    """
+    try:
+        if not isinstance(value, bool) and hasattr(type(value), "__float__"):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass  # an array of several elements, an integer past all floats
+    raise InvalidArgumentError(
+        f"{what} must be a number, got {_core._shown(value)}", "python.number"
+    )
+
+
+def finite(what: str, value: Any) -> float:
+    """The same, raising for infinities and NaN too."""
+    result = number(what, value)
+    if not math.isfinite(result):
+        raise InvalidArgumentError(
+            f"{what} must be finite, got {value}", "python.finite"
+        )
+    return result
+
+
+def _first(mask: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.argwhere(mask)[0])
+
+
+def _refuse(name: str, dtype: np.dtype, value: Any, at: tuple) -> None:
+    where = f" at {list(at)}" if at else ""
+    raise InvalidArgumentError(
+        f"feed {name}: expected numbers that {dtype} can hold, got "
+        f"{str(value)[:80]}{where}",
+        "python.feed_value",
+    )
+
+
+def _lost(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Where a value cannot be held: what is rounded to a float is."""
+    if dtype.kind == "b":
+        return (array != 0) & (array != 1)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if array.dtype.kind in "biu" and (
+            array.size == 0
+            or (
+                limits.min <= int(array.min())
+                and int(array.max()) <= limits.max
+            )
+        ):
+            return np.zeros(array.shape, bool)
+        # Python's own numbers: no dtype holds the limits of all others.
+        wide = array.astype(object)
+        with np.errstate(invalid="ignore"):  # NaN is not within
+            within = (wide >= limits.min) & (wide <= limits.max)
+        if array.dtype.kind not in "biuO":
+            within &= np.trunc(array) == array
+        return ~within.astype(bool)
+    with np.errstate(over="ignore"):
+        return np.isinf(array.astype(dtype)) & ~np.isinf(array)
+
+
+def as_dtype(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
+    """Return ``value``, which is fed as ``name``, as an array of ``dtype``.
+
+    Raises InvalidArgumentError for what is no number, and for a number that
+    the dtype cannot hold: 1.5 or 300 as int8, 1e300 as float32.
+    """
+    array = np.asarray(value)
+    if array.dtype == dtype:
+        return array
+    # Kind V: bfloat16, the only one of ours that is not NumPy's own.
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        flat = array.astype(object)
+        strange = [not isinstance(v, (int, float)) for v in flat.ravel()]
+        mask = np.array(strange, bool).reshape(flat.shape)
+        if mask.any():
+            at = _first(mask)
+            _refuse(name, dtype, repr(flat[at]), at)
+        array = flat  # integers past 64 bits
+        if dtype.kind == "f":
+            array = flat.astype(np.float64)
+    lost = np.asarray(_lost(array, dtype), bool)
+    if lost.any():
+        at = _first(lost)
+        _refuse(name, dtype, array[at], at)
+    return array.astype(dtype)
