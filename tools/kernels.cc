@@ -38,8 +38,12 @@ int main(int argc, char** argv) try {
   std::string op;
   std::vector<std::string> devices = {"fpga"};
   app.add_option("op", op, "Only this operator's");
-  app.add_option("--device", devices, "Device kinds whose plug-ins to load")
-      ->capture_default_str();
+  // One kind each time, so that the operator may follow.
+  const auto* given = app.add_option("--device", devices,
+                                     "A device kind whose plug-in to load; may "
+                                     "be repeated")
+                          ->allow_extra_args(false)
+                          ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
   for (const std::string& device : devices) {
@@ -47,6 +51,7 @@ int main(int argc, char** argv) try {
       sluice::platform::DeviceManager::Instance().Get(
           {sluice::platform::InternPlaceKind(device), 0});
     } catch (const sluice::platform::Error& error) {
+      if (given->count() > 0) throw;
       std::cerr << error.what() << "\n";
     }
   }
