@@ -6,6 +6,11 @@ find_package(Boost 1.74 CONFIG REQUIRED)
 find_package(Eigen3 3.4 CONFIG REQUIRED)
 find_package(fmt 9 CONFIG REQUIRED)
 find_package(hwy 1.0 CONFIG REQUIRED)
+# No kernels for SVE: its vectors have no size that the compiler knows, so they
+# cannot be members or elements of arrays, as those of gemm and of the block
+# sums are. arm64 gets NEON.
+target_compile_definitions(hwy::hwy INTERFACE
+  "SLUICE_SIZELESS_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
 find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(CLI11 2.1 CONFIG REQUIRED)
 find_package(Protobuf REQUIRED)

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#define HWY_DISABLED_TARGETS HWY_SSSE3
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sluice/framework/measure/machine_probes.cc"
 #include <hwy/foreach_target.h>

@@ -7,7 +7,7 @@
 //
 // HWY_TARGET_INCLUDE makes this file include itself once for every
 // instruction set.
-#define HWY_DISABLED_TARGETS HWY_SSSE3
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE \
   "sluice/operators/math/manhattan_distance_grad_blocked.cc"
