@@ -7,11 +7,11 @@
 
 #include "tests/framework/steady_state/counting_malloc.h"
 #include "tests/framework/steady_state/lenet.h"
+#include "tests/testing/has_module.h"
 #include <gtest/gtest.h>
 
 #include "sluice/memory/allocator.h"
 #include "sluice/platform/counters.h"
-#include "sluice/platform/plugin/kernel_module.h"
 
 namespace sluice::testing {
 namespace {
@@ -31,8 +31,9 @@ void PrintTo(const Case& each, std::ostream* out) {
 class SteadyState : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    const std::string& missing = platform::LoadModule("onednn");
-    if (UsesOneDnn() && !missing.empty()) GTEST_SKIP() << missing;
+    if (UsesOneDnn() && !HasModule("onednn")) {
+      GTEST_SKIP() << "oneDNN's kernels are not built";
+    }
     net_.Start(&scope_);
   }
   static bool UsesOneDnn() { return GetParam().hint == kOneDnn; }

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/testing/has_module.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/executor.h"
 #include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/counters.h"
-#include "sluice/platform/plugin/kernel_module.h"
 
 namespace sluice::testing {
 
@@ -24,8 +24,7 @@ inline constexpr const char* kOneDnnOnly =
 class OneDnnTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string& missing = platform::LoadModule("onednn");
-    if (!missing.empty()) GTEST_SKIP() << missing;
+    if (!HasModule("onednn")) GTEST_SKIP() << "oneDNN's kernels are not built";
   }
 
   static int64_t Count(const char* name) { return platform::Counter(name); }
