@@ -23,7 +23,6 @@
 namespace sluice::framework {
 namespace {
 
-using platform::ErrorCode;
 using platform::ParallelFor;
 using Json = nlohmann::ordered_json;
 

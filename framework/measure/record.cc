@@ -15,7 +15,6 @@
 namespace sluice::framework {
 namespace {
 
-using platform::ErrorCode;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxMessage = 1000;

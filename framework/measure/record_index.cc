@@ -2,32 +2,44 @@
 
 #include <utility>
 
-#include "sluice/framework/files/checksum.h"
-
 namespace sluice::framework {
 namespace {
 
-uint64_t Mix(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
-  return hash ^ (hash >> 29);
+// One to one in what is added, so that keys of equal parts are told apart by
+// their order.
+void Add(IndexKey& key, uint64_t low, uint64_t high) {
+  key.low = (key.low ^ low) * 0x9E3779B97F4A7C15U;
+  key.low ^= key.low >> 29;
+  key.high = (key.high ^ high) * 0xC2B2AE3D27D4EB4FU;
+  key.high ^= key.high >> 31;
 }
 
-uint64_t Mix(uint64_t hash, std::string_view text) {
-  return Mix(hash, Checksum(text.data(), text.size()));
+void Add(IndexKey& key, const RecordText& text) {
+  Add(key, text.low, text.high);
 }
 
-// What the three tables have in common.
-uint64_t HashOfKernel(const RecordQuery& query) {
-  return Mix(Mix(Mix(1, query.signature), query.kernel), query.place);
+// What all three keys have.
+IndexKey KernelKey(const RecordQuery& query) {
+  IndexKey key;
+  Add(key, query.signature);
+  Add(key, query.kernel);
+  Add(key, query.place);
+  return key;
 }
 
-uint64_t HashOfRun(uint64_t kernel, const RecordQuery& query) {
-  return Mix(kernel,
-             static_cast<uint64_t>(query.threads) * 2 + (query.cold ? 1U : 0U));
+IndexKey RunKey(IndexKey key, const RecordQuery& query) {
+  const uint64_t run =
+      static_cast<uint64_t>(query.threads) * 2 + (query.cold ? 1U : 0U);
+  Add(key, run, run);
+  return key;
 }
 
-uint64_t HashOfBuild(uint64_t hash, const RecordQuery& query) {
-  return Mix(Mix(hash, query.kernel_version), query.machine);
+IndexKey BuildKey(IndexKey key,
+                  const RecordQuery& query,
+                  const RecordText& machine) {
+  Add(key, query.kernel_version);
+  Add(key, machine);
+  return key;
 }
 
 RecordQuery QueryOf(const Record& record) {
@@ -40,102 +52,92 @@ RecordQuery QueryOf(const Record& record) {
           .machine = record.machine};
 }
 
-bool SameKernel(const Record& record, const RecordQuery& query) {
-  return record.signature == query.signature && record.kernel == query.kernel &&
-         record.place == query.place;
-}
-
-bool SameRun(const Record& record, const RecordQuery& query) {
-  return record.threads == query.threads && record.cold == query.cold;
-}
-
-bool SameBuild(const Record& record, const RecordQuery& query) {
-  return record.kernel_version == query.kernel_version &&
-         record.machine == query.machine;
-}
-
 bool IsWrong(const Record& record) {
   return record.verdict == Verdict::kWrong;
 }
 
+// Whether a record takes the place of another one with the same key.
+bool Supersedes(const Record& record, const Record& before, bool wins) {
+  if (IsWrong(record) != IsWrong(before)) return IsWrong(record);
+  return wins || record.date >= before.date;
+}
+
 }  // namespace
 
-RecordIndex::Slot* RecordIndex::FindSlot(const Record& record) {
-  const RecordQuery query = QueryOf(record);
-  const uint64_t kernel = HashOfKernel(query);
-  const uint64_t run = HashOfRun(kernel, query);
-  Slots& same_hash = exact_[HashOfBuild(run, query)];
-  for (Slot* slot : same_hash) {
-    const Record& other = *slot->record;
-    if (SameKernel(other, query) && SameRun(other, query) &&
-        SameBuild(other, query)) {
-      return slot;
-    }
+size_t RecordTable::PlaceOf(const std::vector<Entry>& entries,
+                            const IndexKey& key) {
+  const size_t mask = entries.size() - 1;
+  size_t place = key.low & mask;
+  while (entries[place].slot != nullptr && entries[place].key != key) {
+    place = (place + 1) & mask;
   }
-  Slot* added = &slots_.emplace_back(Slot{&record});
-  same_hash.push_back(added);
-  any_version_[run].push_back(added);
-  by_kernel_[record.kernel].push_back(added);
-  return added;
+  return place;
+}
+
+void RecordTable::Add(const IndexKey& key, RecordSlot* slot) {
+  if (2 * (used_ + 1) > entries_.size()) {
+    std::vector<Entry> larger(entries_.empty() ? 64 : 2 * entries_.size());
+    for (const Entry& entry : entries_) {
+      if (entry.slot != nullptr) larger[PlaceOf(larger, entry.key)] = entry;
+    }
+    entries_ = std::move(larger);
+  }
+  entries_[PlaceOf(entries_, key)] = {key, slot};
+  ++used_;
+}
+
+RecordSlot* RecordTable::Find(const IndexKey& key) const {
+  return used_ == 0 ? nullptr : entries_[PlaceOf(entries_, key)].slot;
 }
 
 void RecordIndex::Insert(Record given, bool wins) {
   const Record& record = records_.emplace_back(std::move(given));
-  Slot* slot = FindSlot(record);
-  const Record& before = *slot->record;
-  const bool supersedes = IsWrong(record) == IsWrong(before)
-                              ? wins || record.date >= before.date
-                              : IsWrong(record);
-  if (supersedes) slot->record = &record;
-  if (!IsWrong(record)) return;
   const RecordQuery query = QueryOf(record);
-  quarantined_[HashOfBuild(HashOfKernel(query), query)].push_back(slot);
+  const IndexKey kernel = KernelKey(query);
+  const IndexKey run = RunKey(kernel, query);
+  const IndexKey exact = BuildKey(run, query, query.machine);
+  RecordSlot* slot = exact_.Find(exact);
+  if (slot == nullptr) {
+    slot = &slots_.emplace_back(RecordSlot{&record});
+    exact_.Add(exact, slot);
+    any_version_[run].push_back(slot);
+    by_kernel_[record.kernel].push_back(slot);
+  } else if (Supersedes(record, *slot->record, wins)) {
+    slot->record = &record;
+  }
+  if (!IsWrong(record)) return;
+  const IndexKey wrong = BuildKey(kernel, query, query.machine);
+  if (quarantined_.Find(wrong) == nullptr) quarantined_.Add(wrong, slot);
 }
 
 const Record* RecordIndex::Newest(const Slots& slots,
-                                  const RecordQuery& query) {
+                                  std::string_view machine) {
   const Record* best = nullptr;
-  for (const Slot* slot : slots) {
+  bool best_here = false;
+  for (const RecordSlot* slot : slots) {
     const Record& record = *slot->record;
-    if (!SameKernel(record, query) || !SameRun(record, query)) continue;
     if (IsWrong(record)) continue;
-    const bool here = record.machine == query.machine;
-    const bool best_here = best != nullptr && best->machine == query.machine;
-    if (best == nullptr || here > best_here ||
-        (here == best_here && record.date >= best->date)) {
-      best = &record;
-    }
+    const bool here = record.machine == machine;
+    const bool better = best == nullptr || (here && !best_here) ||
+                        (here == best_here && record.date >= best->date);
+    if (!better) continue;
+    best = &record;
+    best_here = here;
   }
   return best;
 }
 
-FoundRecord RecordIndex::Find(const RecordQuery& query) const {
-  const uint64_t kernel = HashOfKernel(query);
-  if (!quarantined_.empty()) {
-    const auto wrong = quarantined_.find(HashOfBuild(kernel, query));
-    if (wrong != quarantined_.end()) {
-      for (const Slot* slot : wrong->second) {
-        const Record& record = *slot->record;
-        if (SameKernel(record, query) && SameBuild(record, query)) {
-          return {&record, RecordMatch::kExact};
-        }
-      }
-    }
-  }
-  const uint64_t run = HashOfRun(kernel, query);
-  const auto exact = exact_.find(HashOfBuild(run, query));
-  if (exact != exact_.end()) {
-    for (const Slot* slot : exact->second) {
-      const Record& record = *slot->record;
-      if (SameKernel(record, query) && SameRun(record, query) &&
-          SameBuild(record, query)) {
-        return {&record, RecordMatch::kExact};
-      }
-    }
-  }
+FoundRecord RecordIndex::Find(const RecordQuery& query,
+                              const RecordText& machine) const {
+  const IndexKey kernel = KernelKey(query);
+  const RecordSlot* wrong = quarantined_.Find(BuildKey(kernel, query, machine));
+  if (wrong != nullptr) return {wrong->record, RecordMatch::kExact};
+  const IndexKey run = RunKey(kernel, query);
+  const RecordSlot* exact = exact_.Find(BuildKey(run, query, machine));
+  if (exact != nullptr) return {exact->record, RecordMatch::kExact};
   const auto stale = any_version_.find(run);
   if (stale == any_version_.end()) return {};
-  const Record* record = Newest(stale->second, query);
+  const Record* record = Newest(stale->second, machine.text);
   if (record == nullptr) return {};
   return {record, RecordMatch::kStale};
 }
@@ -145,7 +147,7 @@ void RecordIndex::Near(std::string_view kernel,
                        platform::FunctionRef<void(const Record&)> visit) const {
   const auto found = by_kernel_.find(std::string(kernel));
   if (found == by_kernel_.end()) return;
-  for (const Slot* slot : found->second) {
+  for (const RecordSlot* slot : found->second) {
     if (slot->record->op == op) visit(*slot->record);
   }
 }

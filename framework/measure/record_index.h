@@ -12,6 +12,39 @@
 
 namespace sluice::framework {
 
+// What is looked up by: 128 bits of hash, see RecordText.
+struct IndexKey {
+  uint64_t low = 0;
+  uint64_t high = 0;
+
+  bool operator==(const IndexKey&) const = default;
+};
+
+// The record that is current for a key.
+struct RecordSlot {
+  const Record* record = nullptr;
+};
+
+// From keys to slots: one array without chains, so that a look-up costs few
+// cache misses.
+class RecordTable {
+ public:
+  // Adds a key that is not there yet.
+  void Add(const IndexKey& key, RecordSlot* slot);
+  // Null where there is none.
+  RecordSlot* Find(const IndexKey& key) const;
+
+ private:
+  struct Entry {
+    IndexKey key;
+    RecordSlot* slot = nullptr;
+  };
+  static size_t PlaceOf(const std::vector<Entry>& entries, const IndexKey& key);
+
+  std::vector<Entry> entries_;  // a power of two, at most half of them in use
+  size_t used_ = 0;
+};
+
 // The records of a store in memory, one for each key, found by hash. Records
 // never move, and those that are superseded stay. Not synchronised.
 class RecordIndex {
@@ -20,8 +53,8 @@ class RecordIndex {
   // whatever their dates are. A wrong one is superseded by wrong ones only.
   void Insert(Record record, bool wins);
 
-  // As RecordStore::Find; query.machine is set.
-  FoundRecord Find(const RecordQuery& query) const;
+  // As RecordStore::Find, with this machine in place of query.machine.
+  FoundRecord Find(const RecordQuery& query, const RecordText& machine) const;
 
   // The records of a kernel, as RecordStore::Near.
   void Near(std::string_view kernel,
@@ -31,21 +64,19 @@ class RecordIndex {
   size_t size() const { return slots_.size(); }
 
  private:
-  // What is current for a key.
-  struct Slot {
-    const Record* record;
+  struct KeyHash {
+    size_t operator()(const IndexKey& key) const { return key.low; }
   };
-  using Slots = std::vector<Slot*>;
-  using Table = std::unordered_map<uint64_t, Slots>;
+  using Slots = std::vector<const RecordSlot*>;
 
-  Slot* FindSlot(const Record& record);
-  static const Record* Newest(const Slots& slots, const RecordQuery& query);
+  static const Record* Newest(const Slots& slots, std::string_view machine);
 
   std::deque<Record> records_;
-  std::deque<Slot> slots_;
-  Table exact_;        // by the whole key
-  Table any_version_;  // without version and machine
-  Table quarantined_;  // without threads and cold; wrong ones only
+  std::deque<RecordSlot> slots_;
+  RecordTable exact_;        // by the whole key
+  RecordTable quarantined_;  // without threads and cold; wrong ones only
+  // Without version and machine.
+  std::unordered_map<IndexKey, Slots, KeyHash> any_version_;
   std::unordered_map<std::string, Slots> by_kernel_;
 };
 

@@ -101,11 +101,21 @@ void RecordStore::Load() const {
 }
 
 FoundRecord RecordStore::Find(const RecordQuery& query) const {
+  FoundRecord found;
+  Find({&query, 1}, {&found, 1});
+  return found;
+}
+
+void RecordStore::Find(std::span<const RecordQuery> queries,
+                       std::span<FoundRecord> found) const {
+  static const RecordText kHere(MachineId().text);
   Load();
-  RecordQuery here = query;
-  if (here.machine.empty()) here.machine = MachineId().text;
   const std::shared_lock lock(state_->mutex);
-  return state_->index.Find(here);
+  for (size_t i = 0; i < queries.size(); ++i) {
+    const RecordText& machine = queries[i].machine;
+    found[i] =
+        state_->index.Find(queries[i], machine.text.empty() ? kHere : machine);
+  }
 }
 
 void RecordStore::Near(std::string_view kernel,

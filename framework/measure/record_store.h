@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,20 +9,22 @@
 #include "sluice/framework/measure/machine_figures.h"
 #include "sluice/framework/measure/record.h"
 #include "sluice/framework/measure/record_sources.h"
+#include "sluice/framework/measure/record_text.h"
 #include "sluice/platform/export.h"
 #include "sluice/platform/function_ref.h"
 
 namespace sluice::framework {
 
-// What a record is looked for by; the strings outlive the call.
+// What a record is looked for by; the strings outlive the call. Queries for
+// many kernels or signatures share the RecordText of what they have in common.
 struct RecordQuery {
-  std::string_view signature;
-  std::string_view kernel;
-  std::string_view kernel_version;
+  RecordText signature;
+  RecordText kernel;
+  RecordText kernel_version;
   int threads = 1;
-  std::string_view place = "cpu:0";
+  RecordText place = "cpu:0";
   bool cold = false;
-  std::string_view machine{};  // this one, where it is empty
+  RecordText machine{};  // this one, where it is empty
 };
 
 enum class RecordMatch : unsigned char {
@@ -62,6 +65,9 @@ class SLUICE_API RecordStore {
   // else a stale one of a kernel that was not wrong, one of this machine
   // before others, newer before older.
   FoundRecord Find(const RecordQuery& query) const;
+  // The same for several, into `found`, which has as many places.
+  void Find(std::span<const RecordQuery> queries,
+            std::span<FoundRecord> found) const;
 
   // Calls `visit` with the records of that kernel for that op, of any
   // signature, version and machine, one for each key; `visit` may not call the
