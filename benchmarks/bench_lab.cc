@@ -2,6 +2,7 @@
 #include "benchmarks/bench_util.h"
 #include "benchmarks/lab/assignment_rows.h"
 #include "benchmarks/lab/race_rows.h"
+#include "benchmarks/lab/record_rows.h"
 
 int main(int argc, char** argv) {
   using sluice::bench::Options;
@@ -10,7 +11,8 @@ int main(int argc, char** argv) {
       argc, argv, "How well kernels are measured and chosen.");
   using Rows = void (*)(const Options&, Report&);
   constexpr Rows kRows[] = {sluice::bench::AddAssignmentRows,
-                            sluice::bench::AddRaceRows};
+                            sluice::bench::AddRaceRows,
+                            sluice::bench::AddRecordRows};
   Report report;
   for (const Rows rows : kRows) {
     rows(options, report);

@@ -1,0 +1,120 @@
+#include "benchmarks/lab/record_rows.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "sluice/framework/measure/machine.h"
+#include "sluice/framework/measure/record_file.h"
+#include "sluice/framework/measure/record_store.h"
+
+namespace sluice::bench {
+namespace {
+
+using framework::Record;
+using framework::RecordMatch;
+using framework::RecordStore;
+
+constexpr int kSignatures = 2000;
+// As many as an op of the library has on the CPU.
+constexpr int kKernels = 5;
+
+std::string Signature(int number) {
+  const std::string n = std::to_string(number % 40 + 1);
+  const std::string c = std::to_string(number / 40 + 1);
+  return "conv2d(Input: float32[" + n + ", " + c + ", 56, 56]/" +
+         "NCHW@64, Filter: float32[64, " + c + ", 3, 3]/OIHW@64; " +
+         "strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=1)";
+}
+
+std::string Kernel(int number) {
+  return "conv2d/variant" + std::to_string(number) +
+         " (cpu float32 NCHW PLAIN)";
+}
+
+std::vector<Record> MakeRecords() {
+  std::vector<Record> records;
+  for (int signature = 0; signature < kSignatures; ++signature) {
+    for (int kernel = 0; kernel < kKernels; ++kernel) {
+      Record record;
+      record.op = "conv2d";
+      record.signature = Signature(signature);
+      record.kernel = Kernel(kernel);
+      record.kernel_version = "0123456789abcdef";
+      record.machine = framework::MachineId().text;
+      record.best = record.median = record.low = record.high =
+          1e-3 * (kernel + 1);
+      record.rounds = 31;
+      records.push_back(record);
+    }
+  }
+  return records;
+}
+
+// Microseconds in which all kernels of a signature are found; the signatures
+// take turns, so that caches help no more than in a large graph.
+double LookupMicroseconds(const Options& options, const RecordStore& store) {
+  std::vector<std::string> signatures;
+  for (int i = 0; i < kSignatures; ++i) {
+    signatures.push_back(Signature(i * 7919 % kSignatures));
+  }
+  std::vector<std::string> kernels;
+  std::vector<framework::RecordQuery> queries;
+  for (int i = 0; i < kKernels; ++i) {
+    kernels.push_back(Kernel(i));
+  }
+  for (const std::string& kernel : kernels) {
+    queries.push_back({.signature = "",
+                       .kernel = kernel,
+                       .kernel_version = "0123456789abcdef"});
+  }
+  std::vector<framework::FoundRecord> results(kKernels);
+  int missed = 0;
+  const double seconds = MedianSeconds(options.seconds, [&] {
+    for (const std::string& signature : signatures) {
+      const framework::RecordText text = signature;
+      for (framework::RecordQuery& query : queries) {
+        query.signature = text;
+      }
+      store.Find(queries, results);
+      for (const framework::FoundRecord& result : results) {
+        missed += result.match == RecordMatch::kExact ? 0 : 1;
+      }
+    }
+  });
+  if (missed != 0) {
+    std::fprintf(stderr, "%d records were not found\n", missed);
+    std::exit(1);
+  }
+  return seconds / kSignatures * 1e6;
+}
+
+}  // namespace
+
+void AddRecordRows(const Options& options, Report& report) {
+  char folder[] = "/tmp/sluice_lab_XXXXXX";
+  if (mkdtemp(folder) == nullptr) {
+    report.LeaveOut("lab/lookup_us", "no folder can be made in /tmp");
+    return;
+  }
+  const std::string path = std::string(folder) + "/records.jsonl";
+  framework::AppendToRecordFile(path, MakeRecords(), {});
+  const RecordStore store({.system = {}, .user = path});
+  static_cast<void>(store.size());  // reads the file
+  report.Add({.id = "lab/lookup_us",
+              .unit = "us",
+              .value = LookupMicroseconds(options, store),
+              .at_most = 1});
+  const double load = MedianSeconds(options.seconds, [&path] {
+    const RecordStore fresh({.system = {}, .user = path});
+    static_cast<void>(fresh.size());
+  });
+  report.Add({.id = "lab/load_records_ms", .unit = "ms", .value = load * 1e3});
+  std::remove(path.c_str());
+  rmdir(folder);
+}
+
+}  // namespace sluice::bench
