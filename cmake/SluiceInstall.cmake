@@ -33,6 +33,10 @@ get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)
 install(TARGETS ${plugins}
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/sluice_plugins")
 
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/records/"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice/records"
+  FILES_MATCHING PATTERN "*.jsonl")
+
 install(EXPORT sluice-targets NAMESPACE sluice:: DESTINATION "${package_dir}")
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/sluice-config.cmake.in"

@@ -35,3 +35,8 @@ get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)
 if(plugins)
   add_dependencies(sluice ${plugins})
 endif()
+
+# The records that ship with the library, as it finds them in a build tree.
+file(MAKE_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+file(CREATE_LINK "${PROJECT_SOURCE_DIR}/records"
+  "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/sluice_records" SYMBOLIC)
