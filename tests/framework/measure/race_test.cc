@@ -128,7 +128,7 @@ TEST(Race, ContestantsTakeTurnsInEveryRound) {
   EXPECT_LT(in_order, 15);
 }
 
-TEST(Race, KeepsToTheBudgetWithSlowContestants) {
+TEST(Race, KeepsToTheBudgetWithLongRuns) {
   std::vector<Contestant> contestants;
   for (int i = 0; i < 5; ++i) {
     contestants.push_back(Sleeping("slow", 0.02 + 0.005 * i));
@@ -165,7 +165,7 @@ TEST(Race, WhatIsExpectedToTakeTooLongIsNotRun) {
   EXPECT_TRUE(result.budget_used_up);
 }
 
-TEST(Race, ASlowContestantIsDroppedEarly) {
+TEST(Race, ALosingContestantIsDroppedEarly) {
   const RaceResult result =
       RaceOf({Spinning("fast", 100e-6), Spinning("slow", 150e-6)},
              {.min_rounds = 5, .interval = 1e-6, .give_up_ratio = 1.2});
