@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"

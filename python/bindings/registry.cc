@@ -10,7 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/plugin_kernels.h"
 #include "sluice/framework/run_op.h"
 #include "sluice/platform/plugin/plugin_file.h"
