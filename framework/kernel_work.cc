@@ -71,6 +71,9 @@ KernelWork DefaultKernelWork(const KernelQuery& query) {
     work.bytes +=
         elements * static_cast<double>(SizeOf(query.output_dtypes[i]));
   }
+  // Loops are not split into pieces that cost less than starting a thread.
+  constexpr double kBytesOfAPiece = 32 << 10;
+  work.max_threads = std::max(1.0, work.bytes / kBytesOfAPiece);
   return work;
 }
 

@@ -59,6 +59,25 @@ std::string OpName(const Plan& plan, int op_index) {
              : Format("{} {}", op_index, plan.op_descs()[op_index].type);
 }
 
+// "12.3 us measured".
+std::string Predicted(const Candidate& candidate) {
+  return Format("{:.3g} us {}", candidate.seconds * 1e6, candidate.evidence);
+}
+
+const Candidate& Chosen(const Decision& decision) {
+  const auto& candidates = decision.candidates();
+  return *std::find_if(candidates.begin(), candidates.end(),
+                       [&](const Candidate& candidate) {
+                         return candidate.kernel == decision.kernel;
+                       });
+}
+
+// How a candidate that could have been taken compares with the one that was.
+std::string Margin(const Decision& decision, const Candidate& candidate) {
+  return Format("{}, {:.2f} of the chosen one's", Predicted(candidate),
+                candidate.seconds / Chosen(decision).seconds);
+}
+
 // The other candidates of one op. Kernels for other dtypes are mostly the same
 // kernel again, so they share a line.
 std::string Refusals(const Plan& plan, const Decision& decision) {
@@ -80,9 +99,9 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
                              kernel.key.dtype);
       continue;
     }
-    text +=
-        Format("  {}: not {}: {}\n", name, kernel,
-               candidate.refusal.empty() ? "ranked lower" : candidate.refusal);
+    text += Format("  {}: not {}: {}\n", name, kernel,
+                   candidate.refusal.empty() ? Margin(decision, candidate)
+                                             : candidate.refusal);
   }
   if (!other_dtypes.empty()) {
     text += Format("  {}: not for {}: {}\n", name,
@@ -103,14 +122,15 @@ std::string Refusals(const Plan& plan) {
 
 std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {
   TextTable table({"op", "place", "dtype", "layout", "library", "variant",
-                   "reason", profile == nullptr ? "" : "time"});
+                   "predicted", "reason", profile == nullptr ? "" : "time"});
   const std::vector<double> seconds = Seconds(plan, profile);
   for (const Decision& decision : plan.decisions()) {
     const OpKernelType& key = decision.kernel->key;
     table.Add({OpName(plan, decision.op_index), ToString(decision.place),
                std::string(ToString(key.dtype)),
-               std::string(ToString(key.layout)), key.library,
-               decision.kernel->variant, decision.reason,
+               std::string(ToString(decision.list->expected.layout)),
+               key.library, decision.kernel->variant,
+               Predicted(Chosen(decision)), decision.reason,
                seconds.empty()
                    ? ""
                    : Format("{:.1f} us", seconds[decision.op_index] * 1e6)});

@@ -18,6 +18,11 @@ void WriteCandidates(const Decision& decision, JsonWriter* json) {
     json->Field("place", ToString(candidate.place));
     json->Field("chosen", candidate.kernel == decision.kernel);
     json->Field("refusal", candidate.refusal);
+    if (candidate.refusal.empty()) {
+      json->Field("predicted_seconds", candidate.seconds);
+      json->Field("evidence", ToString(candidate.evidence));
+      json->Field("estimated_seconds", candidate.estimate);
+    }
     json->Field("transfer_bytes", decision.transfer_bytes(candidate.place));
     json->EndObject();
   }
@@ -30,7 +35,7 @@ void WriteOp(const Decision& decision, JsonWriter* json) {
   json->Field("op", decision.op);
   json->Field("place", ToString(decision.place));
   json->Field("dtype", ToString(key.dtype));
-  json->Field("layout", ToString(key.layout));
+  json->Field("layout", ToString(decision.list->expected.layout));
   json->Field("library", key.library);
   json->Field("variant", decision.kernel->variant);
   json->Field("expected", ToString(decision.list->expected));
