@@ -27,15 +27,16 @@ double OperationsPerSecond(DType dtype, const Throughput& operations) {
   }
 }
 
+double CacheBytes(int name, double otherwise) {
+  const auto bytes = static_cast<double>(sysconf(name));
+  return bytes > 0 ? bytes : otherwise;
+}
+
 // Of the cache that holds so much, or of the memory.
 double OfLevel(double bytes, const Bandwidth& bandwidth) {
-  static const auto size = [](int name, double otherwise) {
-    const long bytes_of_level = sysconf(name);
-    return bytes_of_level > 0 ? static_cast<double>(bytes_of_level) : otherwise;
-  };
-  static const double kL1 = size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
-  static const double kL2 = size(_SC_LEVEL2_CACHE_SIZE, 1 << 20);
-  static const double kL3 = size(_SC_LEVEL3_CACHE_SIZE, 16 << 20);
+  static const double kL1 = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
+  static const double kL2 = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20);
+  static const double kL3 = CacheBytes(_SC_LEVEL3_CACHE_SIZE, 16 << 20);
   return bytes <= kL1   ? bandwidth.l1
          : bytes <= kL2 ? bandwidth.l2
          : bytes <= kL3 ? bandwidth.l3

@@ -320,8 +320,10 @@ class FormatProblem {
     if (known != seconds_to_move_.end()) return known->second;
     const auto facts = graph_.FactsOf(MoveToChannelsLast(nchw, var, var));
     const Candidate* best = graph_.Predict(facts);
-    return seconds_to_move_[nchw.numel()] =
-               best == nullptr ? kNever : best->seconds;
+    double& seconds = seconds_to_move_[nchw.numel()];
+    seconds = kNever;
+    if (best != nullptr) seconds = best->seconds;
+    return seconds;
   }
 
   // What the op takes as it is, and turned.

@@ -56,8 +56,9 @@ size_t CountPairs(const std::vector<MemoryRequest>& requests) {
   size_t begun = 0;
   size_t ended = 0;
   for (const size_t index : ByFirst(requests)) {
-    while (ended < ends.size() && ends[ended] < requests[index].first)
+    while (ended < ends.size() && ends[ended] < requests[index].first) {
       ++ended;
+    }
     pairs += begun++ - ended;
   }
   return pairs;

@@ -39,8 +39,9 @@ bool Better(const PreparedOp& op, const Candidate& a, const Candidate& b) {
   const bool a_expected = a.place == op.list->expected_place;
   const bool b_expected = b.place == op.list->expected_place;
   if (a_expected != b_expected) return a_expected;
-  if (!BothMeasured(a, b) && a.priority != b.priority)
+  if (!BothMeasured(a, b) && a.priority != b.priority) {
     return a.priority > b.priority;
+  }
   return a.seconds < b.seconds;
 }
 
