@@ -46,7 +46,8 @@ RaceResult RaceOf(const std::vector<Contestant>& contestants,
 
 TEST(Race, TheFasterOfTwoWins) {
   const RaceResult result =
-      RaceOf({Spinning("slow", 110e-6), Spinning("fast", 100e-6)});
+      RaceOf({Spinning("slow", 110e-6), Spinning("fast", 100e-6)},
+             {.budget_seconds = 10});
   EXPECT_EQ(result.winner, 1);
   EXPECT_FALSE(result.tie);
   EXPECT_GT(result.over_winner[0].low, 1.05);
@@ -282,7 +283,7 @@ TEST(Race, ColdRunsAreSingleAndFindEmptyCaches) {
   const Timing cold = Measure(contestant, {.max_rounds = 21, .cold = true});
   EXPECT_GT(warm.calls_per_round, 1);
   EXPECT_EQ(cold.calls_per_round, 1);
-  EXPECT_GT(cold.best, 2 * warm.median);
+  EXPECT_GT(cold.best, 1.4 * warm.median);
 }
 
 TEST(Race, OptionsWithoutSenseAreRefused) {
