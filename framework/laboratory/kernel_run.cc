@@ -1,14 +1,40 @@
 #include "sluice/framework/laboratory/kernel_run.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "sluice/memory/copy.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"
+#include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {
 
 using platform::CPUPlace;
+using platform::Format;
+
+namespace {
+
+// Before and after each output; a multiple of every alignment that devices ask
+// for.
+constexpr size_t kGuardBytes = 512;
+constexpr uint8_t kGuard = 0xA5;
+
+void Fill(PlaceKey place, void* pointer, uint8_t value, size_t bytes) {
+  if (bytes == 0) return;
+  const std::vector<uint8_t> values(bytes, value);
+  memory::Copy(place, pointer, CPUPlace(), values.data(), bytes);
+}
+
+bool IsFilled(PlaceKey place, const void* pointer) {
+  std::vector<uint8_t> values(kGuardBytes);
+  memory::Copy(CPUPlace(), values.data(), place, pointer, kGuardBytes);
+  return std::all_of(values.begin(), values.end(),
+                     [](uint8_t value) { return value == kGuard; });
+}
+
+}  // namespace
 
 IsolatedOp Isolate(const Plan& plan, int planned_op, const Tensor* tensors) {
   const PlannedOp& planned = plan.ops()[planned_op];
@@ -29,6 +55,14 @@ IsolatedOp Isolate(const Plan& plan, int planned_op, const Tensor* tensors) {
   return op;
 }
 
+std::string OutputName(const OpFacts& op, size_t output) {
+  for (const auto& [argument, vars] : op.desc.outputs) {
+    if (output < vars.size()) return argument;
+    output -= vars.size();
+  }
+  return "";
+}
+
 KernelRun::KernelRun(const IsolatedOp& op,
                      const KernelDef& kernel,
                      PlaceKey place,
@@ -47,10 +81,7 @@ KernelRun::KernelRun(const IsolatedOp& op,
     device_ = platform::DeviceManager::Instance().Get(place).CreateContext();
   }
   BringInputs();
-  for (size_t i = 0; i < facts.outputs.size(); ++i) {
-    Tensor& output = outputs_.emplace_back();
-    output.Resize(facts.outputs[i]).mutable_data(facts.output_dtypes[i], place);
-  }
+  MakeOutputs();
   void* scratch = nullptr;
   if (preparation.scratch_bytes > 0) {
     const auto bytes = static_cast<int64_t>(preparation.scratch_bytes);
@@ -83,6 +114,50 @@ void KernelRun::BringInputs() {
       inputs_.push_back(there ? given : given.CopyTo(wanted));
     }
   }
+}
+
+void KernelRun::MakeOutputs() {
+  const OpFacts& facts = op_.facts;
+  for (size_t i = 0; i < facts.outputs.size(); ++i) {
+    Tensor shape;
+    const size_t bytes = static_cast<size_t>(
+        shape.Resize(facts.outputs[i]).numel() *
+        static_cast<int64_t>(platform::SizeOf(facts.output_dtypes[i])));
+    auto memory =
+        std::make_shared<Placeholder>(place_, bytes + 2 * kGuardBytes);
+    auto* begin = static_cast<uint8_t*>(memory->pointer());
+    Fill(place_, begin, kGuard, kGuardBytes);
+    Fill(place_, begin + kGuardBytes + bytes, kGuard, kGuardBytes);
+    outputs_.emplace_back().Bind(std::move(memory), kGuardBytes,
+                                 facts.output_dtypes[i], facts.outputs[i]);
+  }
+}
+
+void KernelRun::Spoil(bool other) {
+  const uint8_t bytes_value = other ? 0x4B : 0xFF;
+  for (Tensor& output : outputs_) {
+    const bool is_bool = output.dtype() == DType::kBool;
+    Fill(place_, output.raw_data(), is_bool ? (other ? 0 : 1) : bytes_value,
+         output.bytes());
+  }
+  if (scratch_.allocated()) {
+    Fill(place_, scratch_.raw_data(), bytes_value, scratch_.bytes());
+  }
+}
+
+std::string KernelRun::WrittenOutside() const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const auto* data = static_cast<const uint8_t*>(outputs_[i].raw_data());
+    const char* side = !IsFilled(place_, data - kGuardBytes) ? "before"
+                       : !IsFilled(place_, data + outputs_[i].bytes())
+                           ? "after"
+                           : nullptr;
+    if (side != nullptr) {
+      return Format("it writes {} the memory of {} (its {} elements)", side,
+                    OutputName(op_.facts, i), outputs_[i].numel());
+    }
+  }
+  return "";
 }
 
 void KernelRun::Run() {

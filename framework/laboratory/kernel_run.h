@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "sluice/framework/op_kernel.h"
@@ -21,14 +23,19 @@ struct IsolatedOp {
 };
 
 // The op of a plan by its index in Plan::ops(); `tensors` are the frame's by
-// slot, as a RunObserver sees them after the op has run.
+// slot, as a RunObserver sees them before the op runs.
 SLUICE_API IsolatedOp Isolate(const Plan& plan,
                               int planned_op,
                               const Tensor* tensors);
 
+// "Out", the argument that an output of the op, flattened in schema order,
+// belongs to.
+SLUICE_API std::string OutputName(const OpFacts& op, size_t output);
+
 // One kernel for an isolated op, to be called as a plan would call it: inputs
-// are at its place, outputs and scratch memory are there. Keeps references to
-// the op and the kernel's definition. Used by one thread.
+// are at its place, outputs and scratch memory are there. Each output lies
+// between guard bytes. Keeps references to the op and the kernel's definition.
+// Used by one thread.
 class SLUICE_API KernelRun {
  public:
   // Makes the kernel and prepares it for `num_threads`. Raises what these
@@ -41,10 +48,19 @@ class SLUICE_API KernelRun {
   // One call, with `num_threads` threads; waits for the device.
   void Run();
 
+  // Overwrites outputs and scratch memory, so that elements that Run leaves
+  // out show: with NaNs, -1 and true, or, if `other`, with large numbers and
+  // false.
+  void Spoil(bool other);
+
+  // "" or which output Run wrote before or after.
+  std::string WrittenOutside() const;
+
   const std::vector<Tensor>& outputs() const { return outputs_; }
 
  private:
   void BringInputs();
+  void MakeOutputs();
 
   const IsolatedOp& op_;
   PlaceKey place_;

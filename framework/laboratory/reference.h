@@ -14,10 +14,18 @@ namespace sluice::framework {
 struct Reference {
   const KernelDef* kernel = nullptr;  // nullptr: the op has no such kernel
   std::vector<std::vector<double>> outputs;  // by output, elements in order
-  // By output: the largest error of the plain kernel in the op's own dtype,
-  // which cancellation may make larger than rounding of the result.
+  // What the plain kernel gives in the op's own dtype, where that is another;
+  // else empty.
+  std::vector<std::vector<double>> own;
+  // By output: the largest error of `own`, which cancellation may make larger
+  // than rounding of the result.
   std::vector<double> plain_error;
 };
+
+// The kernel on the CPU that is written to be read, in the op's dtype: "plain",
+// else the first of our own that takes the op; nullptr where there is none.
+SLUICE_API const KernelDef* PlainKernel(const OpFacts& op,
+                                        const Registry& registry);
 
 // Raises what the kernels raise.
 SLUICE_API Reference ComputeReference(const IsolatedOp& op,
@@ -28,7 +36,8 @@ struct Deviation {
   // The largest error over its bound; infinity for a NaN or infinity where the
   // reference has none, or the other way round. At most 1 is right.
   double error = 0;
-  // "" when it is right, else which output and element is wrong, and how.
+  // "" when it is right, else which output and element is wrong, and how:
+  // "Out[3, 1] is 2, ... gives 1 (...)".
   std::string message;
 };
 
@@ -40,9 +49,16 @@ struct Deviation {
 // grow like the square root of their length (Higham and Mary, "A new approach
 // to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019).
 // Integers and booleans must be equal. NaN and infinities must be where the
-// reference has them; what overflows a 16-bit output may be either.
+// reference has them; what overflows the output's dtype may be either. An
+// element that is what the plain kernel gives in the op's own dtype is right,
+// so that an index which rounding decides may be either.
 SLUICE_API Deviation CompareWithReference(const IsolatedOp& op,
                                           const Reference& reference,
                                           const std::vector<Tensor>& outputs);
+
+// "Out[3, 1]": the element of an output by its index in row-major order.
+SLUICE_API std::string ElementName(const OpFacts& op,
+                                   size_t output,
+                                   size_t element);
 
 }  // namespace sluice::framework
