@@ -28,9 +28,11 @@ class ResetHooks : public ::testing::EmptyTestEventListener {
 
 }  // namespace
 
+// What the user has measured on this machine is not for tests.
 // SLUICE_TEST_DISABLE_CHECK=<check id> switches one check off; then some test
 // must fail (check_mutation.py).
 int main(int argc, char** argv) {
+  setenv("SLUICE_RECORDS", "off", 0);
   ::testing::InitGoogleMock(&argc, argv);
   if (!sluice::testing::UseProgramOptions(argc, argv)) return 2;
   // The child of a death test has no listeners.
