@@ -5,11 +5,16 @@
 #include <mutex>
 #include <new>
 #include <unordered_map>
+#include <utility>
 
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/laboratory/tune.h"
+#include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/plan/plan_builder.h"
+#include "sluice/framework/plan/tuning_mode.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/logging.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {
@@ -56,6 +61,8 @@ struct CacheEntry {
   uint64_t version = 0;
   uint64_t hints = 0;
   size_t hash = 0;
+  uint64_t records = 0;  // RecordStore::generation
+  bool has_run = false;  // or a plan for the same that it has replaced
   std::shared_ptr<const Plan> plan;
 
   bool Matches(const Program& program,
@@ -127,20 +134,18 @@ struct Executor::Cache {
       if (kept < kKeptPlans) continue;
       if (kept < kMaxPlans && bytes <= kMaxBytes) continue;
       while (entries.size() > kept) {
-        RemoveLast();
+        Remove(std::prev(entries.end()));
       }
       return;
     }
   }
 
- private:
-  void RemoveLast() {
-    const auto last = std::prev(entries.end());
-    const auto [begin, end] = by_hash.equal_range(last->hash);
+  void Remove(Entries::iterator entry) {
+    const auto [begin, end] = by_hash.equal_range(entry->hash);
     by_hash.erase(std::find_if(begin, end, [&](const auto& position) {
-      return position.second == last;
+      return position.second == entry;
     }));
-    entries.pop_back();
+    entries.erase(entry);
   }
 };
 
@@ -153,9 +158,12 @@ Executor::Executor(PlaceKey place, PlanOptions options) try
 
 Executor::~Executor() = default;
 
+// A plan that older records decided is dropped; has_run is what it knew then.
 std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
                                              const Feeds& feeds,
-                                             const Fetches& fetches) {
+                                             const Fetches& fetches,
+                                             uint64_t records,
+                                             bool* has_run) {
   const uint64_t hints = KernelHintState();
   const int threads = platform::NumThreads();
   const std::lock_guard lock(cache_->mutex);
@@ -165,28 +173,42 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
     return entry.Matches(program, feeds, fetches, hints, threads);
   };
   // Most runs are like the one before, and need no hash.
-  if (matches(entries.front())) return entries.front().plan;
-  const auto [begin, end] = cache_->by_hash.equal_range(HashOf(program, feeds));
-  for (auto position = begin; position != end; ++position) {
-    if (!matches(*position->second)) continue;
-    entries.splice(entries.begin(), entries, position->second);
-    return entries.front().plan;
+  auto found = entries.begin();
+  if (!matches(*found)) {
+    const auto [begin, end] =
+        cache_->by_hash.equal_range(HashOf(program, feeds));
+    const auto position = std::find_if(
+        begin, end, [&](const auto& each) { return matches(*each.second); });
+    if (position == end) return nullptr;
+    found = position->second;
+    entries.splice(entries.begin(), entries, found);
   }
+  if (found->records == records) return found->plan;
+  *has_run = found->has_run;
+  cache_->Remove(found);
   return nullptr;
 }
 
 std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
                                               const Feeds& feeds,
                                               const Fetches& fetches) try {
-  if (auto plan = Lookup(program, feeds, fetches)) return plan;
+  const uint64_t records = RecordStore::Default().generation();
+  bool has_run = false;
+  if (auto plan = Lookup(program, feeds, fetches, records, &has_run)) {
+    return plan;
+  }
   std::vector<std::string> names;
   for (const FetchTarget& fetch : fetches) {
     CheckProgramOf(fetch, program);
     names.push_back(fetch.name());
   }
   CacheEntry entry{
-      program.uid(), program.version(), KernelHintState(),
+      program.uid(),
+      program.version(),
+      KernelHintState(),
       HashOf(program, feeds),
+      records,
+      has_run,
       PlanBuilder(program, SpecsOf(feeds), std::move(names), place_, options_)
           .Build()};
   auto plan = entry.plan;
@@ -197,11 +219,42 @@ std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
   platform::RaiseOutOfMemory();
 }
 
+// Whether it is the plan's first run.
+bool Executor::NoteRun(const Plan* plan) {
+  const std::lock_guard lock(cache_->mutex);
+  for (CacheEntry& entry : cache_->entries) {
+    if (entry.plan.get() == plan) return !std::exchange(entry.has_run, true);
+  }
+  return false;
+}
+
+std::shared_ptr<const Plan> Executor::PrepareToRun(const Program& program,
+                                                   const Feeds& feeds,
+                                                   const Fetches& fetches,
+                                                   Scope* scope) try {
+  auto plan = Prepare(program, feeds, fetches);
+  if (TuningModeOfEnvironment() != TuningMode::kMeasure) return plan;
+  if (!NoteRun(plan.get()) || !LacksRecords(*plan)) return plan;
+  TuneOptions options;
+  options.budget_seconds = TuningSecondsOfEnvironment();
+  try {
+    Tune(*this, program, feeds, fetches, scope, options);
+  } catch (const platform::Error& error) {
+    // The run itself will say what is wrong with the program.
+    platform::Log(platform::LogLevel::kWarning,
+                  "SLUICE_TUNE=measure: the plan is run untuned: {}",
+                  error.what());
+  }
+  return Prepare(program, feeds, fetches);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
 std::vector<Tensor> Executor::Run(const Program& program,
                                   const Feeds& feeds,
                                   const Fetches& fetches,
                                   Scope* scope) {
-  return Prepare(program, feeds, fetches)
+  return PrepareToRun(program, feeds, fetches, scope)
       ->Run(feeds, scope == nullptr ? &scope_ : scope);
 }
 
@@ -213,12 +266,6 @@ std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
   platform::Raise(ErrorCode::kFailedPrecondition, "executor.no_plan",
                   "the program has not been prepared by this executor yet: "
                   "call Run or Prepare first");
-}
-
-void Executor::ForgetPlans(const Program& program) {
-  const std::lock_guard lock(cache_->mutex);
-  cache_->entries.remove_if(
-      [&](const CacheEntry& entry) { return entry.uid == program.uid(); });
 }
 
 std::string Executor::Explain(const Program& program) const {

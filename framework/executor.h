@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,9 +35,10 @@ using Fetches = std::vector<FetchTarget>;
 // Runs programs at a place. Prepares a plan for each signature of feeds (names,
 // shapes, dtypes, places, in any order), fetches, thread count and active
 // hints, and keeps those used last: 16, and up to 1024 as long as all of them
-// take no more than 512 MiB (see Plan::KeptBytes). Kernels missing at the place
-// fall to the CPU, and Explain says so. Thread-safe; programs may be gone once
-// they have run.
+// take no more than 512 MiB (see Plan::KeptBytes). Prepares a plan again
+// when it is next used after the process got more records. Kernels missing at
+// the place fall to the CPU, and Explain says so. Thread-safe; programs may be
+// gone once they have run.
 class SLUICE_API Executor {
  public:
   // Raises NotFound or Unimplemented when there is no such device.
@@ -58,14 +60,19 @@ class SLUICE_API Executor {
                                       const Feeds& feeds,
                                       const Fetches& fetches);
 
+  // The same, tuned with the values of `feeds` and `scope` where it has not
+  // been run yet and SLUICE_TUNE is "measure" (plan/tuning_mode.h): what Run
+  // calls first.
+  std::shared_ptr<const Plan> PrepareToRun(const Program& program,
+                                           const Feeds& feeds,
+                                           const Fetches& fetches,
+                                           Scope* scope = nullptr);
+
   // Why each op of the plan prepared last for `program` runs where it does, as
   // text. Raises FailedPrecondition when there is no plan yet. explain.h has
   // JSON and DOT, from a plan.
   std::string Explain(const Program& program) const;
   std::shared_ptr<const Plan> LastPlan(const Program& program) const;
-
-  // The next run prepares the program again: what decides has changed.
-  void ForgetPlans(const Program& program);
 
   PlaceKey place() const { return place_; }
   Scope& scope() { return scope_; }
@@ -76,7 +83,10 @@ class SLUICE_API Executor {
   struct Cache;
   std::shared_ptr<const Plan> Lookup(const Program& program,
                                      const Feeds& feeds,
-                                     const Fetches& fetches);
+                                     const Fetches& fetches,
+                                     uint64_t records,
+                                     bool* has_run);
+  bool NoteRun(const Plan* plan);
 
   PlaceKey place_;
   PlanOptions options_;

@@ -19,7 +19,9 @@ class Stopwatch : public RunObserver {
     profile_.begin.resize(plan.instructions().size());
   }
 
-  void Before(const Plan& plan, const Instruction& instruction) override {
+  void Before(const Plan& plan,
+              const Instruction& instruction,
+              const Tensor* /*tensors*/) override {
     index_ = &instruction - plan.instructions().data();
     begin_ = Now();
     profile_.begin[index_] = begin_;

@@ -12,8 +12,9 @@
 
 namespace sluice::framework {
 
-// Called before each op signature is measured: how many are done, of how many,
-// and the next one. False ends tuning with what was measured.
+// Called before each op signature is measured, by the thread that tunes: how
+// many are done, of how many, and the next one. False ends tuning with what was
+// measured. What it raises ends tuning and is raised.
 using TuneProgress =
     std::function<bool(int done, int total, const std::string& signature)>;
 
@@ -40,6 +41,7 @@ struct TunedKernel {
 // What was found out about one signature.
 struct TunedSignature {
   int op_index = 0;
+  int ops = 1;  // of the plan that have it
   std::string op;
   std::string signature;
   std::vector<TunedKernel> kernels;
@@ -50,11 +52,15 @@ struct TunedSignature {
 
 struct TuneResult {
   std::vector<TunedSignature> signatures;
-  int known = 0;     // had records already
-  int left_out = 0;  // for want of time
+  int known = 0;     // signatures that had records already
+  int left_out = 0;  // not measured, or not all of their kernels
   double seconds = 0;
-  bool cancelled = false;
+  bool cancelled = false;  // by TuneOptions::progress or SetCancelRequested
 };
+
+// Whether some candidate of an op was neither measured for its signature nor
+// found to be wrong.
+SLUICE_API bool LacksRecords(const Plan& plan);
 
 // Runs `plan` once, and after each op whose signature has no records yet,
 // compares all of its kernels with the reference and then races them, on the
@@ -69,7 +75,8 @@ SLUICE_API TuneResult Tune(const Plan& plan,
 
 // Prepares and tunes, and does so again while the records lead to a plan with
 // signatures that have none. The persistables are those of `scope`, or of the
-// executor's own; they stay as they are. Raises as above.
+// executor's own; they stay as they are. Executors prepare their plans again
+// when they next run them. Raises as above.
 SLUICE_API TuneResult Tune(Executor& executor,
                            const Program& program,
                            const Feeds& feeds,
@@ -77,7 +84,8 @@ SLUICE_API TuneResult Tune(Executor& executor,
                            Scope* scope = nullptr,
                            const TuneOptions& options = {});
 
-// A table: each signature with its kernels and times, the fastest first.
+// For each signature which kernel ran before and which one runs now, and a
+// table of all, the fastest first; then what one run gains.
 SLUICE_API std::string ToString(const TuneResult& result);
 
 }  // namespace sluice::framework

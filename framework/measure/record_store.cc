@@ -1,6 +1,7 @@
 #include "sluice/framework/measure/record_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <mutex>
 #include <shared_mutex>
@@ -48,6 +49,7 @@ struct RecordStore::State {
   RecordIndex index;
   std::vector<MachineFigures> figures;  // of this machine, the last wins
   std::vector<std::string> remarks;
+  std::atomic<uint64_t> generation{0};
   std::mutex writing;
   bool has_written = false;
 };
@@ -139,6 +141,7 @@ void RecordStore::Add(std::vector<Record> records) {
     for (const Record& record : records) {
       state_->index.Insert(record, true);
     }
+    if (!records.empty()) ++state_->generation;
   }
   Write(records, {});
 }
@@ -180,6 +183,10 @@ void RecordStore::AddFigures(const MachineFigures& figures) {
     state_->figures.push_back(figures);
   }
   Write({}, {figures});
+}
+
+uint64_t RecordStore::generation() const {
+  return state_->generation.load(std::memory_order_relaxed);
 }
 
 size_t RecordStore::size() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -88,6 +89,9 @@ class SLUICE_API RecordStore {
 
   // Keeps and writes figures, as Add does.
   void AddFigures(const MachineFigures& figures);
+
+  // Rises with each Add: what was decided by records may be another now.
+  uint64_t generation() const;
 
   // How many records there are, one for each key.
   size_t size() const;

@@ -5,6 +5,7 @@
 
 #include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/plan/op_signature.h"
+#include "sluice/framework/plan/tuning_mode.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/kernel_module.h"
@@ -255,6 +256,9 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
             : kernel->priority;
     if (candidate.refusal.empty()) Predict(op, signature, &candidate);
     list->candidates.push_back(std::move(candidate));
+  }
+  if (TuningModeOfEnvironment() == TuningMode::kRecorded) {
+    DecideByRecordsOnly(&list->candidates);
   }
   return list;
 }

@@ -48,6 +48,10 @@ void SetCancelRequested(bool requested) {
   g_cancel_requested = requested;
 }
 
+bool CancelRequested() {
+  return g_cancel_requested.load(std::memory_order_relaxed);
+}
+
 RunObserver::~RunObserver() = default;
 
 Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
@@ -294,7 +298,7 @@ void Frame::ExecuteObserved(RunObserver& observer) {
   for (const Instruction& instruction : plan_.instructions_) {
     try {
       CheckCancelled();
-      observer.Before(plan_, instruction);
+      observer.Before(plan_, instruction, tensors_.data());
       Step(instruction);
       if (instruction.device >= 0 && observer.synchronise()) {
         devices_[instruction.device]->Wait();

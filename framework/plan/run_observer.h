@@ -16,12 +16,17 @@ class SLUICE_API RunObserver {
   // belong to the instruction and values can be looked at?
   virtual bool synchronise() const { return true; }
 
-  virtual void Before(const Plan& /*plan*/,
-                      const Instruction& /*instruction*/) {}
   // `tensors` are the frame's, by slot.
+  virtual void Before(const Plan& /*plan*/,
+                      const Instruction& /*instruction*/,
+                      const Tensor* /*tensors*/) {}
   virtual void After(const Plan& /*plan*/,
                      const Instruction& /*instruction*/,
                      const Tensor* /*tensors*/) {}
 };
+
+// Whether SetCancelRequested(true) holds: for whoever works for long between
+// two instructions.
+SLUICE_API bool CancelRequested();
 
 }  // namespace sluice::framework

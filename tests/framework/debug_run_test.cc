@@ -107,7 +107,9 @@ TEST_F(DebugRunTest, KeepsEveryValue) {
 
 class Counter : public RunObserver {
  public:
-  void Before(const Plan&, const Instruction&) override { ++before; }
+  void Before(const Plan&, const Instruction&, const Tensor*) override {
+    ++before;
+  }
   void After(const Plan&, const Instruction&, const Tensor*) override {
     if (++after == fail_at) {
       platform::Raise(ErrorCode::kInternal, "test.observer", "seen enough");

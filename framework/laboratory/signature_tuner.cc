@@ -1,0 +1,138 @@
+#include "sluice/framework/laboratory/signature_tuner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "sluice/framework/laboratory/verify.h"
+#include "sluice/framework/plan/run_observer.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+using platform::Format;
+
+double TuningClock() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+SignatureTuner::SignatureTuner(const IsolatedOp& op,
+                               const Decision& decision,
+                               int num_threads,
+                               double deadline)
+    : op_(op),
+      decision_(decision),
+      num_threads_(num_threads),
+      deadline_(deadline) {
+  result_.op_index = decision.op_index;
+  result_.op = decision.op;
+  result_.signature = decision.list->signature;
+}
+
+TunedSignature SignatureTuner::Run(double budget) {
+  MakeRuns();
+  CheckRuns();
+  Race(budget);
+  return std::move(result_);
+}
+
+bool SignatureTuner::MayGoOn() {
+  if (TuningClock() < deadline_ && !CancelRequested()) return true;
+  complete_ = false;
+  return false;
+}
+
+// Refusals of a Prepare that has not been asked yet come now.
+void SignatureTuner::MakeRuns() {
+  for (const Candidate& candidate : decision_.candidates()) {
+    if (!candidate.refusal.empty()) continue;
+    TunedKernel tuned;
+    tuned.kernel = candidate.kernel;
+    tuned.place = candidate.place;
+    tuned.predicted_seconds = candidate.seconds;
+    tuned.evidence = candidate.evidence;
+    std::unique_ptr<KernelRun> run;
+    try {
+      run = std::make_unique<KernelRun>(op_, *candidate.kernel, candidate.place,
+                                        num_threads_);
+    } catch (const platform::Error& error) {
+      if (error.code() == ErrorCode::kUnimplemented) continue;
+      tuned.message = Format("it cannot be prepared: {}", error.what());
+      if (!IsCircumstance(error)) tuned.verdict = Verdict::kWrong;
+    } catch (const std::exception& error) {
+      tuned.message = Format("it cannot be prepared: {}", error.what());
+    }
+    if (candidate.kernel == decision_.kernel) {
+      result_.before = static_cast<int>(result_.kernels.size());
+    }
+    result_.kernels.push_back(std::move(tuned));
+    runs_.push_back(std::move(run));
+  }
+  call_seconds_.resize(runs_.size());
+}
+
+void SignatureTuner::CheckRuns() {
+  const Verifier verifier(op_, Registry::Global());
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (runs_[i] == nullptr || !MayGoOn()) continue;
+    TunedKernel& tuned = result_.kernels[i];
+    const Verification found = verifier.Check(*tuned.kernel, tuned.place,
+                                              num_threads_, runs_[i].get());
+    tuned.verdict = found.verdict;
+    tuned.message = found.message;
+    tuned.error = found.error;
+    call_seconds_[i] = found.seconds;
+  }
+}
+
+void SignatureTuner::Race(double budget) {
+  std::vector<Contestant> contestants;
+  std::vector<size_t> kernels;
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (result_.kernels[i].verdict != Verdict::kOk) continue;
+    kernels.push_back(i);
+    contestants.push_back({.name = result_.kernels[i].kernel->variant,
+                           .run = [run = runs_[i].get()] { run->Run(); },
+                           .expected_seconds = call_seconds_[i]});
+  }
+  if (contestants.empty() || !MayGoOn()) return;
+  RaceOptions options;
+  options.budget_seconds = std::min(budget, deadline_ - TuningClock());
+  if (options.budget_seconds <= 0) {
+    complete_ = false;
+    return;
+  }
+  options.min_rounds = 5;
+  options.max_rounds = contestants.size() == 1 ? 21 : 101;
+  options.interval = 0.02;
+  options.give_up_ratio = 1.3;
+  options.cancelled = &CancelRequested;
+  const RaceResult race = framework::Race(contestants, options);
+  // Times of some kernels without those of the others would mislead.
+  const bool all = std::all_of(
+      race.timings.begin(), race.timings.end(), [](const Timing& timing) {
+        return timing.rounds > 0 || timing.outcome == RaceOutcome::kThrew;
+      });
+  if (!all) {
+    complete_ = false;
+    return;
+  }
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    TunedKernel& tuned = result_.kernels[kernels[i]];
+    tuned.timing = race.timings[i];
+    if (tuned.timing.outcome != RaceOutcome::kThrew) continue;
+    tuned.verdict = Verdict::kWrong;
+    tuned.message =
+        Format("it raised \"{}\" when it ran again", tuned.timing.error);
+  }
+  if (race.winner >= 0) {
+    result_.winner = static_cast<int>(kernels[race.winner]);
+    result_.tie = race.tie;
+  }
+}
+
+}  // namespace sluice::framework
