@@ -31,6 +31,7 @@ void BindExecutors(nb::module_& m);
 void BindHints(nb::module_& m);
 void BindRegistry(nb::module_& m);
 void BindInspection(nb::module_& m);
+void BindTuning(nb::module_& m);
 void BindBuild(nb::module_& m);
 
 // The one Python object of each dtype.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <nanobind/stl/shared_ptr.h>
@@ -11,6 +12,7 @@
 
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/plan/tuning_mode.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
@@ -50,8 +52,8 @@ nb::list ToResults(const std::vector<Tensor>& tensors, bool as_numpy) {
 
 // Runs without the GIL; Ctrl-C raises what Python's own handler raises.
 template <typename Run>
-std::vector<Tensor> RunInterruptibly(Run run) {
-  std::vector<Tensor> results;
+std::invoke_result_t<Run> RunInterruptibly(Run run) {
+  std::invoke_result_t<Run> results;
   bool interrupted = false;
   try {
     const nb::gil_scoped_release release;
@@ -98,6 +100,25 @@ std::shared_ptr<const Plan> Prepare(Executor& self,
   }
 }
 
+// The same for a run, which measures first where SLUICE_TUNE says so.
+std::shared_ptr<const Plan> PrepareToRun(Executor& self,
+                                         const Program& program,
+                                         const FeedArrays& feed,
+                                         nb::handle fetch_list,
+                                         Scope& scope) {
+  if (framework::TuningModeOfEnvironment() != framework::TuningMode::kMeasure) {
+    return Prepare(self, program, feed, fetch_list);
+  }
+  const framework::Fetches fetches = ToFetches(fetch_list);
+  const ActiveHints hints;
+  Prepare(self, program, feed, fetch_list);  // for its errors
+  auto plan = RunInterruptibly([&] {
+    return self.PrepareToRun(program, feed.feeds(), fetches, &scope);
+  });
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  return plan;
+}
+
 nb::list Run(Executor& self,
              nb::handle program_object,
              nb::handle feed,
@@ -107,7 +128,7 @@ nb::list Run(Executor& self,
   const Program& program = ToProgram(program_object, "run");
   Scope& scope = ToScope(scope_object, "run");
   const FeedArrays arrays(program, feed);
-  const auto plan = Prepare(self, program, arrays, fetch_list);
+  const auto plan = PrepareToRun(self, program, arrays, fetch_list, scope);
   return ToResults(RunPlan(plan, arrays.feeds(), &scope),
                    PyObject_IsTrue(return_numpy.ptr()) == 1);
 }

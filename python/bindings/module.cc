@@ -15,5 +15,6 @@ NB_MODULE(_core, m) {
   BindHints(m);
   BindRegistry(m);
   BindInspection(m);
+  BindTuning(m);
   BindBuild(m);
 }

@@ -24,6 +24,9 @@ from ._core import (
     Profile,
     Scope,
     Tensor,
+    TunedKernel,
+    TunedSignature,
+    TuneResult,
     __version__,
     bfloat16,
     bool,
@@ -69,6 +72,7 @@ from .framework import (
 )
 from .layer_helper import LayerHelper, ParamAttr
 from .tools import compare, kernels, load_op_library, run_op, show_config
+from .tuning import tune
 
 __all__ = [
     "CPUPlace",
@@ -97,6 +101,9 @@ __all__ = [
     "Scope",
     "SluiceError",
     "Tensor",
+    "TuneResult",
+    "TunedKernel",
+    "TunedSignature",
     "UnimplementedError",
     "Variable",
     "__version__",
@@ -134,6 +141,7 @@ __all__ = [
     "scope_guard",
     "set_num_threads",
     "show_config",
+    "tune",
     "uint8",
     "unique_name",
 ]
