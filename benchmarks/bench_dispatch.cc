@@ -83,8 +83,24 @@ int main(int argc, char** argv) {
     }
   });
 
+  // Many ops of one kind: nothing may grow faster than their number.
+  constexpr int kManyOps = 100'000;
+  sluice::Program many;
+  const auto many_sum = AddChain(&many, kManyOps);
+  const double prepare_seconds = MedianSeconds(options.seconds, [&] {
+    sluice::Executor fresh;
+    fresh.Prepare(many, feeds[0], {many_sum});
+  });
+
   sluice::bench::Report report;
-  report.Add({"dispatch/chain1000", "ns", chain_seconds / kOps * 1e9});
+  report.Add({.id = "dispatch/chain1000",
+              .unit = "ns",
+              .value = chain_seconds / kOps * 1e9,
+              .at_most = 15});
+  report.Add({.id = "prepare/chain100000_s",
+              .unit = "s",
+              .value = prepare_seconds,
+              .at_most = 1.5});
   report.Add(
       {"dispatch/run", "ns", (run_seconds - plan_seconds) / kCalls * 1e9});
   if (options.peers) report.MeasurePeers("dispatch", {"--threads", "1"});
