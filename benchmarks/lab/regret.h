@@ -1,0 +1,59 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "benchmarks/lab/regret_corpus.h"
+
+#include "sluice/framework/kernel_work.h"
+#include "sluice/framework/measure/race.h"
+
+namespace sluice::bench {
+
+// One kernel that could compute a case.
+struct RegretKernel {
+  const framework::KernelDef* kernel = nullptr;
+  double predicted = 0;
+  framework::KernelWork work;
+  framework::Timing timing;
+
+  // The median, or the shortest of the first runs of a kernel that was too
+  // slow for more; infinity where it was not run.
+  double seconds() const;
+};
+
+// What was decided for a case, and what was measured.
+struct RegretCase {
+  std::string network;
+  std::string op;
+  std::string signature;
+  int threads = 1;
+  std::vector<RegretKernel> kernels;
+  size_t chosen = 0;  // in kernels
+
+  // The time of the chosen kernel over that of the fastest.
+  double regret() const;
+};
+
+struct Regrets {
+  double mean = 1;  // geometric
+  double percentile_90 = 1;
+  double max = 1;
+};
+Regrets Summarize(std::span<const RegretCase> cases);
+
+// Decides for each case as Prepare does, with what records there are, and with
+// `race` measures all its kernels. Cases with fewer than two kernels are left
+// out.
+std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
+                                       int threads,
+                                       bool race);
+
+// Keeps what was measured in the process's store of records.
+void KeepRecords(std::span<const RegretCase> cases);
+
+// Writes a line for each kernel of each case, after one of headings.
+void WriteCsv(std::span<const RegretCase> cases, const std::string& path);
+
+}  // namespace sluice::bench

@@ -1,0 +1,375 @@
+#include "benchmarks/lab/regret_corpus.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <utility>
+
+#include "benchmarks/lab/regret_layers.h"
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_check.h"
+#include "sluice/framework/registry.h"
+#include "sluice/platform/dtype.h"
+
+namespace sluice::bench {
+namespace {
+
+using framework::DDim;
+using framework::IsolatedOp;
+using framework::OpDesc;
+using framework::OpFacts;
+using framework::Registry;
+using framework::Tensor;
+using platform::DType;
+using Ints = std::vector<int64_t>;
+
+// Of a batch above 1; a multiplication with an addition counts as two.
+constexpr double kMostOperations = 1e9;
+constexpr int64_t kMostElements = 4'000'000;
+
+struct Argument {
+  const char* name;
+  Ints dims;
+  bool constant = false;
+  DType dtype = DType::kFloat32;
+};
+
+CorpusCase MakeCase(const char* network,
+                    const std::string& type,
+                    const std::vector<Argument>& inputs,
+                    const std::vector<const char*>& outputs,
+                    framework::AttributeMap attributes) {
+  CorpusCase drawn{network, {}};
+  OpFacts& facts = drawn.facts;
+  facts.schema = &Registry::Global().Schema(type);
+  facts.desc.type = type;
+  facts.desc.attributes = std::move(attributes);
+  for (const Argument& input : inputs) {
+    facts.desc.inputs.push_back({input.name, {input.name}});
+    facts.inputs.emplace_back(input.dims);
+    facts.input_dtypes.push_back(input.dtype);
+    facts.input_constant.push_back(input.constant ? 1 : 0);
+  }
+  for (const char* output : outputs) {
+    facts.desc.outputs.push_back({output, {std::string("out ") + output}});
+  }
+  framework::CompleteOp(*facts.schema, &facts.desc);
+  const framework::BoundTypes types(*facts.schema, facts.desc,
+                                    facts.input_dtypes);
+  facts.dtype = types.KernelDType();
+  const auto shapes = framework::InferShapes(*facts.schema, facts.desc,
+                                             facts.inputs, facts.input_dtypes);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const framework::ArgDef& def = facts.schema->outputs()[i];
+    if (facts.desc.Output(def.name).empty()) continue;
+    for (const DDim& dims : shapes[i]) {
+      facts.outputs.push_back(dims);
+      facts.output_dtypes.push_back(types.Of(def));
+    }
+  }
+  return drawn;
+}
+
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : random_(seed) {}
+
+  // The distributions of the standard library differ between its makers.
+  size_t Below(size_t end) { return random_() % end; }
+  bool Chance(int percent) { return Below(100) < static_cast<size_t>(percent); }
+  template <typename T>
+  const T& Of(std::span<const T> list) {
+    return list[Below(list.size())];
+  }
+  // 1 as often as all others, and none that makes an op too large; an op of
+  // batch 1 may be.
+  int64_t Batch(double operations_each, int64_t elements_each) {
+    static constexpr int64_t kBatches[] = {1, 1, 1, 1, 2, 4, 8, 16, 32};
+    int64_t batch = kBatches[Below(std::size(kBatches))];
+    while (batch > 1 &&
+           (static_cast<double>(batch) * operations_each > kMostOperations ||
+            batch * elements_each > kMostElements)) {
+      batch /= 2;
+    }
+    return batch;
+  }
+  std::string DataFormat() { return Chance(50) ? "NCHW" : "NHWC"; }
+
+ private:
+  std::mt19937 random_;
+};
+
+Ints ImageDims(
+    const std::string& format, int64_t n, int64_t c, int64_t h, int64_t w) {
+  return format == "NHWC" ? Ints{n, h, w, c} : Ints{n, c, h, w};
+}
+
+CorpusCase DrawConv(Draw& draw) {
+  const ConvLayer& layer = draw.Of(ConvLayers());
+  const int64_t out_h =
+      (layer.in_h + 2 * layer.pad_h - layer.kernel_h) / layer.stride + 1;
+  const int64_t out_w =
+      (layer.in_w + 2 * layer.pad_w - layer.kernel_w) / layer.stride + 1;
+  const int64_t patch =
+      layer.in_c / layer.groups * layer.kernel_h * layer.kernel_w;
+  const int64_t out_elements = layer.out_c * out_h * out_w;
+  const int64_t n = draw.Batch(
+      2.0 * static_cast<double>(out_elements) * static_cast<double>(patch),
+      std::max(layer.in_c * layer.in_h * layer.in_w, out_elements));
+  const std::string format = draw.DataFormat();
+  const Argument input = {
+      "Input", ImageDims(format, n, layer.in_c, layer.in_h, layer.in_w)};
+  Argument filter = {
+      "Filter",
+      {layer.out_c, layer.in_c / layer.groups, layer.kernel_h, layer.kernel_w}};
+  const Argument bias = {"Bias", {layer.out_c}};
+  const Argument grad = {"Output@GRAD",
+                         ImageDims(format, n, layer.out_c, out_h, out_w)};
+  const framework::AttributeMap attributes = {
+      {"strides", Ints{layer.stride, layer.stride}},
+      {"paddings", Ints{layer.pad_h, layer.pad_w}},
+      {"groups", layer.groups},
+      {"data_format", format}};
+  const size_t part = draw.Below(10);
+  const bool with_bias = draw.Chance(40);
+  if (part < 5) {
+    filter.constant = draw.Chance(50);
+    std::vector<Argument> inputs = {input, filter};
+    if (with_bias) inputs.push_back(bias);
+    return MakeCase(layer.network, "conv2d", inputs, {"Output"}, attributes);
+  }
+  if (part < 7) {
+    return MakeCase(layer.network, "conv2d_grad_input", {input, filter, grad},
+                    {"Input@GRAD"}, attributes);
+  }
+  std::vector<const char*> outputs = {"Filter@GRAD"};
+  if (with_bias) outputs.push_back("Bias@GRAD");
+  return MakeCase(layer.network, "conv2d_grad_filter", {input, filter, grad},
+                  outputs, attributes);
+}
+
+CorpusCase DrawProduct(Draw& draw) {
+  const ProductLayer& layer = draw.Of(ProductLayers());
+  const int64_t heads = std::max<int64_t>(layer.heads, 1);
+  const int64_t m = layer.m == 0 ? 1 : layer.m;
+  const int64_t n = draw.Batch(2.0 * static_cast<double>(heads * m) *
+                                   static_cast<double>(layer.k) *
+                                   static_cast<double>(layer.n),
+                               heads * m * std::max(layer.k, layer.n));
+  const bool mul = layer.heads == 0;
+  const Ints x = mul ? Ints{n * m, layer.k} : Ints{n, heads, m, layer.k};
+  const Ints out = mul ? Ints{n * m, layer.n} : Ints{n, heads, m, layer.n};
+  const Ints y = mul                 ? Ints{layer.k, layer.n}
+                 : layer.transpose_y ? Ints{n, heads, layer.n, layer.k}
+                                     : Ints{n, heads, layer.k, layer.n};
+  const std::string type = mul ? "mul" : "matmul";
+  framework::AttributeMap attributes;
+  if (!mul) attributes["transpose_Y"] = layer.transpose_y;
+  const size_t part = draw.Below(4);
+  if (part < 2) {
+    const bool constant = mul && draw.Chance(50);
+    return MakeCase(layer.network, type, {{"X", x}, {"Y", y, constant}},
+                    {"Out"}, attributes);
+  }
+  const std::vector<Argument> inputs = {{"X", x}, {"Y", y}, {"Out@GRAD", out}};
+  if (part == 2) {
+    return MakeCase(layer.network, type + "_grad_x", inputs, {"X@GRAD"},
+                    attributes);
+  }
+  return MakeCase(layer.network, type + "_grad_y", inputs, {"Y@GRAD"},
+                  attributes);
+}
+
+CorpusCase DrawPool(Draw& draw) {
+  const PoolLayer& layer = draw.Of(PoolLayers());
+  const bool global = layer.kernel == 0;
+  const int64_t size =
+      global ? 1
+             : (layer.size + 2 * layer.pad - layer.kernel) / layer.stride + 1;
+  const int64_t elements = layer.channels * layer.size * layer.size;
+  const int64_t n = draw.Batch(static_cast<double>(elements), elements);
+  const std::string format = draw.DataFormat();
+  framework::AttributeMap attributes = {
+      {"pooling_type", std::string(layer.max ? "max" : "avg")},
+      {"data_format", format}};
+  if (global) {
+    attributes["global_pooling"] = true;
+  } else {
+    attributes["ksize"] = Ints{layer.kernel, layer.kernel};
+    attributes["strides"] = Ints{layer.stride, layer.stride};
+    attributes["paddings"] = Ints{layer.pad, layer.pad};
+  }
+  const Argument x = {
+      "X", ImageDims(format, n, layer.channels, layer.size, layer.size)};
+  const Ints out = ImageDims(format, n, layer.channels, size, size);
+  if (draw.Chance(50)) {
+    return MakeCase(layer.network, "pool2d", {x}, {"Out"}, attributes);
+  }
+  std::vector<Argument> inputs = {x};
+  if (layer.max) inputs.push_back({"Out", out});
+  inputs.push_back({"Out@GRAD", out});
+  return MakeCase(layer.network, "pool2d_grad", inputs, {"X@GRAD"}, attributes);
+}
+
+CorpusCase DrawNorm(Draw& draw) {
+  const NormLayer& layer = draw.Of(NormLayers());
+  const int64_t pixels = std::max<int64_t>(layer.size * layer.size, 1);
+  const int64_t elements = layer.channels * pixels;
+  int64_t n = draw.Batch(static_cast<double>(elements), elements);
+  const std::string format = draw.DataFormat();
+  const Ints dims = layer.size == 0 ? Ints{n, layer.channels}
+                                    : ImageDims(format, n, layer.channels,
+                                                layer.size, layer.size);
+  const Ints channels = {layer.channels};
+  const bool is_test = draw.Chance(30);
+  const framework::AttributeMap attributes = {{"is_test", is_test},
+                                              {"data_format", format}};
+  if (is_test || draw.Chance(50)) {
+    return MakeCase(
+        layer.network, "batch_norm",
+        {{"X", dims},
+         {"Scale", channels, is_test},
+         {"Bias", channels, is_test},
+         {"Mean", channels, is_test},
+         {"Variance", channels, is_test}},
+        {"Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance"},
+        attributes);
+  }
+  return MakeCase(layer.network, "batch_norm_grad",
+                  {{"X", dims},
+                   {"Scale", channels},
+                   {"SavedMean", channels},
+                   {"SavedVariance", channels},
+                   {"Y@GRAD", dims}},
+                  {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}, attributes);
+}
+
+Ints WithBatch(Ints dims, Draw& draw) {
+  int64_t elements = 1;
+  for (const int64_t size : dims) {
+    elements *= std::max<int64_t>(size, 1);
+  }
+  const int64_t n = draw.Batch(static_cast<double>(elements), elements);
+  std::replace(dims.begin(), dims.end(), int64_t{0}, n);
+  return dims;
+}
+
+CorpusCase DrawSoftmax(Draw& draw) {
+  const ShapedLayer& layer = draw.Of(SoftmaxLayers());
+  const Ints dims = WithBatch(layer.dims, draw);
+  return MakeCase(layer.network, "softmax_grad",
+                  {{"Out", dims}, {"Out@GRAD", dims}}, {"X@GRAD"},
+                  {{"axis", layer.axes[0]}});
+}
+
+CorpusCase DrawTranspose(Draw& draw) {
+  const ShapedLayer& layer = draw.Of(TransposeLayers());
+  return MakeCase(layer.network, "transpose",
+                  {{"X", WithBatch(layer.dims, draw)}}, {"Out"},
+                  {{"axis", layer.axes}});
+}
+
+// Ops that no network here has, and that have several kernels as well.
+CorpusCase DrawOther(Draw& draw) {
+  static constexpr int64_t kSizes[] = {1, 5, 17, 64, 150, 400};
+  const auto size = [&draw] {
+    return draw.Of(std::span<const int64_t>(kSizes));
+  };
+  const Ints x = {size(), 3 + size()};
+  const Ints y = {size(), x[1]};
+  const size_t part = draw.Below(3);
+  if (part == 0) {
+    return MakeCase("odd sizes", "manhattan_distance", {{"X", x}, {"Y", y}},
+                    {"Out"}, {});
+  }
+  if (part == 1) {
+    return MakeCase("odd sizes", "manhattan_distance_grad",
+                    {{"X", x}, {"Y", y}, {"Out@GRAD", {x[0], y[0]}}},
+                    {"X@GRAD", "Y@GRAD"}, {});
+  }
+  const int64_t pixels = std::min<int64_t>(size(), 64);
+  return MakeCase("odd sizes", "average_embedding_mask",
+                  {{"Embedding", {2, pixels, 40, x[0]}},
+                   {"Mask", {2, 7, pixels, 2}, false, DType::kInt64}},
+                  {"Out", "Count"}, {});
+}
+
+// Numbers between 0.5 and 1.5 are variances as well as data.
+void Fill(Tensor* tensor, std::mt19937* random) {
+  float* data = tensor->data<float>();
+  for (int64_t i = 0; i < tensor->numel(); ++i) {
+    data[i] = 0.5F + static_cast<float>((*random)() >> 8) * 0x1p-24F;
+  }
+}
+
+// Runs of at most 40 pixels, as DrawOther says.
+void FillRuns(Tensor* tensor, std::mt19937* random) {
+  auto* runs = tensor->data<int64_t>();
+  for (int64_t i = 0; i < tensor->numel(); i += 2) {
+    runs[i] = static_cast<int64_t>((*random)() % 20);
+    runs[i + 1] = runs[i] + static_cast<int64_t>((*random)() % 20);
+  }
+}
+
+// The gradient of a maximum looks for it: Out is what pool2d gives for X.
+void FillMaxima(const OpFacts& facts, std::vector<Tensor>* inputs) {
+  const CorpusCase forward =
+      MakeCase("", "pool2d",
+               {{"X", Ints(facts.inputs[0].begin(), facts.inputs[0].end())}},
+               {"Out"}, facts.desc.attributes);
+  const IsolatedOp op{forward.facts, {(*inputs)[0]}};
+  for (const framework::KernelDef* kernel :
+       Registry::Global().Kernels("pool2d")) {
+    if (kernel->key.dtype != DType::kFloat32 || kernel->variant != "plain" ||
+        kernel->key.place != platform::PlaceKind::kCPU) {
+      continue;
+    }
+    framework::KernelRun run(op, *kernel, platform::CPUPlace(), 1);
+    run.Run();
+    (*inputs)[1] = run.outputs()[0];
+  }
+}
+
+}  // namespace
+
+std::vector<CorpusCase> DrawCorpus(unsigned seed, int cases) {
+  // In how many of 100 cases an op of a family is drawn.
+  using Family = CorpusCase (*)(Draw&);
+  constexpr std::pair<int, Family> kFamilies[] = {
+      {54, DrawConv},   {16, DrawProduct},  {10, DrawPool}, {10, DrawNorm},
+      {3, DrawSoftmax}, {5, DrawTranspose}, {2, DrawOther}};
+  Draw draw(seed);
+  std::vector<CorpusCase> corpus;
+  while (static_cast<int>(corpus.size()) < cases) {
+    auto number = static_cast<int>(draw.Below(100));
+    const auto* family = kFamilies;
+    while (number >= family->first) {
+      number -= (family++)->first;
+    }
+    corpus.push_back(family->second(draw));
+  }
+  return corpus;
+}
+
+IsolatedOp WithValues(const CorpusCase& drawn) {
+  IsolatedOp op{drawn.facts, {}};
+  std::mt19937 random(1);
+  for (size_t i = 0; i < op.facts.inputs.size(); ++i) {
+    Tensor& tensor = op.inputs.emplace_back();
+    tensor.Resize(op.facts.inputs[i])
+        .mutable_data(op.facts.input_dtypes[i], platform::CPUPlace());
+    if (op.facts.input_dtypes[i] == DType::kInt64) {
+      FillRuns(&tensor, &random);
+    } else {
+      Fill(&tensor, &random);
+    }
+  }
+  if (op.facts.desc.type == "pool2d_grad" && op.facts.inputs.size() == 3) {
+    FillMaxima(op.facts, &op.inputs);
+  }
+  return op;
+}
+
+}  // namespace sluice::bench

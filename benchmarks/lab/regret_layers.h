@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sluice::bench {
+
+// Layers as the networks' papers have them; see DrawCorpus.
+struct ConvLayer {
+  const char* network;
+  int64_t in_c, in_h, in_w, out_c;
+  int64_t kernel_h, kernel_w, stride, pad_h, pad_w, groups;
+};
+struct PoolLayer {
+  const char* network;
+  bool max;
+  int64_t channels, size, kernel, stride, pad;  // kernel 0: global
+};
+struct NormLayer {
+  const char* network;
+  int64_t channels, size;  // 0: rank 2
+};
+// X [batch..., m, k] times Y [batch..., k, n], which may be stored transposed.
+struct ProductLayer {
+  const char* network;
+  int64_t heads, m, k, n;  // heads 0: `mul` by a parameter; m 0: the batch
+  bool transpose_y;
+};
+struct ShapedLayer {
+  const char* network;
+  std::vector<int64_t> dims;  // 0: the batch
+  std::vector<int64_t> axes;  // of a transpose, or the one of a softmax
+};
+
+std::span<const ConvLayer> ConvLayers();
+std::span<const PoolLayer> PoolLayers();
+std::span<const NormLayer> NormLayers();
+std::span<const ProductLayer> ProductLayers();
+std::span<const ShapedLayer> SoftmaxLayers();
+std::span<const ShapedLayer> TransposeLayers();
+
+}  // namespace sluice::bench

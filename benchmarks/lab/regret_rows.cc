@@ -1,0 +1,55 @@
+#include "benchmarks/lab/regret_rows.h"
+
+#include <string>
+#include <vector>
+
+#include "benchmarks/lab/regret.h"
+
+#include "sluice/framework/measure/record_store.h"
+
+namespace sluice::bench {
+namespace {
+
+constexpr unsigned kSeed = 1;
+constexpr int kCases = 130;
+
+void AddRows(const std::string& id,
+             const std::vector<RegretCase>& cases,
+             const Regrets& bounds,
+             Report& report) {
+  const Regrets regrets = Summarize(cases);
+  const auto add = [&](const char* figure, double value, double bound) {
+    report.Add(
+        {.id = id + figure, .unit = "x", .value = value, .at_most = bound});
+  };
+  add("", regrets.mean, bounds.mean);
+  add("/p90", regrets.percentile_90, bounds.percentile_90);
+  add("/max", regrets.max, bounds.max);
+}
+
+}  // namespace
+
+void AddRegretRows(const Options& options, Report& report) {
+  if (framework::RecordStore::Default().size() > 0) {
+    report.LeaveOut("lab/regret", "there are records already");
+    return;
+  }
+  constexpr Regrets kEstimated = {
+      .mean = 1.05, .percentile_90 = 1.15, .max = 1.6};
+  constexpr Regrets kRecorded = {
+      .mean = 1.01, .percentile_90 = 1.10, .max = 1.10};
+  const std::vector<CorpusCase> corpus = DrawCorpus(kSeed, kCases);
+  const std::vector<RegretCase> one = MeasureRegrets(corpus, 1, true);
+  AddRows("lab/regret_estimate/t1", one, kEstimated, report);
+  const std::vector<RegretCase> two = MeasureRegrets(corpus, 2, true);
+  AddRows("lab/regret_estimate/t2", two, kEstimated, report);
+  KeepRecords(one);
+  const std::vector<RegretCase> recorded = MeasureRegrets(corpus, 1, true);
+  AddRows("lab/regret_recorded/t1", recorded, kRecorded, report);
+  if (options.json.empty()) return;
+  std::vector<RegretCase> all = one;
+  all.insert(all.end(), two.begin(), two.end());
+  WriteCsv(all, options.json + ".regret.csv");
+}
+
+}  // namespace sluice::bench
