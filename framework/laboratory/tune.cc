@@ -68,8 +68,9 @@ std::vector<Record> RecordsOf(const TunedSignature& tuned, int num_threads) {
 struct Session {
   const TuneOptions& options;
   double deadline;
-  std::set<std::string> settled;  // signatures that need not be looked at
-  TuneResult result;
+  std::set<std::string> settled{};  // signatures that need not be looked at
+  int plan = 0;
+  TuneResult result{};
 };
 
 // Tunes ops while a plan runs, each before it runs itself: its kernel may
@@ -108,6 +109,7 @@ class Tuner : public RunObserver {
     const double share = left / static_cast<double>(wanted_.size());
     TunedSignature tuned = tuner.Run(std::min(share, kMostSeconds));
     tuned.ops = wanted->second;
+    tuned.plan = session_.plan;
     RecordStore::Default().Add(RecordsOf(tuned, plan.num_threads()));
     if (tuner.complete()) {
       wanted_.erase(wanted);
@@ -203,7 +205,7 @@ TuneResult Tune(const Plan& plan,
                 const TuneOptions& options) {
   CheckBudget(options.budget_seconds);
   const double begin = TuningClock();
-  Session session{options, begin + options.budget_seconds, {}, {}};
+  Session session{options, begin + options.budget_seconds};
   RunTuner(plan, feeds, scope, false, &session);
   session.result.seconds = TuningClock() - begin;
   return std::move(session.result);
@@ -217,7 +219,7 @@ TuneResult Tune(Executor& executor,
                 const TuneOptions& options) {
   CheckBudget(options.budget_seconds);
   const double begin = TuningClock();
-  Session session{options, begin + options.budget_seconds, {}, {}};
+  Session session{options, begin + options.budget_seconds};
   Scope values;
   CopyPersistables(program, scope == nullptr ? executor.scope() : *scope,
                    &values);
@@ -228,6 +230,7 @@ TuneResult Tune(Executor& executor,
     const auto plan = executor.Prepare(program, feeds, fetches);
     const bool in_time = TuningClock() < session.deadline;
     more = RunTuner(*plan, feeds, &values, in_time, &session) && in_time;
+    ++session.plan;
   }
   session.result.seconds = TuningClock() - begin;
   return std::move(session.result);

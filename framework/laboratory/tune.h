@@ -41,7 +41,8 @@ struct TunedKernel {
 // What was found out about one signature.
 struct TunedSignature {
   int op_index = 0;
-  int ops = 1;  // of the plan that have it
+  int ops = 1;   // of the plan that have it
+  int plan = 0;  // 0: the one before; others came of what was measured
   std::string op;
   std::string signature;
   std::vector<TunedKernel> kernels;
@@ -85,7 +86,7 @@ SLUICE_API TuneResult Tune(Executor& executor,
                            const TuneOptions& options = {});
 
 // For each signature which kernel ran before and which one runs now, and a
-// table of all, the fastest first; then what one run gains.
+// table of all, the fastest first; then what one run of the first plan gains.
 SLUICE_API std::string ToString(const TuneResult& result);
 
 }  // namespace sluice::framework

@@ -104,7 +104,7 @@ std::string ToString(const TuneResult& result) {
     for (const size_t index : FastestFirst(tuned.kernels)) {
       text += Row(tuned, index, width);
     }
-    if (Before(tuned) <= 0 || After(tuned) <= 0) continue;
+    if (tuned.plan > 0 || Before(tuned) <= 0 || After(tuned) <= 0) continue;
     before += tuned.ops * Before(tuned);
     after += tuned.ops * After(tuned);
   }
@@ -114,7 +114,8 @@ std::string ToString(const TuneResult& result) {
         "expected)\n";
   }
   if (after > 0) {
-    text += Format("kernels of one run: {}\n", Gain(before, after));
+    text += Format("kernels of one run, where both were timed: {}\n",
+                   Gain(before, after));
   }
   text += Format("{} measured in {:.2f} s, {} known already",
                  Count(static_cast<int>(result.signatures.size()), "signature"),

@@ -332,7 +332,7 @@ TEST(Tune, TheResultReadsLikeAReport) {
   EXPECT_THAT(text, HasSubstr("  *  test_lab/plain (cpu float32 any PLAIN)"));
   EXPECT_THAT(text, HasSubstr("   < test_lab/slow (cpu float32 any PLAIN)"));
   EXPECT_THAT(text, HasSubstr("WRONG  Out["));
-  EXPECT_THAT(text, HasSubstr("kernels of one run: "));
+  EXPECT_THAT(text, HasSubstr("kernels of one run, where both were timed: "));
   EXPECT_THAT(text, HasSubstr("1 signature measured in "));
 }
 
