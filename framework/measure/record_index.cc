@@ -152,4 +152,11 @@ void RecordIndex::Near(std::string_view kernel,
   }
 }
 
+void RecordIndex::ForEach(
+    platform::FunctionRef<void(const Record&)> visit) const {
+  for (const RecordSlot& slot : slots_) {
+    visit(*slot.record);
+  }
+}
+
 }  // namespace sluice::framework

@@ -61,6 +61,9 @@ class RecordIndex {
             std::string_view op,
             platform::FunctionRef<void(const Record&)> visit) const;
 
+  // All records, one for each key, in the order in which keys came in.
+  void ForEach(platform::FunctionRef<void(const Record&)> visit) const;
+
   size_t size() const { return slots_.size(); }
 
  private:

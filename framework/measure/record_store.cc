@@ -128,6 +128,13 @@ void RecordStore::Near(std::string_view kernel,
   state_->index.Near(kernel, op, visit);
 }
 
+void RecordStore::ForEach(
+    platform::FunctionRef<void(const Record&)> visit) const {
+  Load();
+  const std::shared_lock lock(state_->mutex);
+  state_->index.ForEach(visit);
+}
+
 void RecordStore::Add(std::vector<Record> records) {
   Load();
   for (Record& record : records) {

@@ -77,6 +77,10 @@ class SLUICE_API RecordStore {
             std::string_view op,
             platform::FunctionRef<void(const Record&)> visit) const;
 
+  // Calls `visit` with all records, one for each key; `visit` may not call the
+  // store.
+  void ForEach(platform::FunctionRef<void(const Record&)> visit) const;
+
   // Keeps records, and appends them to the user's file together. Those
   // without machine, date or version get this machine's, now, and this
   // version. Raises InvalidArgument for a record without sense (RecordToJson).

@@ -6,6 +6,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/laboratory/tune.h"
+#include "sluice/framework/measure/record_store.h"
+#include "sluice/platform/error.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
 #include "sluice/python/bindings/hints.h"
@@ -77,13 +79,15 @@ void TakeInterrupt() {
 }
 
 TuneResult Tune(Executor& executor,
-                const Program& program,
+                nb::handle program_object,
                 nb::handle feed,
                 nb::handle fetch_list,
-                Scope& scope,
+                nb::handle scope_object,
                 double budget,
                 bool again,
                 nb::handle progress) {
+  const Program& program = ToProgram(program_object, "tune");
+  Scope& scope = ToScope(scope_object, "tune");
   const FeedArrays arrays(program, feed);
   const framework::Fetches fetches = ToFetches(fetch_list);
   const ActiveHints hints;
@@ -107,6 +111,25 @@ TuneResult Tune(Executor& executor,
 
 nb::object KernelAt(const TunedSignature& tuned, int index) {
   return index < 0 ? nb::none() : nb::cast(tuned.kernels[index]);
+}
+
+// JSON, one for each record.
+std::vector<std::string> Records() {
+  std::vector<std::string> lines;
+  framework::RecordStore::Default().ForEach(
+      [&](const framework::Record& record) {
+        lines.push_back(framework::RecordToJson(record));
+      });
+  return lines;
+}
+
+nb::dict RecordFiles() {
+  const auto& store = framework::RecordStore::Default();
+  nb::dict files;
+  files["system"] = store.sources().system;
+  files["user"] = store.sources().user;
+  files["remarks"] = store.remarks();
+  return files;
 }
 
 void BindTunedKernels(nb::module_& m) {
@@ -194,6 +217,12 @@ void BindTuning(nb::module_& m) {
       .def_ro("cancelled", &TuneResult::cancelled)
       .def("__str__",
            [](const TuneResult& self) { return framework::ToString(self); });
+  m.def("_records", &Records);
+  m.def("_record_files", &RecordFiles);
+  m.def("_machine_figures", [](int threads) {
+    return framework::FiguresToJson(
+        framework::RecordStore::Default().Figures(threads));
+  });
   m.def("_tune", &Tune, nb::arg("executor"), nb::arg("program"),
         nb::arg("feed").none(), nb::arg("fetch_list").none(), nb::arg("scope"),
         nb::arg("budget"), nb::arg("again"), nb::arg("progress").none());

@@ -1,0 +1,19 @@
+"""The laboratory: what kernels cost, on programs and ops of your own.
+
+The program is ``sluice-lab``, or ``python -m sluice.lab``.
+"""
+
+from .networks import NETWORKS, Job
+from .programs import load
+from .race import Race, race
+from .records import records, records_table
+
+__all__ = [
+    "NETWORKS",
+    "Job",
+    "Race",
+    "load",
+    "race",
+    "records",
+    "records_table",
+]

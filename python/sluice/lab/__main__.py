@@ -1,0 +1,205 @@
+"""The program ``sluice-lab``."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import sluice as sl
+
+from . import programs
+from .race import race
+from .records import files, machine_table, records_table
+
+_TUNE = """\
+Measures the kernels of a program, so that plans choose by evidence from then
+on. PROGRAM is a built-in network (lenet, mlp: a training step), a Python
+script that defines `program` and `feed` (and, if it likes, `fetch_list`,
+`startup` and `scope`), or a file of sluice.io.save_program."""
+_RACE = """\
+Times all kernels of an op over a range of sizes. Shapes are written with n,
+which stands for each size in turn:
+  sluice-lab race conv2d --shape "Input=8, 3, n, n" --shape "Filter=32, 3, 3, 3"
+"""
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of seconds above 0"
+        )
+    return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
+def _sizes(text: str) -> list[int]:
+    return [_count(size.strip()) for size in text.split(",")]
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form NAME=VALUE"
+        )
+    return name.strip(), value.strip()
+
+
+def _attribute(text: str) -> tuple[str, Any]:
+    name, value = _pair(text)
+    try:
+        return name, ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return name, value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "sluice-lab", description="Measures kernels, and tells what is known."
+    )
+    parser.add_argument("--threads", type=_count, help="of each kernel")
+    commands = parser.add_subparsers(dest="command", required=True)
+    raw = argparse.RawDescriptionHelpFormatter
+
+    tune = commands.add_parser(
+        "tune", help="a program", description=_TUNE, formatter_class=raw
+    )
+    tune.add_argument("program", metavar="PROGRAM")
+    tune.add_argument("--budget", type=_seconds, default=10, metavar="SECONDS")
+    tune.add_argument(
+        "--batch", type=_count, default=32, help="for sizes left open"
+    )
+    tune.add_argument("--place", help="such as cuda:0; the CPU by default")
+    tune.add_argument(
+        "--again", action="store_true", help="also what has records"
+    )
+
+    one = commands.add_parser(
+        "race", help="one op", description=_RACE, formatter_class=raw
+    )
+    one.add_argument("op", metavar="OP")
+    one.add_argument("--sizes", type=_sizes, default=[4, 16, 64, 256, 1024])
+    one.add_argument(
+        "--shape",
+        type=_pair,
+        action="append",
+        default=[],
+        metavar="INPUT=SIZES",
+    )
+    one.add_argument(
+        "--attr",
+        type=_attribute,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+    )
+    one.add_argument("--dtype", default="float32")
+    one.add_argument(
+        "--budget",
+        type=_seconds,
+        default=2,
+        metavar="SECONDS",
+        help="for each size",
+    )
+    one.add_argument("--place", help="such as cuda:0; the CPU by default")
+    one.add_argument("--svg", metavar="FILE", help="a chart, by Matplotlib")
+    one.add_argument("--json", metavar="FILE")
+
+    known = commands.add_parser("records", help="what was measured")
+    known.add_argument("op", nargs="?", metavar="OP")
+    known.add_argument(
+        "--machine",
+        action="store_true",
+        help="what the machine can do, as estimates take it",
+    )
+    return parser
+
+
+def _tune(arguments: argparse.Namespace) -> None:
+    job = programs.load(arguments.program, arguments.batch)
+    print(
+        sl.tune(
+            job.program,
+            job.feed,
+            job.fetch_list,
+            arguments.budget,
+            place=arguments.place,
+            scope=job.scope,
+            again=arguments.again,
+        ),
+        end="",
+    )
+    user = sl._core._record_files()["user"]
+    print(f"records: {user or 'in memory only, as SLUICE_RECORDS says'}")
+
+
+def _race(arguments: argparse.Namespace) -> None:
+    def progress(size: int) -> None:
+        if sys.stderr.isatty():
+            print(f"{arguments.op}: n = {size}", end="\r", file=sys.stderr)
+
+    result = race(
+        arguments.op,
+        arguments.sizes,
+        dict(arguments.shape),
+        dict(arguments.attr),
+        arguments.dtype,
+        arguments.budget,
+        arguments.place,
+        progress,
+    )
+    print(result)
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(result.to_json(), file, indent=1)
+    if arguments.svg:
+        try:
+            result.save_svg(arguments.svg)
+        except ImportError:
+            raise SystemExit(
+                "sluice-lab: --svg needs Matplotlib: pip install matplotlib"
+            ) from None
+
+
+def _records(arguments: argparse.Namespace) -> None:
+    if arguments.machine:
+        print(machine_table(sl.num_threads()))
+    else:
+        print(records_table(arguments.op))
+        print(files())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; the exit status."""
+    parsed = _parser().parse_args(arguments)
+    run = {"tune": _tune, "race": _race, "records": _records}[parsed.command]
+    try:
+        if parsed.threads is not None:
+            sl.set_num_threads(parsed.threads)
+        run(parsed)
+    except BrokenPipeError:
+        # Nobody reads on; nothing more shall be written when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (sl.SluiceError, OSError) as error:
+        print(f"sluice-lab: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

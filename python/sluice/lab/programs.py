@@ -1,0 +1,113 @@
+"""Programs for the laboratory: built-in networks, scripts, files."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import runpy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import sluice as sl
+from sluice.errors import InvalidArgumentError, NotFoundError
+
+from . import networks
+from .networks import NETWORKS, Job
+
+
+def load(name: str, batch: int = 32) -> Job:
+    """Make a program ready to run.
+
+    Args:
+        name: one of NETWORKS; a Python script, ``*.py``, that defines
+            ``program`` and ``feed`` (and, if it likes, ``fetch_list``,
+            ``startup`` and ``scope``); or a file of ``sl.io.save_program``.
+        batch: for sizes that the program leaves open.
+
+    Raises:
+        NotFoundError: there is no such network or file.
+        InvalidArgumentError: the script defines something else.
+        SluiceError: what loading the file raises.
+    """
+    if name in NETWORKS:
+        return networks.build(name, batch)
+    if not os.path.exists(name):
+        near = difflib.get_close_matches(name, NETWORKS)
+        raise NotFoundError(
+            f"program {name!r}: there is no such file, and the networks are "
+            + ", ".join(NETWORKS)
+            + (f"; did you mean {near[0]}?" if near else ""),
+            "lab.program",
+        )
+    if name.endswith(".py"):
+        return _from_script(name)
+    program = sl.io.load_program(name)
+    return Job(name, program, make_feed(program, batch), None, values(program))
+
+
+def _from_script(path: str) -> Job:
+    scope = sl.Scope()
+    with (
+        sl.program_guard(sl.Program(), sl.Program()),
+        sl.scope_guard(scope),
+    ):
+        found = runpy.run_path(path)
+    program = found.get("program")
+    if not isinstance(program, sl.Program):
+        raise _not_defined(path, "program", "a sluice.Program", program)
+    feed = found.get("feed", found.get("feeds"))
+    if not isinstance(feed, Mapping):
+        raise _not_defined(path, "feed", "a dict of arrays", feed)
+    scope = found.get("scope", scope)
+    startup = found.get("startup")
+    if isinstance(startup, sl.Program):
+        sl.Executor().run(startup, scope=scope)
+    fetches = found.get("fetch_list")
+    return Job(path, program, dict(feed), fetches, scope)
+
+
+def _not_defined(path: str, name: str, what: str, got: Any) -> Exception:
+    kind = "nothing" if got is None else type(got).__name__
+    return InvalidArgumentError(
+        f"{path}: expected it to define {name!r} as {what}, got {kind}",
+        "lab.script",
+    )
+
+
+def make_feed(program: sl.Program, batch: int) -> dict[str, np.ndarray]:
+    """Arrays for all data variables; ``batch`` for unknown sizes.
+
+    Floats are random, in [0, 1); integers are 0, which every table and every
+    list of classes has.
+    """
+    random = np.random.default_rng(0)
+    return {
+        var["name"]: _array(random, var, batch)
+        for var in program._blocks()[0]["vars"]
+        if var["is_data"]
+    }
+
+
+def values(program: sl.Program) -> sl.Scope:
+    """A scope with random values for all parameters.
+
+    Floats are small and above 0, since some are variances.
+    """
+    random = np.random.default_rng(1)
+    scope = sl.Scope()
+    for var in program._blocks()[0]["vars"]:
+        if var["persistable"]:
+            scope[var["name"]] = _array(random, var, 1) * np.asarray(
+                0.1, var["dtype"].dtype
+            )
+    return scope
+
+
+def _array(random: np.random.Generator, var: dict, batch: int) -> np.ndarray:
+    shape = [batch if size is None else size for size in var["shape"]]
+    dtype = np.dtype(var["dtype"].dtype)
+    if dtype.kind in "iub":
+        return np.zeros(shape, dtype)
+    return random.random(shape).astype(dtype)

@@ -1,0 +1,72 @@
+"""What was measured on this machine, and elsewhere."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sluice import _core
+
+
+def records(op: str | None = None) -> list[dict[str, Any]]:
+    """The records of this process, of one op or of all, as dicts.
+
+    Raises NotFoundError, with near names, for an op that neither a record nor
+    this build has.
+    """
+    found = [json.loads(line) for line in _core._records()]
+    if op is None:
+        return found
+    mine = [record for record in found if record["op"] == op]
+    if not mine:
+        _core._schema(op)
+    return mine
+
+
+def records_table(op: str | None = None) -> str:
+    """The records as text: each signature with its kernels."""
+    by_signature: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for record in records(op):
+        key = (record["signature"], record.get("threads", 1))
+        by_signature.setdefault(key, []).append(record)
+    lines = []
+    for (signature, threads), kernels in sorted(by_signature.items()):
+        noun = "thread" if threads == 1 else "threads"
+        lines.append(f"{signature}, {threads} {noun}")
+        kernels.sort(key=lambda record: record.get("median") or float("inf"))
+        for record in kernels:
+            median = record.get("median", 0)
+            time = f"{median * 1e6:12.2f} us" if median else " " * 15
+            message = record.get("message", "")
+            lines.append(
+                f"  {time}  {record['kernel']}  {record.get('date', '')}"
+                + (f"  WRONG: {message}" if message else "")
+            )
+    total = sum(map(len, by_signature.values()))
+    lines.append(f"{total} records of {len(by_signature)} signatures")
+    return "\n".join(lines)
+
+
+def machine_table(threads: int) -> str:
+    """What this machine can do, as estimates take it."""
+    figures = json.loads(_core._machine_figures(threads))
+    lines = []
+
+    def add(prefix: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                add(f"{prefix} {key}".strip(), inner)
+        else:
+            shown = f"{value:.4g}" if isinstance(value, float) else value
+            lines.append(f"{prefix:32} {shown}")
+
+    add("", figures)
+    return "\n".join(lines)
+
+
+def files() -> str:
+    """Where records come from and go to, and what is wrong with them."""
+    found = _core._record_files()
+    lines = [f"read: {path}" for path in found["system"]]
+    lines.append(f"read and written: {found['user'] or 'nothing'}")
+    return "\n".join(lines + found["remarks"])
