@@ -15,10 +15,9 @@ int main(int argc, char** argv) {
   // Nothing here may depend on records of this machine, or leave any.
   setenv("SLUICE_RECORDS", "off", 1);
   using Rows = void (*)(const Options&, Report&);
-  constexpr Rows kRows[] = {sluice::bench::AddAssignmentRows,
-                            sluice::bench::AddRaceRows,
-                            sluice::bench::AddRecordRows,
-                            sluice::bench::AddRegretRows};
+  constexpr Rows kRows[] = {
+      sluice::bench::AddAssignmentRows, sluice::bench::AddRaceRows,
+      sluice::bench::AddRecordRows, sluice::bench::AddRegretRows};
   Report report;
   for (const Rows rows : kRows) {
     rows(options, report);

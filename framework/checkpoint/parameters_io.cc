@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "sluice/framework/checkpoint/checkpoint_header.h"
+#include "sluice/framework/checkpoint/foreign_header.h"
 #include "sluice/framework/files/checksum.h"
 #include "sluice/framework/files/file.h"
-#include "sluice/framework/checkpoint/foreign_header.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
