@@ -61,8 +61,10 @@ IsolatedOp Widen(const IsolatedOp& op) {
       for (size_t i = 0; i < count; ++i, ++flat) {
         DType& dtype =
             (inputs ? facts.input_dtypes : facts.output_dtypes)[flat];
-        if (dtype != op.facts.dtype || !FollowsInputs(*facts.schema, def.dtype))
+        if (dtype != op.facts.dtype ||
+            !FollowsInputs(*facts.schema, def.dtype)) {
           continue;
+        }
         dtype = DType::kFloat64;
         if (!inputs || !wide.inputs[flat].allocated()) continue;
         const Tensor host = wide.inputs[flat].CopyTo(CPUPlace());

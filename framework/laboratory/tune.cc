@@ -13,8 +13,6 @@
 
 namespace sluice::framework {
 
-using platform::ErrorCode;
-
 namespace {
 
 // Whether every candidate of a signature was measured, or found to be wrong.

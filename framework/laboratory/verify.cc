@@ -133,7 +133,7 @@ std::string Verifier::CheckOwnInputs(KernelRun* run,
         CompareWithReference(op_, reference_, run->outputs());
     result->error = std::max(result->error, deviation.error);
     if (!deviation.message.empty()) return deviation.message;
-    const std::string outside = run->WrittenOutside();
+    std::string outside = run->WrittenOutside();
     if (!outside.empty()) return outside;
     if (!again) first = BytesOf(run->outputs());
   }

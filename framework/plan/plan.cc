@@ -63,8 +63,8 @@ const Feeds& InOrder(const std::vector<FeedSpec>& specs,
     const auto feed =
         std::find_if(feeds.begin(), feeds.end(),
                      [&](const auto& each) { return same_name(spec, each); });
-    if (feed == feeds.end())
-      return feeds;  // CheckFeedsMatch says what is wrong
+    // CheckFeedsMatch says what is wrong.
+    if (feed == feeds.end()) return feeds;
     storage->push_back(*feed);
   }
   return *storage;

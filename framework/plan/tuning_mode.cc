@@ -47,19 +47,19 @@ double ParseTuningSeconds(std::string_view text) {
 }
 
 TuningMode TuningModeOfEnvironment() {
-  static const TuningMode mode = [] {
+  static const TuningMode kMode = [] {
     const std::string_view text = OrEmpty(std::getenv("SLUICE_TUNE"));
     return text.empty() ? TuningMode::kEstimate : ParseTuningMode(text);
   }();
-  return mode;
+  return kMode;
 }
 
 double TuningSecondsOfEnvironment() {
-  static const double seconds = [] {
+  static const double kSeconds = [] {
     const std::string_view text = OrEmpty(std::getenv("SLUICE_TUNE_SECONDS"));
     return text.empty() ? 2.0 : ParseTuningSeconds(text);
   }();
-  return seconds;
+  return kSeconds;
 }
 
 void DecideByRecordsOnly(std::vector<Candidate>* candidates) {

@@ -163,12 +163,12 @@ Tensor FeedArrays::Import(const Program& program,
       // ascontiguousarray makes an array of rank 1 of a scalar.
       array = array.attr("reshape")(value.attr("shape"));
     } else {
-      static const nb::handle convert =
+      static const nb::handle kConvert =
           nb::object(
               nb::module_::import_("sluice.feed_values").attr("as_dtype"))
               .release();
-      array = convert(name, value,
-                      ToPython(program.FindVar(name).dtype).attr("dtype"));
+      array = kConvert(name, value,
+                       ToPython(program.FindVar(name).dtype).attr("dtype"));
     }
     copies_.push_back(array);
     if (ImportBuffer(array, &tensor)) return tensor;

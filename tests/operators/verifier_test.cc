@@ -12,7 +12,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
 using framework::Candidate;
 using framework::IsolatedOp;
 using framework::KernelDef;
@@ -23,14 +22,6 @@ using framework::Verifier;
 using platform::ErrorCode;
 
 constexpr int kThreads = 2;
-
-// What really is wrong: a NaN is not the maximum of its window to oneDNN.
-bool LosesNans(const KernelDef& kernel, const AttributeMap& attributes) {
-  const auto type = attributes.find("pooling_type");
-  return kernel.op == "pool2d" && kernel.key.library == "ONEDNN" &&
-         (type == attributes.end() ||
-          std::get<std::string>(type->second) == "max");
-}
 
 // Verifies all candidates of each op that runs.
 class VerifyAll : public framework::RunObserver {
@@ -63,7 +54,6 @@ class VerifyAll : public framework::RunObserver {
     }
     const auto found =
         verifier.Check(kernel, candidate.place, kThreads, run.get());
-    if (LosesNans(kernel, op.facts.desc.attributes)) return;
     EXPECT_EQ(found.verdict, Verdict::kOk)
         << ToString(kernel) << ": " << found.message;
   }
@@ -114,51 +104,6 @@ TEST_P(OwnKernels, AreFoundToBeRight) {
       VerifyExample(example);
     }
   }
-}
-
-TEST(OwnKernelsAtFault, AMaximumThatLosesNansIsCalledWrong) {
-  const KernelDef* pooling = nullptr;
-  for (const KernelDef* kernel : KernelsOf("pool2d")) {
-    if (LosesNans(*kernel, {}) &&
-        kernel->key.dtype == platform::DType::kFloat32) {
-      pooling = kernel;
-    }
-  }
-  if (pooling == nullptr) GTEST_SKIP() << "there is no oneDNN";
-  framework::Program program;
-  const Tensor x = Tensor::FromVector<float>({1, 1, 2, 2}, {1, 2, 3, 4});
-  program.Data("x", x.dtype(), x.dims());
-  const std::string out = program
-                              .AppendOp("pool2d", {{"X", {"x"}}},
-                                        {{"ksize", std::vector<int64_t>{2, 2}},
-                                         {"pooling_type", std::string("max")}})
-                              .outputs[0]
-                              .second[0];
-  framework::Executor executor;
-  const auto plan = executor.Prepare(program, {{"x", x}}, {out});
-  class Check : public framework::RunObserver {
-   public:
-    explicit Check(const KernelDef* kernel) : kernel_(kernel) {}
-    void Before(const framework::Plan& plan,
-                const framework::Instruction& instruction,
-                const Tensor* tensors) override {
-      if (instruction.kernel == nullptr) return;
-      const IsolatedOp op =
-          framework::Isolate(plan, instruction.context, tensors);
-      KernelRun run(op, *kernel_, platform::CPUPlace(), 1);
-      found = Verifier(op, framework::Registry::Global())
-                  .Check(*kernel_, platform::CPUPlace(), 1, &run);
-    }
-    framework::Verification found;
-
-   private:
-    const KernelDef* kernel_;
-  } check(pooling);
-  plan->RunObserved({{"x", x}}, nullptr, check);
-  EXPECT_EQ(check.found.verdict, Verdict::kWrong);
-  EXPECT_NE(check.found.message.find("with NaNs in the inputs Out[0, 0, 0, 0]"),
-            std::string::npos)
-      << check.found.message;
 }
 
 std::vector<std::string> OpsWithCases() {
