@@ -39,6 +39,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/lab"))
     parser.add_argument("--budget", type=float, default=20)
     parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument(
+        "--threads", type=int, help="all processors if left out"
+    )
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     # A file of its own, so that the plan from before knows no records.
@@ -49,6 +52,8 @@ def main() -> None:
     import sluice as sl
     from sluice import lab
 
+    if arguments.threads is not None:
+        sl.set_num_threads(arguments.threads)
     job = lab.load("lenet", arguments.batch)
     exe = sl.Executor()
     before = exe.prepare(job.program, job.feed, job.fetch_list)
