@@ -36,7 +36,8 @@ class UniformRandomCUDAKernel final : public OpKernel {
         context.device_context<CUDADeviceContext>(), stream, dims_.numel(),
         [=] __device__(const PhiloxCounter& words, int64_t first, int count) {
           PhiloxCounter seconds{};
-          if constexpr (kTwo) {
+          // Not a constexpr if: a device lambda may not capture first in one.
+          if (kTwo) {
             seconds = stream.Block(static_cast<uint64_t>(first) / 4 +
                                    math::RandomStream::kSecondWords);
           }
