@@ -6,6 +6,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "sluice/framework/extension/kernel_library.h"
 #include "sluice/framework/near_names.h"
 #include "sluice/framework/plugin_kernels.h"
 #include "sluice/platform/error.h"
@@ -28,10 +29,38 @@ struct Registry::State {
   std::deque<KernelModule> modules;
   std::vector<PassDef> passes;
   std::map<std::string, std::vector<const KernelDef*>, std::less<>> by_op;
+
+  // With the lock held.
+  void Insert(KernelDef kernel) {
+    auto& same_op = by_op[kernel.op];
+    const KernelDef& stored = kernels.emplace_back(std::move(kernel));
+    const auto later = std::find_if(same_op.begin(), same_op.end(),
+                                    [&](const KernelDef* other) {
+                                      return other->priority < stored.priority;
+                                    });
+    same_op.insert(later, &stored);
+  }
 };
 
 Registry::Registry() : state_(std::make_unique<State>()) {}
 Registry::~Registry() = default;
+
+namespace {
+
+// Libraries of SLUICE_KERNEL_PATH may ask for the registry while they are
+// loaded; other threads wait for them.
+void LoadKernelPathOnce(Registry& registry) {
+  static std::once_flag once;
+  thread_local bool loading = false;
+  if (loading) return;
+  std::call_once(once, [&registry] {
+    loading = true;
+    LoadKernelPath(registry);
+    loading = false;
+  });
+}
+
+}  // namespace
 
 Registry& Registry::Global() {
   static Registry* const kRegistry = [] {
@@ -42,6 +71,7 @@ Registry& Registry::Global() {
     });
     return registry;
   }();
+  LoadKernelPathOnce(*kRegistry);
   return *kRegistry;
 }
 
@@ -63,23 +93,34 @@ void Registry::AddOperator(std::string_view name, void (*fill)(OpSchema&)) {
   if (role != OpRole::kNone) state_->by_role[role] = &position->second;
 }
 
-void Registry::AddKernel(KernelDef kernel) {
+namespace {
+
+void CheckComplete(const KernelDef& kernel) {
   SLUICE_ENFORCE(!kernel.op.empty() && kernel.make != nullptr,
                  ErrorCode::kInvalidArgument, "registry.kernel_incomplete",
                  "kernel {} needs an op and a way to make it", kernel);
+}
+
+}  // namespace
+
+void Registry::AddKernel(KernelDef kernel) {
+  CheckComplete(kernel);
   const std::unique_lock lock(state_->mutex);
-  auto& same_op = state_->by_op[kernel.op];
-  for (const KernelDef* other : same_op) {
+  for (const KernelDef* other : state_->by_op[kernel.op]) {
     SLUICE_ENFORCE(ToString(*other) != ToString(kernel),
                    ErrorCode::kInvalidArgument, "registry.kernel_twice",
                    "kernel {} is registered already", kernel);
   }
-  const KernelDef& stored = state_->kernels.emplace_back(std::move(kernel));
-  const auto later =
-      std::find_if(same_op.begin(), same_op.end(), [&](const KernelDef* other) {
-        return other->priority < stored.priority;
-      });
-  same_op.insert(later, &stored);
+  state_->Insert(std::move(kernel));
+}
+
+void Registry::ReplaceKernel(KernelDef kernel) {
+  CheckComplete(kernel);
+  const std::unique_lock lock(state_->mutex);
+  std::erase_if(state_->by_op[kernel.op], [&](const KernelDef* other) {
+    return ToString(*other) == ToString(kernel);
+  });
+  state_->Insert(std::move(kernel));
 }
 
 const OpSchema* Registry::FindSchema(std::string_view op) const {

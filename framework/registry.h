@@ -114,6 +114,9 @@ class SLUICE_API Registry {
   // itself. A kernel's op may be registered after it.
   void AddOperator(std::string_view name, void (*fill)(OpSchema& op));
   void AddKernel(KernelDef kernel);
+  // Puts the kernel into the place of that of the same key and variant, for
+  // plans that are prepared from then on; adds it where there is none.
+  void ReplaceKernel(KernelDef kernel);
   void AddModule(KernelModule module);
   // Raises InvalidArgument for a name that is there already.
   void AddPass(PassDef pass);

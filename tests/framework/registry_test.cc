@@ -102,6 +102,24 @@ TEST(RegistryTest, RefusesAKernelTwice) {
   EXPECT_EQ(registry.Kernels("op").size(), 3u);
 }
 
+TEST(RegistryTest, AReplacedKernelStaysForThoseWhoHaveIt) {
+  Registry registry;
+  registry.AddKernel(Kernel("plain", 0, DType::kFloat32));
+  registry.AddKernel(Kernel("tiled", 0, DType::kFloat32));
+  const KernelDef* before = registry.Kernels("op")[0];
+  registry.ReplaceKernel(Kernel("plain", 7, DType::kFloat32));
+  registry.ReplaceKernel(Kernel("new", 3, DType::kFloat32));
+  const auto kernels = registry.Kernels("op");
+  ASSERT_EQ(kernels.size(), 3u);
+  EXPECT_EQ(kernels[0]->variant, "plain");
+  EXPECT_EQ(kernels[0]->priority, 7);
+  EXPECT_EQ(kernels[1]->variant, "new");
+  EXPECT_EQ(before->variant, "plain");
+  EXPECT_EQ(before->priority, 0);
+  ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_incomplete", {},
+              [&] { registry.ReplaceKernel(KernelDef()); });
+}
+
 TEST(RegistryTest, RefusesAKernelWithoutOpOrMaker) {
   Registry registry;
   ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_incomplete", {},
