@@ -74,3 +74,23 @@ if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   sluice_name_architectures(sluice_cuda)
   target_link_libraries(sluice_cuda PRIVATE Eigen3::Eigen)
 endif()
+
+# sluice_cuda_kernels, what CUDA kernels in libraries of their own are compiled
+# and linked with: the headers, and what Launch calls on the host.
+if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
+  add_library(sluice_cuda_kernels STATIC
+    platform/cuda/cuda_check.cc platform/cuda/kernel_name.cc)
+  add_library(sluice::sluice_cuda_kernels ALIAS sluice_cuda_kernels)
+  target_link_libraries(sluice_cuda_kernels PUBLIC sluice)
+  target_link_libraries(sluice_cuda_kernels PRIVATE
+    $<BUILD_INTERFACE:sluice_build_flags>)
+  if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
+    target_link_libraries(sluice_cuda_kernels PUBLIC sluice_cuda_emulation)
+  else()
+    target_include_directories(sluice_cuda_kernels PUBLIC
+      "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/platform/cuda/native>"
+      "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/sluice_cuda>")
+    target_include_directories(sluice_cuda_kernels PRIVATE
+      ${CUDAToolkit_INCLUDE_DIRS})
+  endif()
+endif()

@@ -12,7 +12,7 @@ install(CODE [[
 ]])
 
 get_property(rooms GLOBAL PROPERTY SLUICE_ROOMS)
-set(file_sets FILE_SET sluice)
+set(file_sets FILE_SET sluice FILE_SET stamp)
 foreach(room IN LISTS rooms)
   list(APPEND file_sets FILE_SET "${room}")
 endforeach()
@@ -26,6 +26,34 @@ install(TARGETS ${tools} EXPORT sluice-targets)
 install(FILES "${SLUICE_INCLUDE_ROOT}/generated/sluice/ops.h"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice")
 get_property(modules GLOBAL PROPERTY SLUICE_MODULES)
+if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
+  set(cuda_targets sluice_cuda_kernels)
+  set(cuda_headers "${PROJECT_SOURCE_DIR}/platform/cuda/native/")
+  if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
+    list(REMOVE_ITEM modules sluice_cuda_emulation)
+    list(APPEND cuda_targets sluice_cuda_emulation)
+    set(cuda_headers "${PROJECT_SOURCE_DIR}/platform/cuda_emulation/include/")
+    file(GLOB headers CONFIGURE_DEPENDS
+      "${PROJECT_SOURCE_DIR}/platform/cuda_emulation/*.h")
+    install(FILES ${headers} DESTINATION
+      "${CMAKE_INSTALL_INCLUDEDIR}/sluice/platform/cuda_emulation")
+  endif()
+  install(TARGETS ${cuda_targets} EXPORT sluice-targets
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  # What kernels of other libraries may include, too.
+  install(DIRECTORY "${cuda_headers}"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice_cuda")
+  file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/platform/cuda/*.h")
+  install(FILES ${headers}
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice/platform/cuda")
+  foreach(folder operators operators/math)
+    file(GLOB headers CONFIGURE_DEPENDS
+      "${PROJECT_SOURCE_DIR}/${folder}/*.cuh")
+    install(FILES ${headers}
+      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice/${folder}")
+  endforeach()
+endif()
 if(modules)
   install(TARGETS ${modules} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
@@ -49,6 +77,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/sluice-config.cmake"
   "${PROJECT_BINARY_DIR}/sluice-config-version.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceRegistration.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/SluiceKernelLibrary.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceOperatorLibrary.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceDevicePlugin.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/device_plugin.map"

@@ -29,6 +29,11 @@ file(GLOB headers CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/include/sluice/*.h")
 target_sources(sluice PUBLIC FILE_SET sluice TYPE HEADERS
   BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${headers})
+# What libraries of kernels say that they were built against.
+target_sources(sluice PUBLIC FILE_SET stamp TYPE HEADERS
+  BASE_DIRS "${SLUICE_INCLUDE_ROOT}/stamp"
+  FILES "${SLUICE_INCLUDE_ROOT}/stamp/sluice/build_stamp.h")
+add_dependencies(sluice sluice_build_stamp)
 
 # Whoever uses the library finds the plug-ins beside it.
 get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)

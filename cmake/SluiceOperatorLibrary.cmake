@@ -1,7 +1,7 @@
 # sluice_add_operator_library(NAME OPERATORS word...)
 # Operators of your own in a shared library, libNAME.so (target NAME_library),
-# from <word>_op.cc and <word>_kernel*.cc of the current folder. Programs link
-# NAME and write
+# from <word>_op.cc, <word>_kernel*.cc and, where Sluice has CUDA,
+# <word>_kernel*.cu of the current folder. Programs link NAME and write
 #
 #   #include "NAME/ops.h"
 #   RegisterOperators_NAME();              // once, before the first program
@@ -9,7 +9,13 @@
 #
 # NAME/ops.h is written by sluice_generate_ops, which loads the library and
 # asks it for its operators.
-function(sluice_add_operator_library name)
+macro(sluice_add_operator_library)
+  file(GLOB _sluice_cuda_sources "${CMAKE_CURRENT_SOURCE_DIR}/*_kernel*.cu")
+  _sluice_enable_cuda(${_sluice_cuda_sources})
+  _sluice_add_operator_library(${ARGN})
+endmacro()
+
+function(_sluice_add_operator_library name)
   cmake_parse_arguments(arg "" "" "OPERATORS" ${ARGN})
   if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$" OR NOT arg_OPERATORS)
     message(FATAL_ERROR "sluice_add_operator_library(${name}): expected a "
@@ -17,15 +23,16 @@ function(sluice_add_operator_library name)
   endif()
   sluice_operator_sources(sources
     DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
-    OPERATORS ${arg_OPERATORS})
+    OPERATORS ${arg_OPERATORS}
+    CUDA cuda_sources)
+  if(cuda_sources AND SLUICE_CUDA_MODE STREQUAL "OFF")
+    list(JOIN cuda_sources "\n  " names)
+    message(STATUS "${name}: this Sluice was built without CUDA, left out are\n"
+      "  ${names}")
+  else()
+    list(APPEND sources ${cuda_sources})
+  endif()
   sluice_scan_registrations(symbols ${sources})
-  set(declarations "")
-  set(calls "")
-  foreach(symbol IN LISTS symbols)
-    string(APPEND declarations
-      "extern \"C\" void ${symbol}(::sluice::framework::Registry&);\n")
-    string(APPEND calls "    ${symbol}(registry);\n")
-  endforeach()
   set(generated "${CMAKE_CURRENT_BINARY_DIR}/${name}_generated")
   file(CONFIGURE OUTPUT "${generated}/${name}/register.h" @ONLY CONTENT [=[
 #pragma once
@@ -37,26 +44,32 @@ extern "C" __attribute__((visibility("default")))
 void RegisterOperators_@name@();
 ]=])
   file(CONFIGURE OUTPUT "${generated}/register_${name}.cc" @ONLY CONTENT [=[
-// Written by CMake from the REGISTER_* macros; do not edit.
+// Written by CMake; do not edit.
 #include "@name@/register.h"
 
 #include "sluice/framework/registry.h"
 
-@declarations@
+extern "C" __attribute__((visibility("hidden")))
+void SluiceAddAll(::sluice::framework::Registry&);
+
 void RegisterOperators_@name@() {
   [[maybe_unused]] static const bool registered = [] {
-    auto& registry = ::sluice::framework::Registry::Global();
-@calls@    return true;
+    SluiceAddAll(::sluice::framework::Registry::Global());
+    return true;
   }();
 }
 ]=])
+  set(entry "${generated}/add_${name}.cc")
+  sluice_write_library_entry("${entry}" SYMBOLS ${symbols} SOURCES ${sources})
 
   add_library(${name}_library SHARED
-    ${sources} "${generated}/register_${name}.cc")
+    ${sources} "${generated}/register_${name}.cc" "${entry}")
   target_include_directories(${name}_library PRIVATE "${generated}")
   target_link_libraries(${name}_library PUBLIC sluice::sluice)
+  sluice_compile_cuda_kernels(${name}_library ${sources})
   set_target_properties(${name}_library PROPERTIES
     OUTPUT_NAME "${name}"
+    LINKER_LANGUAGE CXX
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
 

@@ -3,12 +3,12 @@
 # is dropped by the linker, and a macro whose source is not linked is a link
 # error. Installed with Sluice: sluice_add_operator_library() uses it too.
 
-# sluice_operator_sources(OUT DIRECTORY folder OPERATORS word...)
+# sluice_operator_sources(OUT DIRECTORY folder OPERATORS word... [CUDA OUT])
 # The sources of the words: <word>_op.cc and <word>_kernel*.cc, at least one of
-# each. Fails when a word lacks them or when the folder has such a file that no
-# word covers.
+# each, and with CUDA their <word>_kernel*.cu in a list of their own. Fails when
+# a word lacks them or when the folder has such a file that no word covers.
 function(sluice_operator_sources out)
-  cmake_parse_arguments(arg "" "DIRECTORY" "OPERATORS" ${ARGN})
+  cmake_parse_arguments(arg "" "DIRECTORY;CUDA" "OPERATORS" ${ARGN})
   file(GLOB present CONFIGURE_DEPENDS
     "${arg_DIRECTORY}/*_op.cc" "${arg_DIRECTORY}/*_kernel*.cc")
   set(found "")
@@ -26,10 +26,10 @@ function(sluice_operator_sources out)
         "${word}_kernel.cc (or ${word}_kernel_*.cc) in ${arg_DIRECTORY}")
     endif()
     list(APPEND found "${op_file}" ${kernel_files})
-    file(GLOB cuda_files "${arg_DIRECTORY}/${word}_kernel*.cu")
+    file(GLOB cuda_files CONFIGURE_DEPENDS
+      "${arg_DIRECTORY}/${word}_kernel*.cu")
     list(APPEND found_cuda ${cuda_files})
   endforeach()
-  # Kernels for CUDA go into a module of their own.
   file(GLOB uncovered CONFIGURE_DEPENDS "${arg_DIRECTORY}/*_kernel*.cu")
   list(APPEND uncovered ${present})
   list(REMOVE_ITEM uncovered ${found} ${found_cuda})
@@ -39,6 +39,9 @@ function(sluice_operator_sources out)
       "add the word to the list of operators, or remove the file")
   endif()
   set(${out} ${found} PARENT_SCOPE)
+  if(arg_CUDA)
+    set(${arg_CUDA} ${found_cuda} PARENT_SCOPE)
+  endif()
 endfunction()
 
 # sluice_scan_registrations(OUT source...)

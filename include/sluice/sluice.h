@@ -3,6 +3,7 @@
 // Everything that a program needs to build graphs and run them.
 #include "sluice/framework/checkpoint/parameters_io.h"
 #include "sluice/framework/executor.h"
+#include "sluice/framework/extension/kernel_library.h"
 #include "sluice/framework/inspect/compare.h"
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
@@ -44,6 +45,7 @@ using framework::ExplainText;
 using framework::Feeds;
 using framework::Fetches;
 using framework::KernelHintGuard;
+using framework::LoadKernelLibrary;
 using framework::LoadParameters;
 using framework::ParamGrad;
 using framework::Plan;

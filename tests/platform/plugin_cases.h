@@ -2,46 +2,16 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
-#include <unistd.h>
+#include "tests/testing/temp_folder.h"
 
 #include "sluice/platform/plugin/plugin_loader.h"
 
 namespace sluice::platform {
 
-// Files for one test, deleted at its end. A library that was loaded from them
-// stays loaded.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "sluice_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  std::string File(const std::string& name) const {
-    return (path_ / name).string();
-  }
-
-  std::string Write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(File(name), std::ios::binary) << bytes;
-    return File(name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
-inline std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
+using testing::ReadFile;
+using testing::TempFolder;
 
 // Loads the bad plug-in (see bad_plugins/plugin.cc) making that mistake, from a
 // copy of its own, so that the system takes it for another library. Asked for

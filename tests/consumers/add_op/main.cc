@@ -1,5 +1,6 @@
 // Runs an operator of this project between two of Sluice's own.
 #include <iostream>
+#include <string>
 #include <vector>
 
 #include "my_ops/ops.h"
@@ -24,6 +25,19 @@ int main() {
     std::cerr << "expected 0, 1, 7\n";
     return 1;
   }
+
+#ifdef HAS_DEVICE
+  // leaky_relu_kernel.cu is a part of the library.
+  sluice::Executor on_cuda(sluice::CUDAPlace{0});
+  const auto same = on_cuda.Run(program, {{"x", fed}}, {leaky});
+  const std::string explained = on_cuda.Explain(program);
+  std::cout << explained;
+  if (same[0].ToVector<float>() != std::vector<float>{-1, 0, 6} ||
+      explained.find("1 leaky_relu  cuda:0") == std::string::npos) {
+    std::cerr << "expected -1, 0, 6 from the CUDA kernel\n";
+    return 1;
+  }
+#endif
 
   // What the schema says is checked, as for built-in operators.
   try {

@@ -1,0 +1,144 @@
+# sluice_add_kernel_library(NAME SOURCES source...)
+# Kernels of your own for ops that exist, in a shared library libNAME.so, from
+# files with REGISTER_OP_KERNEL lines: .cc, and .cu where Sluice has CUDA (they
+# are compiled by nvcc, or for the emulation, as Sluice's own). Programs load it:
+#
+#   sluice::LoadKernelLibrary("libNAME.so");      sl.load_kernel_library(...)
+#   SLUICE_KERNEL_PATH=folder/libNAME.so program
+#
+# A macro, because CUDA can only be enabled in a file's scope.
+macro(sluice_add_kernel_library)
+  _sluice_enable_cuda(${ARGN})
+  _sluice_add_kernel_library(${ARGN})
+endmacro()
+
+# Enables CUDA where a .cu file is to be compiled by nvcc.
+macro(_sluice_enable_cuda)
+  set(_sluice_cuda_sources ${ARGN})
+  list(FILTER _sluice_cuda_sources INCLUDE REGEX "[.]cu$")
+  if(_sluice_cuda_sources AND SLUICE_CUDA_MODE STREQUAL "ON" AND
+      NOT CMAKE_CUDA_COMPILER_LOADED)
+    if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+      find_program(SLUICE_NVCC nvcc HINTS ENV CUDA_PATH
+        PATHS /usr/local/cuda/bin REQUIRED)
+      set(CMAKE_CUDA_COMPILER "${SLUICE_NVCC}")
+    endif()
+    if(DEFINED ENV{CUDAARCHS})
+      set(CMAKE_CUDA_ARCHITECTURES "$ENV{CUDAARCHS}")
+    elseif(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES "${SLUICE_CUDA_ARCHITECTURES}")
+    endif()
+    enable_language(CUDA)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # nvcc 13 is too new for 3.25
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
+    find_package(CUDAToolkit REQUIRED)
+  endif()
+endmacro()
+
+function(_sluice_add_kernel_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
+  if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$" OR NOT arg_SOURCES OR
+      arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "sluice_add_kernel_library(${name}): expected a name "
+      "that C++ allows, and SOURCES")
+  endif()
+  list(TRANSFORM arg_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/"
+    REGEX "^[^/]" OUTPUT_VARIABLE sources)
+  sluice_scan_registrations(symbols ${sources})
+  if(NOT symbols)
+    message(FATAL_ERROR "sluice_add_kernel_library(${name}): no source has a "
+      "REGISTER_OP_KERNEL line")
+  endif()
+  set(init "${CMAKE_CURRENT_BINARY_DIR}/${name}_generated/add_${name}.cc")
+  sluice_write_library_entry("${init}" SYMBOLS ${symbols} SOURCES ${sources})
+  add_library(${name} MODULE ${sources} "${init}")
+  target_link_libraries(${name} PRIVATE sluice::sluice)
+  sluice_compile_cuda_kernels(${name} ${sources})
+  set_target_properties(${name} PROPERTIES
+    PREFIX "lib"
+    LINKER_LANGUAGE CXX
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
+  target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions)
+endfunction()
+
+# sluice_write_library_entry(FILE SYMBOLS symbol... SOURCES source...)
+# Writes FILE with what LoadKernelLibrary looks for in a library with these
+# registrations: the note that says what it was built against, the ops that it
+# has kernels for, and the function that adds all to a registry.
+function(sluice_write_library_entry file)
+  cmake_parse_arguments(arg "" "" "SYMBOLS;SOURCES" ${ARGN})
+  set(declarations "")
+  set(calls "")
+  set(ops "")
+  foreach(symbol IN LISTS arg_SYMBOLS)
+    string(APPEND declarations
+      "void ${symbol}(::sluice::framework::Registry&);\n")
+    string(APPEND calls "  ${symbol}(registry);\n")
+    if(symbol MATCHES "^SluiceRegisterKernel_(.+)_[A-Za-z]+Place_")
+      list(APPEND ops "\"${CMAKE_MATCH_1}\", ")
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES ops)
+  string(CONCAT ops ${ops})
+  list(FILTER arg_SOURCES INCLUDE REGEX "[.]cu$")
+  set(cuda OFF)
+  if(arg_SOURCES)
+    set(cuda "${SLUICE_CUDA_MODE}")
+  endif()
+  file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [=[
+// Written by CMake from the REGISTER_* macros; do not edit.
+#include "sluice/framework/extension/kernel_stamp.h"
+#include "sluice/framework/registry.h"
+
+SLUICE_KERNEL_LIBRARY("@cuda@");
+
+extern "C" {
+@declarations@
+SLUICE_API extern const char* const SluiceKernelLibraryOps[];
+const char* const SluiceKernelLibraryOps[] = {@ops@nullptr};
+
+// Hidden, so that each library calls its own.
+__attribute__((visibility("hidden")))
+void SluiceAddAll(::sluice::framework::Registry&);
+void SluiceAddAll(::sluice::framework::Registry& registry) {
+@calls@}
+
+SLUICE_API void SluiceAddKernelLibrary(::sluice::framework::Registry&);
+void SluiceAddKernelLibrary(::sluice::framework::Registry& registry) {
+  SluiceAddAll(registry);
+}
+}
+]=])
+endfunction()
+
+# sluice_compile_cuda_kernels(TARGET source...)
+# Compiles those of the sources that are .cu files as Sluice's own kernels are.
+function(sluice_compile_cuda_kernels target)
+  set(sources ${ARGN})
+  list(FILTER sources INCLUDE REGEX "[.]cu$")
+  if(NOT sources)
+    return()
+  endif()
+  if(SLUICE_CUDA_MODE STREQUAL "OFF")
+    list(JOIN sources ", " sources)
+    message(FATAL_ERROR "${target}: ${sources}: this Sluice was built without "
+      "CUDA (SLUICE_CUDA=OFF; ON and EMULATE have it)")
+  endif()
+  target_link_libraries(${target} PRIVATE sluice::sluice_cuda_kernels)
+  if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
+    set_source_files_properties(${sources} PROPERTIES
+      LANGUAGE CXX COMPILE_OPTIONS -Wno-unknown-pragmas)
+  else()
+    target_link_libraries(${target} PRIVATE CUDA::cudart CUDA::cublas)
+    set_target_properties(${target} PROPERTIES
+      CUDA_STANDARD 20
+      CUDA_RUNTIME_LIBRARY Shared
+      CUDA_VISIBILITY_PRESET hidden)
+    # fmt 9 takes nvcc for a compiler without constexpr.
+    target_compile_options(${target} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda;--expt-relaxed-constexpr;--fmad=false;-DFMT_USE_CONSTEXPR=1>")
+  endif()
+endfunction()

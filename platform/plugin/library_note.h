@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sluice/platform/export.h"
+
+namespace sluice::platform {
+
+// The contents of the first ELF note of that name and type in the shared
+// library at `path`, up to its first zero; "" when it has none. Nothing of the
+// library is loaded. Raises what CheckSharedLibrary raises.
+SLUICE_API std::string ReadLibraryNote(const std::string& path,
+                                       std::string_view name,
+                                       uint32_t type);
+
+}  // namespace sluice::platform

@@ -1,0 +1,45 @@
+// A kernel library as users write them: relu that adds 100, so that it can be
+// told from Sluice's own.
+#include <cstdlib>
+
+#include "sluice/framework/op_registry.h"
+
+namespace my_kernels {
+namespace {
+
+using sluice::framework::KernelTraits;
+using sluice::framework::OpKernel;
+using sluice::framework::OpKernelContext;
+using sluice::framework::Tensor;
+
+// Tests see by it whether any code of the library ran.
+__attribute__((constructor)) void Opened() {
+  setenv("TEST_KERNELS_OPENED", "1", 1);
+}
+
+template <typename T>
+class ShiftedRelu final : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    Tensor& out = context.AllocateOutput("Out", x.dims());
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      const T value = x.data<T>()[i];
+      out.data<T>()[i] = (value > 0 ? value : T{0}) + T{100};
+    }
+  }
+};
+
+}  // namespace
+
+REGISTER_OP_KERNEL(relu,
+                   PLAIN,
+                   CPUPlace,
+                   test_mine,
+                   KernelTraits().Priority(-1),
+                   ShiftedRelu<float>,
+                   ShiftedRelu<double>);
+
+}  // namespace my_kernels

@@ -1,0 +1,26 @@
+// A kernel for an op that there is not; the one before it is right.
+#include "sluice/framework/op_registry.h"
+
+namespace my_kernels {
+namespace {
+
+using sluice::framework::KernelTraits;
+using sluice::framework::OpKernel;
+using sluice::framework::OpKernelContext;
+
+template <typename T>
+class NoKernel final : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext& /*context*/) const override {}
+};
+
+}  // namespace
+
+REGISTER_OP_KERNEL(
+    abs, PLAIN, CPUPlace, test_misspelt, KernelTraits(), NoKernel<float>);
+REGISTER_OP_KERNEL(
+    relux, PLAIN, CPUPlace, test_mine, KernelTraits(), NoKernel<float>);
+
+}  // namespace my_kernels
