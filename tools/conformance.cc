@@ -1,6 +1,6 @@
-// sluice-conformance PLUGIN.so: holds a device plug-in against the rules of
-// sluice/platform/device_plugin.h, one line a check. Exits with 0 when it
-// keeps them all.
+// sluice-conformance FILE.so: holds a device plug-in against the rules of
+// sluice/platform/device_plugin.h, or the kernels of a kernel library against
+// others of their ops, one line a check. Exits with 0 when all are kept.
 
 #include "tools/conformance.h"
 
@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sluice/framework/extension/kernel_library.h"
 #include "sluice/framework/plugin_kernels.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -37,7 +39,12 @@ void CheckDevice(Report& report, const DevicePlugin& plugin, int index) {
   CheckCopies(report, device);
   CheckQueues(report, device);
   CheckEvents(report, device);
-  CheckKernels(report, plugin, device);
+  std::vector<CheckedKernel> kernels;
+  for (const SluiceKernelDef& kernel : plugin.kernels) {
+    kernels.push_back({kernel.op, static_cast<platform::DType>(kernel.dtype),
+                       kernel.variant, device.place()});
+  }
+  CheckKernels(report, kernels);
 }
 
 void CheckPlugin(Report& report, const std::string& path, int only) {
@@ -64,8 +71,42 @@ void CheckPlugin(Report& report, const std::string& path, int only) {
   }
 }
 
-// In a process of its own, so that a plug-in that crashes is reported.
-int RunChecks(const std::string& path, int only) {
+void CheckLibrary(Report& report, const std::string& path) {
+  const framework::KernelLibrary* library = nullptr;
+  report.Check("library.loads", [&] {
+    library = &framework::LoadKernelLibrary(path);
+    return std::string();
+  });
+  if (library == nullptr) return;
+  std::vector<CheckedKernel> kernels;
+  for (const framework::KernelDef* kernel : library->kernels) {
+    kernels.push_back({kernel->op, kernel->key.dtype, kernel->variant,
+                       PlaceKey(kernel->key.place, 0)});
+  }
+  CheckKernels(report, kernels);
+}
+
+void CheckFile(Report& report,
+               const std::string& path,
+               const std::vector<std::string>& libraries,
+               int only) {
+  for (const std::string& library : libraries) {
+    report.Check("library.loads", [&] {
+      framework::LoadKernelLibrary(library);
+      return std::string();
+    });
+  }
+  if (framework::IsKernelLibrary(path)) {
+    CheckLibrary(report, path);
+  } else {
+    CheckPlugin(report, path, only);
+  }
+}
+
+// In a process of its own, so that a file that crashes is reported.
+int RunChecks(const std::string& path,
+              const std::vector<std::string>& libraries,
+              int only) {
   void* shared = mmap(nullptr, Report::kNameBytes, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const pid_t child = shared == MAP_FAILED ? -1 : fork();
@@ -75,7 +116,7 @@ int RunChecks(const std::string& path, int only) {
       std::signal(signal, SIG_DFL);
     }
     Report report(static_cast<char*>(shared));
-    CheckPlugin(report, path, only);
+    CheckFile(report, path, libraries, only);
     std::printf("%d checks, %d failed\n", report.checks(), report.failures());
     std::fflush(stdout);
     _exit(report.failures() == 0 ? 0 : 1);
@@ -95,11 +136,15 @@ int RunChecks(const std::string& path, int only) {
 }  // namespace sluice::conformance
 
 int main(int argc, char** argv) {
-  CLI::App app("Checks a device plug-in against the rules of Sluice.");
+  CLI::App app("Checks a device plug-in, or a library of kernels.");
   std::string path;
   int only = -1;
-  app.add_option("plugin", path, "the plug-in, a .so file")->required();
+  std::vector<std::string> libraries;
+  app.add_option("file", path, "the plug-in or kernel library, a .so file")
+      ->required();
+  app.add_option("--library", libraries,
+                 "libraries of ops and kernels to load before it");
   app.add_option("--device", only, "check only the device of this index");
   CLI11_PARSE(app, argc, argv);
-  return sluice::conformance::RunChecks(path, only);
+  return sluice::conformance::RunChecks(path, libraries, only);
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/place_key.h"
 #include "sluice/platform/plugin/plugin_device.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 
@@ -59,8 +61,17 @@ std::vector<char> ReadBack(platform::PluginDeviceContext& context,
                            const char* from,
                            size_t count);
 
-// The checks of one device, by subject. Those of CheckKernels compare with the
-// CPU's kernels where the op has them.
+// A kernel of a plug-in or of a library.
+struct CheckedKernel {
+  std::string op;
+  platform::DType dtype = platform::DType::kFloat32;
+  std::string variant;
+  platform::PlaceKey place;
+};
+
+// The checks of one device, by subject. Those of CheckKernels compare with
+// other kernels on the CPU where the op has them; a kernel for an op that there
+// is not is a failure.
 void CheckMemory(Report& report, platform::PluginDevice& device);
 void CheckCopies(Report& report, platform::PluginDevice& device);
 void CheckQueues(Report& report, platform::PluginDevice& device);
@@ -68,8 +79,6 @@ void CheckEvents(Report& report, platform::PluginDevice& device);
 void CheckTwoDevices(Report& report,
                      platform::PluginDevice& first,
                      platform::PluginDevice& second);
-void CheckKernels(Report& report,
-                  const platform::DevicePlugin& plugin,
-                  platform::PluginDevice& device);
+void CheckKernels(Report& report, const std::vector<CheckedKernel>& kernels);
 
 }  // namespace sluice::conformance

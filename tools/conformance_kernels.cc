@@ -6,6 +6,7 @@
 
 #include "tools/conformance.h"
 
+#include "sluice/framework/near_names.h"
 #include "sluice/framework/registry.h"
 #include "sluice/framework/run_op.h"
 #include "sluice/platform/error.h"
@@ -99,22 +100,21 @@ Example MakeExample(const OpSchema& schema, const DDim& dims, DType dtype) {
   return example;
 }
 
-std::string HintFor(const SluiceKernelDef& kernel, platform::PlaceKey place) {
-  return Format("require place={}, variant={}", place, kernel.variant);
+std::string HintFor(const CheckedKernel& kernel) {
+  return Format("require place={}, variant={}", kernel.place, kernel.variant);
 }
 
 // The outputs for the first shape that the kernel takes; nothing, with the
 // last refusal, when there is none.
-std::optional<Outputs> RunKernel(const SluiceKernelDef& kernel,
-                                 platform::PlaceKey place,
+std::optional<Outputs> RunKernel(const CheckedKernel& kernel,
                                  Example* example,
                                  std::string* refusal) {
   const OpSchema& schema = framework::Registry::Global().Schema(kernel.op);
   for (const DDim& dims : Shapes()) {
     try {
-      *example = MakeExample(schema, dims, static_cast<DType>(kernel.dtype));
+      *example = MakeExample(schema, dims, kernel.dtype);
       return framework::RunOp(kernel.op, example->inputs, example->attributes,
-                              {.place = place, .hint = HintFor(kernel, place)});
+                              {.place = kernel.place, .hint = HintFor(kernel)});
     } catch (const platform::Error& error) {
       *refusal = error.what();
       const auto code = error.code();
@@ -157,21 +157,34 @@ std::string CompareOutputs(const Outputs& got, const Outputs& want) {
   return "";
 }
 
-bool HasCPUKernel(const SluiceKernelDef& kernel) {
+// Those of the op's other kernels on the CPU; nothing where it has none.
+std::optional<Outputs> RunOthers(const CheckedKernel& kernel,
+                                 const Example& example) {
   const auto kernels = framework::Registry::Global().Kernels(kernel.op);
-  return std::any_of(kernels.begin(), kernels.end(), [&](const auto* other) {
-    return other->key.place == platform::PlaceKind::kCPU &&
-           other->key.dtype == static_cast<DType>(kernel.dtype);
-  });
+  const bool any =
+      std::any_of(kernels.begin(), kernels.end(), [&](const auto* other) {
+        return other->key.place == platform::PlaceKind::kCPU &&
+               other->key.dtype == kernel.dtype &&
+               other->variant != kernel.variant;
+      });
+  if (!any) return std::nullopt;
+  return framework::RunOp(
+      kernel.op, example.inputs, example.attributes,
+      {.hint = Format("exclude variant={}", kernel.variant)});
 }
 
-void CheckKernel(Report& report,
-                 const SluiceKernelDef& kernel,
-                 platform::PlaceKey place) {
-  const std::string name = Format("kernels.{}/{}.{}", kernel.op, kernel.variant,
-                                  static_cast<DType>(kernel.dtype));
+void CheckKernel(Report& report, const CheckedKernel& kernel) {
+  const std::string name =
+      Format("kernels.{}/{}.{}", kernel.op, kernel.variant, kernel.dtype);
   if (framework::Registry::Global().FindSchema(kernel.op) == nullptr) {
-    report.Skip(name, "this Sluice has no such op");
+    report.Check(name, [&] {
+      return Format(
+          "there is no op {}{}; the library of an op of your own is loaded "
+          "with --library",
+          kernel.op,
+          framework::SuggestNames(kernel.op,
+                                  framework::Registry::Global().OpNames()));
+    });
     return;
   }
   std::string refusal;
@@ -179,7 +192,7 @@ void CheckKernel(Report& report,
   std::optional<Outputs> outputs;
   std::string wrong;
   try {
-    outputs = RunKernel(kernel, place, &example, &refusal);
+    outputs = RunKernel(kernel, &example, &refusal);
   } catch (const std::exception& error) {
     wrong = error.what();
   }
@@ -191,23 +204,20 @@ void CheckKernel(Report& report,
     if (!wrong.empty()) return wrong;
     const auto again =
         framework::RunOp(kernel.op, example.inputs, example.attributes,
-                         {.place = place, .hint = HintFor(kernel, place)});
+                         {.place = kernel.place, .hint = HintFor(kernel)});
     wrong = CompareOutputs(again, *outputs);
     if (!wrong.empty()) return "a second run differs: " + wrong;
-    if (!HasCPUKernel(kernel)) return wrong;
-    return CompareOutputs(*outputs, framework::RunOp(kernel.op, example.inputs,
-                                                     example.attributes));
+    const auto others = RunOthers(kernel, example);
+    return others ? CompareOutputs(*outputs, *others) : wrong;
   });
 }
 
 }  // namespace
 
-void CheckKernels(Report& report,
-                  const platform::DevicePlugin& plugin,
-                  platform::PluginDevice& device) {
-  if (plugin.kernels.empty()) report.Skip("kernels", "it has none");
-  for (const SluiceKernelDef& kernel : plugin.kernels) {
-    CheckKernel(report, kernel, device.place());
+void CheckKernels(Report& report, const std::vector<CheckedKernel>& kernels) {
+  if (kernels.empty()) report.Skip("kernels", "it has none");
+  for (const CheckedKernel& kernel : kernels) {
+    CheckKernel(report, kernel);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sluice/framework/extension/kernel_library.h"
 #include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/device.h"
@@ -44,8 +45,15 @@ int main(int argc, char** argv) try {
                                      "be repeated")
                           ->allow_extra_args(false)
                           ->capture_default_str();
+  std::vector<std::string> libraries;
+  app.add_option("--library", libraries,
+                 "A library of kernels or ops to load; may be repeated")
+      ->allow_extra_args(false);
   CLI11_PARSE(app, argc, argv);
 
+  for (const std::string& library : libraries) {
+    sluice::framework::LoadKernelLibrary(library);
+  }
   for (const std::string& device : devices) {
     try {
       sluice::platform::DeviceManager::Instance().Get(
