@@ -1,6 +1,9 @@
 #include "sluice/operators/crop_kernel.h"
 
+#include <algorithm>
+
 #include "sluice/framework/op_registry.h"
+#include "sluice/platform/device_context.h"
 
 namespace sluice::operators {
 
@@ -53,6 +56,26 @@ int64_t CropBox::FirstAt(const Index* offsets) const {
     first += offset * x_strides_[axis];
   }
   return first;
+}
+
+void CropBox::CopyRows(const OpKernelContext& context,
+                       const void* from,
+                       void* to,
+                       size_t element_size) const {
+  const int outer = std::max(box_.rank() - 1, 0);
+  const int64_t row = box_.rank() == 0 ? 1 : box_[outer];
+  for (int64_t index = 0; index * row < box_.numel(); ++index) {
+    int64_t rest = index;
+    int64_t element = 0;
+    for (int axis = outer - 1; axis >= 0; --axis) {
+      element += rest % box_[axis] * x_strides_[axis];
+      rest /= box_[axis];
+    }
+    context.device_context().CopyOnDevice(
+        static_cast<char*>(to) + index * row * element_size,
+        static_cast<const char*>(from) + element * element_size,
+        row * element_size);
+  }
 }
 
 REGISTER_OP_CPU_KERNEL(crop,

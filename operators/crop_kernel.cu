@@ -1,5 +1,5 @@
 #include "sluice/framework/op_registry.h"
-#include "sluice/operators/crop_kernel.h"
+#include "sluice/operators/crop_kernel.cuh"
 #include "sluice/operators/math/device_walk.cuh"
 
 namespace sluice::operators {
@@ -42,36 +42,6 @@ class CropCUDAKernel final : public OpKernel {
   CropBox box_;
 };
 
-template <typename T>
-class CropGradCUDAKernel final : public OpKernel {
- public:
-  explicit CropGradCUDAKernel(const OpKernelConstruction& construction)
-      : box_(construction) {}
-
-  void Prepare(KernelPreparation& preparation) override {
-    const KernelQuery& query = preparation.query;
-    box_.Prepare(query.inputs[0], query.inputs.back());
-  }
-
-  void Compute(OpKernelContext& context) const override {
-    const auto& device = context.device_context<CUDADeviceContext>();
-    const int64_t first = box_.First(context);
-    Tensor& output = context.AllocateOutput(0, box_.x_dims());
-    if (output.numel() == 0) return;
-    platform::FillZero(device, output.data<T>(), output.bytes());
-    if (box_.dims().numel() == 0) return;
-    const T* grad = context.Input("Out@GRAD").data<T>();
-    T* out = output.data<T>() + first;
-    const DeviceWalk walk(box_.dims(), box_.x_strides(), box_.strides());
-    platform::ForEach(device, box_.dims().numel(), [=] __device__(int64_t i) {
-      out[walk.At(i).first] = grad[i];
-    });
-  }
-
- private:
-  CropBox box_;
-};
-
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(crop,
@@ -85,9 +55,9 @@ REGISTER_OP_CUDA_KERNEL(crop,
                         CropCUDAKernel<int64_t>,
                         CropCUDAKernel<bool>);
 REGISTER_OP_CUDA_KERNEL(crop_grad,
-                        CropGradCUDAKernel<float>,
-                        CropGradCUDAKernel<double>,
-                        CropGradCUDAKernel<platform::float16>,
-                        CropGradCUDAKernel<platform::bfloat16>);
+                        CropGradKernel<CUDADeviceContext, float>,
+                        CropGradKernel<CUDADeviceContext, double>,
+                        CropGradKernel<CUDADeviceContext, platform::float16>,
+                        CropGradKernel<CUDADeviceContext, platform::bfloat16>);
 
 }  // namespace sluice::operators

@@ -9,7 +9,7 @@
 
 namespace sluice::operators {
 
-// Where the box of crop lies in X, for host kernels: the attributes, the shapes
+// Where the box of crop lies in X: the attributes, the shapes
 // from Prepare on, and the offsets of one call. Owned by its kernel; const once
 // prepared.
 class SLUICE_API CropBox {
@@ -28,6 +28,13 @@ class SLUICE_API CropBox {
   // input Offsets puts a part of the box outside of X.
   int64_t First(const framework::OpKernelContext& context) const;
 
+  // Copies the box whose first element is at `from` to `to`, on the context's
+  // device, by a copy for each row.
+  void CopyRows(const framework::OpKernelContext& context,
+                const void* from,
+                void* to,
+                size_t element_size) const;
+
  private:
   template <typename Index>
   int64_t FirstAt(const Index* offsets) const;
@@ -39,7 +46,8 @@ class SLUICE_API CropBox {
   math::StridedCopy::Strides strides_{};
 };
 
-// Out = the box of X.
+// Out = the box of X, at any place. On a device it is only a fallback: a kernel
+// of its own needs one launch.
 template <typename T>
 class CropKernel final : public framework::OpKernel {
  public:
@@ -57,7 +65,12 @@ class CropKernel final : public framework::OpKernel {
     const int64_t first = box_.First(context);
     framework::Tensor& out = context.AllocateOutput(0, box_.dims());
     if (out.numel() == 0) return;
-    copy_(context.Input(0).data<T>() + first, out.data<T>());
+    const T* from = context.Input(0).data<T>() + first;
+    if (context.place().kind == platform::PlaceKind::kCPU) {
+      copy_(from, out.data<T>());
+    } else {
+      box_.CopyRows(context, from, out.data<T>(), sizeof(T));
+    }
   }
 
  private:
@@ -65,7 +78,8 @@ class CropKernel final : public framework::OpKernel {
   math::StridedCopy copy_;
 };
 
-// X@GRAD = Out@GRAD where X was cut, 0 elsewhere.
+// X@GRAD = Out@GRAD where X was cut, 0 elsewhere. That of CUDADeviceContext is
+// in crop_kernel.cuh.
 template <typename DeviceContext, typename T>
 class CropGradKernel;
 

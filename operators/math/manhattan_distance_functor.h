@@ -8,7 +8,8 @@ namespace sluice::operators::math {
 
 // The pairwise L1 distances of the rows of x [n, p] and y [m, p], by the best
 // kernel that the context's device has. z has to be allocated, [n, m]; all
-// three are of dtype T, at the context's place.
+// three are of dtype T, at the context's place. The functors of
+// CUDADeviceContext are in manhattan_distance_functor.cuh.
 template <typename DeviceContext, typename T>
 class ManhattanDistance {
  public:

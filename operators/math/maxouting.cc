@@ -33,6 +33,16 @@ struct Extents {
 };
 
 Extents CheckExtents(const DDim& input, const DDim& output, int groups) {
+  CheckMaxOutShapes(input, output, groups);
+  const int64_t plane = input[2] * input[3];
+  const int64_t work = std::max<int64_t>(plane * groups, 1);
+  return {output[0] * output[1], plane,
+          std::max<int64_t>(kShardElements / work, 1)};
+}
+
+}  // namespace
+
+void CheckMaxOutShapes(const DDim& input, const DDim& output, int groups) {
   SLUICE_ENFORCE(groups >= 1, ErrorCode::kInvalidArgument,
                  "maxout.functor_groups",
                  "maxout: groups = {}; expected 1 or more", groups);
@@ -44,13 +54,7 @@ Extents CheckExtents(const DDim& input, const DDim& output, int groups) {
                  "maxout: input {} and output {} do not fit together with "
                  "groups = {}; expected [N, C, H, W] and [N, C / groups, H, W]",
                  input, output, groups);
-  const int64_t plane = input[2] * input[3];
-  const int64_t work = std::max<int64_t>(plane * groups, 1);
-  return {output[0] * output[1], plane,
-          std::max<int64_t>(kShardElements / work, 1)};
 }
-
-}  // namespace
 
 template <typename T>
 void MaxOutFunctor<CPUDeviceContext, T>::operator()(const CPUDeviceContext&,

@@ -9,7 +9,8 @@ namespace sluice::operators::math {
 // output[n, c, h, w] = max over g < groups of input[n, c * groups + g, h, w]
 // for input [N, C, H, W] and an allocated output [N, C / groups, H, W]. NaN
 // wins over every number. Raises InvalidArgument where the shapes and groups do
-// not fit together. Without state; T is a floating dtype.
+// not fit together. Without state; T is a floating dtype. The functors of
+// CUDADeviceContext are in maxouting.cuh, for float and double.
 template <typename DeviceContext, typename T>
 class MaxOutFunctor;
 
@@ -21,6 +22,11 @@ class SLUICE_API MaxOutFunctor<platform::CPUDeviceContext, T> {
                   framework::Tensor* output,
                   int groups);
 };
+
+// Raises InvalidArgument unless the shapes fit together as above.
+SLUICE_API void CheckMaxOutShapes(const framework::DDim& input,
+                                  const framework::DDim& output,
+                                  int groups);
 
 // input_grad [N, C, H, W] gets output_grad [N, C / groups, H, W] at the first
 // channel of each group that holds the group's maximum, and 0 elsewhere.

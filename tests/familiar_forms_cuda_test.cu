@@ -1,0 +1,144 @@
+// The forms of the documents that Sluice grew from, on CUDA: their functors and
+// kernels compile, link and compute in a .cu file of somebody else.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/testing/cuda_device.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op_registry.h"
+#include "sluice/framework/run_op.h"
+#include "sluice/operators/crop_kernel.cuh"
+#include "sluice/operators/math/manhattan_distance_functor.cuh"
+#include "sluice/operators/math/maxouting.cuh"
+#include "sluice/platform/device_context_pool.h"
+
+namespace sluice {
+
+namespace ops = operators;
+
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::OpSchema;
+using framework::RunOp;
+using framework::Tensor;
+using platform::CUDADeviceContext;
+using platform::CUDAPlace;
+using platform::DType;
+using Ints = std::vector<int64_t>;
+
+class FamiliarCUDAForms : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = testing::WhyNoCUDA();
+    if (!why.empty()) GTEST_SKIP() << why;
+    lease_.emplace(
+        platform::DeviceContextPool::Instance().Acquire(CUDAPlace{0}));
+  }
+
+  const CUDADeviceContext& context() {
+    return static_cast<const CUDADeviceContext&>(**lease_);
+  }
+  static Tensor OnDevice(const DDim& dims, const std::vector<float>& values) {
+    return Tensor::FromVector<float>(dims, values).CopyTo(CUDAPlace{0});
+  }
+  static Tensor Empty(const DDim& dims) {
+    Tensor tensor;
+    tensor.mutable_data<float>(dims, CUDAPlace{0});
+    return tensor;
+  }
+  std::vector<float> Values(const Tensor& tensor) {
+    (*lease_)->Wait();
+    return tensor.ToVector<float>();
+  }
+
+ private:
+  std::optional<platform::DeviceContextPool::Lease> lease_;
+};
+
+TEST_F(FamiliarCUDAForms, MaxOutFunctorIsCalledWithItsContext) {
+  const Tensor input = OnDevice({1, 4, 1, 1}, {3, 7, 5, 2});
+  Tensor output = Empty({1, 2, 1, 1});
+  ops::math::MaxOutFunctor<CUDADeviceContext, float>()(context(), input,
+                                                       &output, 2);
+  EXPECT_EQ(Values(output), std::vector<float>({7, 5}));
+  Tensor grad = Empty({1, 4, 1, 1});
+  ops::math::MaxOutGradFunctor<CUDADeviceContext, float>()(context(), input,
+                                                           output, &grad, 2);
+  EXPECT_EQ(Values(grad), std::vector<float>({0, 7, 5, 0}));
+}
+
+TEST_F(FamiliarCUDAForms, ManhattanDistanceFunctorIsCalledWithItsContext) {
+  const Tensor x = OnDevice({3, 2}, {0, 0, 1, 2, -3, 4});
+  const Tensor y = OnDevice({1, 2}, {1, 1});
+  Tensor z = Empty({3, 1});
+  ops::math::ManhattanDistance<CUDADeviceContext, float>()(context(), x, y, &z);
+  EXPECT_EQ(Values(z), std::vector<float>({2, 1, 7}));
+  Tensor y_grad = Empty({1, 2});
+  const Tensor ones = OnDevice({3, 1}, {1, 1, 1});
+  ops::math::ManhattanDistanceGrad<CUDADeviceContext, float>()(
+      context(), x, y, ones, nullptr, &y_grad);
+  EXPECT_EQ(Values(y_grad), std::vector<float>({2, -1}));
+}
+
+void BoxOf(OpSchema& op) {
+  op.Doc("As crop.").TypeVar("T", {DType::kFloat32});
+  op.Input("X", "T", "What to cut from.");
+  op.Attr<Ints>("offsets", "First element.");
+  op.Attr<Ints>("shape", "Sizes.");
+}
+
+void CudaCropSchema(OpSchema& op) {
+  BoxOf(op);
+  op.Output("Out", "T", "The box.");
+  op.InferShape([](InferShapeContext& c) {
+    c.SetOutput(0, DDim(c.Attr<Ints>("shape")));
+  });
+}
+
+void CudaCropGradSchema(OpSchema& op) {
+  BoxOf(op);
+  op.Input("Out@GRAD", "T", "The gradient of the box.");
+  op.Output("X@GRAD", "T", "The gradient of X.");
+  op.InferShape([](InferShapeContext& c) { c.SetOutput(0, c.input(0)); });
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(cuda_crop, CudaCropSchema);
+REGISTER_OPERATOR(cuda_crop_grad, CudaCropGradSchema);
+REGISTER_OP_CUDA_KERNEL(cuda_crop, ops::CropKernel<float>);
+REGISTER_OP_CUDA_KERNEL(
+    cuda_crop_grad, ops::CropGradKernel<platform::CUDADeviceContext, float>);
+
+namespace {
+
+TEST_F(FamiliarCUDAForms, KernelsWithAndWithoutADeviceContextRegisterAlike) {
+  auto& registry = framework::Registry::Global();
+  SLUICE_USE_OPERATOR(cuda_crop);
+  SLUICE_USE_OPERATOR(cuda_crop_grad);
+  SluiceRegisterKernel_cuda_crop_CUDAPlace_PLAIN_plain(registry);
+  SluiceRegisterKernel_cuda_crop_grad_CUDAPlace_PLAIN_plain(registry);
+  const framework::AttributeMap box = {{"offsets", Ints{1, 1}},
+                                       {"shape", Ints{2, 2}}};
+  const Tensor x =
+      Tensor::FromVector<float>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const framework::RunOpOptions on_device{.place = CUDAPlace{0}};
+  const Tensor out = RunOp("cuda_crop", {{"X", x}}, box, on_device).at("Out");
+  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({5, 6, 8, 9}));
+  const Tensor grad =
+      RunOp("cuda_crop_grad", {{"X", x}, {"Out@GRAD", out}}, box, on_device)
+          .at("X@GRAD");
+  EXPECT_EQ(grad.ToVector<float>(),
+            std::vector<float>({0, 0, 0, 0, 5, 6, 0, 8, 9}));
+}
+
+}  // namespace
+}  // namespace sluice
