@@ -2,6 +2,7 @@
 
 #include "sluice/platform/error.h"
 #include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/kernels.h"
 
 namespace sluice::python {
 
@@ -25,7 +26,15 @@ void Translate(const std::exception_ptr& pending, void* /*payload*/) {
     if (!text.is_valid()) return;
     nb::object raised = nb::steal(PyObject_CallFunction(
         type, "Os", text.ptr(), std::string(error.check_id()).c_str()));
-    if (raised.is_valid()) PyErr_SetObject(type, raised.ptr());
+    if (!raised.is_valid()) return;
+    nb::object cause = TakeKernelException(error.check_id());
+    if (cause.is_valid() && !nb::isinstance(cause, PyExc_Exception)) {
+      // Ctrl-C and exit are not errors of the kernel.
+      PyErr_SetObject(cause.type().ptr(), cause.ptr());
+      return;
+    }
+    PyException_SetCause(raised.ptr(), cause.release().ptr());
+    PyErr_SetObject(type, raised.ptr());
   }
 }
 

@@ -18,6 +18,7 @@
 #include "sluice/python/bindings/feeds.h"
 #include "sluice/python/bindings/hints.h"
 #include "sluice/python/bindings/interrupt.h"
+#include "sluice/python/bindings/kernels.h"
 
 namespace sluice::python {
 
@@ -79,7 +80,9 @@ std::vector<Tensor> RunPlan(const std::shared_ptr<const Plan>& plan,
   LastRun& last = t_last;
   const bool same =
       !last.plan.owner_before(plan) && !plan.owner_before(last.plan);
-  if (same && last.brief && ++last.runs != 0) return plan->Run(feeds, scope);
+  if (same && last.brief && !HasPythonKernels() && ++last.runs != 0) {
+    return plan->Run(feeds, scope);
+  }
   const auto begin = Clock::now();
   auto results = RunInterruptibly([&] { return plan->Run(feeds, scope); });
   last = {plan, Clock::now() - begin < kBrief, 0};

@@ -1,4 +1,5 @@
 #include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/kernels.h"
 
 NB_MODULE(_core, m) {
   using namespace sluice::python;  // NOLINT(google-build-using-namespace)
@@ -14,6 +15,7 @@ NB_MODULE(_core, m) {
   BindExecutors(m);
   BindHints(m);
   BindRegistry(m);
+  BindKernels(m);
   BindInspection(m);
   BindTuning(m);
   BindBuild(m);

@@ -1,19 +1,17 @@
 #include "sluice/framework/registry.h"
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <dlfcn.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/extension/kernel_library.h"
 #include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/plugin_kernels.h"
 #include "sluice/framework/run_op.h"
-#include "sluice/platform/plugin/plugin_file.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/hints.h"
@@ -79,6 +77,18 @@ nb::dict DescribeSchema(const OpSchema& schema) {
   return result;
 }
 
+nb::dict Describe(const KernelDef& kernel) {
+  nb::dict entry;
+  entry["op"] = kernel.op;
+  entry["place"] = std::string(platform::ToString(kernel.key.place));
+  entry["dtype"] = std::string(platform::ToString(kernel.key.dtype));
+  entry["layout"] = std::string(framework::ToString(kernel.key.layout));
+  entry["library"] = kernel.key.library;
+  entry["variant"] = kernel.variant;
+  entry["priority"] = kernel.priority;
+  return entry;
+}
+
 nb::list Kernels(nb::handle op) {
   std::vector<std::string> ops;
   if (op.is_none()) {
@@ -90,15 +100,7 @@ nb::list Kernels(nb::handle op) {
   for (const std::string& name : ops) {
     framework::LoadLibraries(name, {}, Registry::Global());
     for (const KernelDef* kernel : Registry::Global().Kernels(name)) {
-      nb::dict entry;
-      entry["op"] = name;
-      entry["place"] = std::string(platform::ToString(kernel->key.place));
-      entry["dtype"] = std::string(platform::ToString(kernel->key.dtype));
-      entry["layout"] = std::string(framework::ToString(kernel->key.layout));
-      entry["library"] = kernel->key.library;
-      entry["variant"] = kernel->variant;
-      entry["priority"] = kernel->priority;
-      result.append(entry);
+      result.append(Describe(*kernel));
     }
   }
   return result;
@@ -131,26 +133,17 @@ nb::dict RunOp(const std::string& op,
   return arrays;
 }
 
-// Libraries made by sluice_add_operator_library: libNAME.so has the function
-// RegisterOperators_NAME.
-void LoadOpLibrary(const std::string& path) {
-  platform::CheckSharedLibrary(path);
-  const std::string name = std::filesystem::path(path).stem().string();
-  const std::string symbol =
-      "RegisterOperators_" +
-      (name.rfind("lib", 0) == 0 ? name.substr(3) : name);
-  void* library =
-      dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
-  SLUICE_ENFORCE(library != nullptr, ErrorCode::kInvalidArgument,
-                 "python.op_library_load", "cannot load op library {}: {}",
-                 path, dlerror());
-  void* entry = dlsym(library, symbol.c_str());
-  SLUICE_ENFORCE(entry != nullptr, ErrorCode::kInvalidArgument,
-                 "python.op_library_entry",
-                 "{} is no op library: it has no function {} (made by "
-                 "sluice_add_operator_library)",
-                 path, symbol);
-  reinterpret_cast<void (*)()>(entry)();
+nb::list LoadKernelLibrary(const std::string& path) {
+  const framework::KernelLibrary* library = nullptr;
+  {
+    const nb::gil_scoped_release release;
+    library = &framework::LoadKernelLibrary(path);
+  }
+  nb::list kernels;
+  for (const KernelDef* kernel : library->kernels) {
+    kernels.append(Describe(*kernel));
+  }
+  return kernels;
 }
 
 }  // namespace
@@ -178,8 +171,8 @@ void BindRegistry(nb::module_& m) {
     return RunOp(op, arrays, attributes, place, ToText(hint, op + ": hint"),
                  std::move(names));
   });
-  m.def("_load_op_library",
-        [](nb::handle path) { LoadOpLibrary(ToPath(path)); });
+  m.def("_load_kernel_library",
+        [](nb::handle path) { return LoadKernelLibrary(ToPath(path)); });
   m.def(
       "load_device_plugin",
       [](TextArg path) { framework::LoadDevicePlugin(ToPath(path.value)); },

@@ -95,6 +95,10 @@ void BindTensors(nb::module_& m) {
                    [](const Tensor& self) { return self.dims().rank(); })
       .def_prop_ro("size", &Tensor::numel)
       .def_prop_ro("nbytes", &Tensor::bytes)
+      .def_prop_ro("_address",
+                   [](const Tensor& self) {
+                     return reinterpret_cast<uintptr_t>(self.raw_data());
+                   })
       .def("numpy", &Numpy,
            "As a NumPy array: without a copy on the host, else a copy.")
       .def(

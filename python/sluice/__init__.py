@@ -71,7 +71,15 @@ from .framework import (
     program_guard,
 )
 from .layer_helper import LayerHelper, ParamAttr
-from .tools import compare, kernels, load_op_library, run_op, show_config
+from .python_kernels import kernel, kernel_arguments
+from .tools import (
+    compare,
+    kernels,
+    load_kernel_library,
+    load_op_library,
+    run_op,
+    show_config,
+)
 from .tuning import tune
 
 __all__ = [
@@ -127,10 +135,13 @@ __all__ = [
     "int32",
     "int64",
     "io",
+    "kernel",
+    "kernel_arguments",
     "kernel_hints",
     "kernels",
     "layers",
     "load_device_plugin",
+    "load_kernel_library",
     "load_op_library",
     "memory_summary",
     "name_scope",

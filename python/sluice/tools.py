@@ -13,6 +13,7 @@ __all__ = [
     "Kernel",
     "compare",
     "kernels",
+    "load_kernel_library",
     "load_op_library",
     "run_op",
     "show_config",
@@ -100,6 +101,26 @@ def compare(
     )
 
 
+def load_kernel_library(path: str | os.PathLike[str]) -> list[Kernel]:
+    """Add the kernels of a library made with ``sluice_add_kernel_library``.
+
+    Programs that are prepared from then on have them as candidates. A file
+    that is loaded already is not loaded again.
+
+    Returns:
+        The library's kernels.
+
+    Raises:
+        NotFoundError: there is no such file, or no such op.
+        InvalidArgumentError: it is no kernel library, or a name is taken.
+        FailedPreconditionError: it was built against another Sluice.
+        UnimplementedError: it is for CUDA that this Sluice has not.
+        DataLossError: it is truncated.
+    """
+    kernels = _core._load_kernel_library(path)
+    return [Kernel(**kernel) for kernel in kernels]
+
+
 def load_op_library(path: str | os.PathLike[str]) -> list[str]:
     """Add the ops of a library made with ``sluice_add_operator_library``.
 
@@ -107,12 +128,10 @@ def load_op_library(path: str | os.PathLike[str]) -> list[str]:
         The new ops; each has a function in ``sluice.layers`` from now on.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: it is no op library, or a name is taken.
-        DataLossError: it is truncated.
+        SluiceError: as load_kernel_library would.
     """
     before = set(_core._op_names())
-    _core._load_op_library(path)
+    _core._load_kernel_library(path)
     return [name for name in _core._op_names() if name not in before]
 
 

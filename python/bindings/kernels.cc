@@ -1,0 +1,354 @@
+#include "sluice/python/bindings/kernels.h"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <cxxabi.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include "sluice/framework/registry.h"
+#include "sluice/platform/cuda_device_context.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::KernelDef;
+using framework::KernelQuery;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Registry;
+using framework::Tensor;
+using platform::ErrorCode;
+using platform::Format;
+using platform::PlaceKind;
+
+constexpr std::string_view kRaised = "python_kernel.raised";
+
+// What a registered name calls now. Plans keep it, so that a function that is
+// registered again is the one that they run. Lives as long as the process.
+struct Slot {
+  std::string name;        // "relu/mine"
+  std::atomic<bool> live;  // false: withdrawn, or the interpreter ends
+  // With the GIL: run(inputs, outputs, attributes, stream), see
+  // python_kernels.py, and the attributes that it wants.
+  PyObject* run = nullptr;
+  std::vector<std::string> attributes;
+};
+
+// By what ToString says of the kernel; with the GIL.
+std::map<std::string, std::unique_ptr<Slot>>& Slots() {
+  static auto* const kSlots =
+      new std::map<std::string, std::unique_ptr<Slot>>();
+  return *kSlots;
+}
+
+std::atomic<bool> g_any{false};
+
+// With the GIL.
+thread_local PyObject* t_exception = nullptr;
+
+// Which tensors belong to one argument.
+struct Argument {
+  std::string name;
+  size_t count = 0;
+  bool variadic = false;
+  bool shape_only = false;
+};
+
+std::vector<Argument> ArgumentsOf(
+    const std::vector<framework::ArgDef>& defs,
+    const std::function<size_t(const std::string&)>& count) {
+  std::vector<Argument> arguments;
+  for (const framework::ArgDef& def : defs) {
+    arguments.push_back({def.name, count(def.name), def.traits.variadic,
+                         def.traits.shape_only});
+  }
+  return arguments;
+}
+
+// Raises the exception of a function as an error of its op. The frames of the
+// traceback let go of their views, whose memory is used again.
+[[noreturn]] void RaiseAsError(const Slot& slot,
+                               const std::string& op,
+                               const nb::python_error& error) {
+  nb::object exception = nb::borrow(error.value());
+  nb::module_::import_("traceback")
+      .attr("clear_frames")(nb::handle(exception.attr("__traceback__")));
+  nb::module_ kernels = nb::module_::import_("sluice.python_kernels");
+  if (nb::isinstance(exception, kernels.attr("BadOutput"))) {
+    platform::Raise(ErrorCode::kInternal, "python_kernel.output",
+                    "{}: the Python kernel {} {}", op, slot.name,
+                    nb::cast<std::string>(nb::str(exception)));
+  }
+  const std::string text =
+      nb::cast<std::string>(kernels.attr("describe")(exception));
+  Py_XDECREF(t_exception);
+  t_exception = exception.release().ptr();
+  platform::Raise(ErrorCode::kInternal, kRaised,
+                  "{}: the Python kernel {} raised {}", op, slot.name, text);
+}
+
+// A thread that asks for the GIL of an interpreter that ends is ended by
+// Python (before 3.14, which lets it wait) through all frames of C++, whose
+// destructors touch Python. It waits here for the process to end instead.
+[[noreturn]] void WaitForTheEnd() {
+  for (;;) {
+    pause();
+  }
+}
+
+void CallPython(nb::handle run,
+                nb::handle inputs,
+                nb::handle outputs,
+                nb::handle attributes,
+                nb::handle stream) {
+  PyObject* result = nullptr;
+  try {
+    result =
+        PyObject_CallFunctionObjArgs(run.ptr(), inputs.ptr(), outputs.ptr(),
+                                     attributes.ptr(), stream.ptr(), nullptr);
+  } catch (const abi::__forced_unwind&) {
+    WaitForTheEnd();
+  }
+  if (result == nullptr) throw nb::python_error();
+  Py_DECREF(result);
+}
+
+class PythonKernel final : public framework::OpKernel {
+ public:
+  PythonKernel(const Slot& slot, const OpKernelConstruction& construction)
+      : slot_(slot), op_(construction.op()) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    inputs_ = ArgumentsOf(query.schema.inputs(), [&](const std::string& name) {
+      return query.op.Input(name).size();
+    });
+    outputs_ = ArgumentsOf(
+        query.schema.outputs(),
+        [&](const std::string& name) { return query.op.Output(name).size(); });
+    output_dims_.assign(query.outputs.begin(), query.outputs.end());
+    attributes_ = query.op.attributes;
+    for (const framework::DDim& dims : output_dims_) {
+      if (dims.known()) continue;
+      platform::Raise(ErrorCode::kUnimplemented, "python_kernel.late_size",
+                      "Python kernels need outputs of known shapes, got {}",
+                      dims);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    if (Py_IsInitialized() == 0) RaiseWithdrawn();
+    try {
+      const nb::gil_scoped_acquire gil;
+      if (slot_.run == nullptr) RaiseWithdrawn();
+      try {
+        Call(context);
+      } catch (const nb::python_error& error) {
+        RaiseAsError(slot_, op_, error);
+      }
+    } catch (const abi::__forced_unwind&) {
+      WaitForTheEnd();
+    }
+  }
+
+ private:
+  [[noreturn]] void RaiseWithdrawn() const {
+    platform::Raise(ErrorCode::kFailedPrecondition, "python_kernel.withdrawn",
+                    "{}: the Python kernel {} is no longer there for this "
+                    "dtype, or the interpreter ends",
+                    op_, slot_.name);
+  }
+
+  // As the function sees it: an array on the host, else a DeviceArray. What is
+  // asked for its shape only may have no data.
+  static nb::object View(const Tensor& tensor,
+                         const OpKernelContext& context,
+                         const Argument& argument,
+                         bool writable) {
+    nb::module_ kernels = nb::module_::import_("sluice.python_kernels");
+    if (argument.shape_only) {
+      return kernels.attr("shape_only")(ToPython(tensor.dims()),
+                                        ToPython(tensor.dtype()));
+    }
+    if (tensor.place().kind != PlaceKind::kCPU) {
+      return kernels.attr("DeviceArray")(nb::cast(tensor), Stream(context),
+                                         writable);
+    }
+    nb::object array = ExportArray(tensor);
+    if (!writable) array.attr("setflags")(nb::arg("write") = false);
+    return array;
+  }
+
+  static nb::object Stream(const OpKernelContext& context) {
+    if (context.place().kind != PlaceKind::kCUDA) return nb::none();
+    auto& device = context.device_context<platform::CUDADeviceContext>();
+    return nb::cast(reinterpret_cast<uintptr_t>(device.stream()));
+  }
+
+  // One entry for each argument of the schema: a view, a list of them for a
+  // variadic one, None for one that was left out. The views come in `views`.
+  template <typename MakeView>
+  static nb::list Arrange(const std::vector<Argument>& arguments,
+                          MakeView make_view,
+                          std::vector<nb::object>* views) {
+    nb::list arranged;
+    int index = 0;
+    for (const Argument& argument : arguments) {
+      nb::list of_argument;
+      for (size_t i = 0; i < argument.count; ++i, ++index) {
+        views->push_back(make_view(index, argument));
+        of_argument.append(views->back());
+      }
+      if (argument.variadic) {
+        arranged.append(of_argument);
+      } else if (argument.count == 0) {
+        arranged.append(nb::none());
+      } else {
+        arranged.append(of_argument[0]);
+      }
+    }
+    return arranged;
+  }
+
+  void Call(OpKernelContext& context) const {
+    nb::object run = nb::borrow(slot_.run);
+    std::vector<nb::object> views;
+    {
+      nb::dict attributes;
+      for (const std::string& name : slot_.attributes) {
+        const auto found = attributes_.find(name);
+        if (found != attributes_.end()) {
+          attributes[name.c_str()] = ToPython(found->second);
+        }
+      }
+      nb::list inputs = Arrange(
+          inputs_,
+          [&](int i, const Argument& argument) {
+            return View(context.Input(i), context, argument, false);
+          },
+          &views);
+      nb::list outputs = Arrange(
+          outputs_,
+          [&](int i, const Argument& argument) {
+            Tensor& output = context.AllocateOutput(i, output_dims_[i]);
+            output.raw_data();  // counts as a change
+            return View(output, context, argument, true);
+          },
+          &views);
+      CallPython(run, inputs, outputs, attributes, Stream(context));
+    }
+    for (const nb::object& view : views) {
+      SLUICE_ENFORCE(
+          Py_REFCNT(view.ptr()) == 1, ErrorCode::kInternal,
+          "python_kernel.kept",
+          "{}: the Python kernel {} kept a view of its inputs or outputs, "
+          "whose memory is used again: keep a copy",
+          op_, slot_.name);
+    }
+  }
+
+  const Slot& slot_;
+  std::string op_;
+  std::vector<Argument> inputs_;
+  std::vector<Argument> outputs_;
+  std::vector<framework::DDim> output_dims_;
+  framework::AttributeMap attributes_;
+};
+
+// Nothing is known about a function until it was measured: it comes last.
+framework::KernelWork UnknownWork(const KernelQuery& query) {
+  framework::KernelWork work = framework::DefaultKernelWork(query);
+  work.library_calls = 1e6;
+  work.max_threads = 1;
+  return work;
+}
+
+void Register(const std::string& op,
+              const std::string& variant,
+              PlaceKind place,
+              platform::DType dtype,
+              int version,
+              nb::handle run,
+              const std::vector<std::string>& attributes) {
+  KernelDef kernel;
+  kernel.op = op;
+  kernel.key = {place, dtype, framework::Layout::kAny, "PYTHON"};
+  kernel.variant = variant;
+  kernel.version = version;
+  kernel.estimate = &UnknownWork;
+  auto& slot = Slots()[ToString(kernel)];
+  if (slot == nullptr) slot = std::make_unique<Slot>();
+  slot->name = op + "/" + variant;
+  slot->attributes = attributes;
+  PyObject* before = std::exchange(slot->run, nb::borrow(run).release().ptr());
+  slot->live = true;
+  kernel.predicate = [slot = slot.get()](const KernelQuery&) -> std::string {
+    return slot->live ? "" : "it was registered again without this dtype";
+  };
+  kernel.make = [slot = slot.get()](const OpKernelConstruction& construction) {
+    return std::make_unique<PythonKernel>(*slot, construction);
+  };
+  g_any = true;
+  Registry::Global().ReplaceKernel(std::move(kernel));
+  Py_XDECREF(before);
+}
+
+void Withdraw(Slot* slot) {
+  slot->live = false;
+  Py_CLEAR(slot->run);
+}
+
+// Registers a function for each dtype, and withdraws the dtypes that an earlier
+// one of the name was for.
+void RegisterAll(const std::string& op,
+                 const std::string& variant,
+                 nb::handle place,
+                 const std::vector<nb::object>& dtypes,
+                 int version,
+                 nb::handle run,
+                 const std::vector<std::string>& attributes) {
+  const PlaceKind kind = ToPlace(place).kind;
+  const std::string prefix =
+      Format("{}/{} ({} ", op, variant, platform::ToString(kind));
+  for (auto& [name, slot] : Slots()) {
+    if (name.starts_with(prefix) && slot->run != nullptr) Withdraw(slot.get());
+  }
+  for (const nb::object& dtype : dtypes) {
+    Register(op, variant, kind, ToDType(dtype), version, run, attributes);
+  }
+}
+
+void WithdrawAll() {
+  for (auto& [name, slot] : Slots()) {
+    Withdraw(slot.get());
+  }
+}
+
+}  // namespace
+
+bool HasPythonKernels() {
+  return g_any.load(std::memory_order_relaxed);
+}
+
+nb::object TakeKernelException(std::string_view check_id) {
+  if (check_id != kRaised) return nb::object();
+  return nb::steal(std::exchange(t_exception, nullptr));
+}
+
+void BindKernels(nb::module_& m) {
+  m.def("_register_kernel", &RegisterAll);
+  m.def("_withdraw_kernels", &WithdrawAll);
+}
+
+}  // namespace sluice::python

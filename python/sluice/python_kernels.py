@@ -1,0 +1,385 @@
+"""Kernels that are Python functions: the decorator ``sluice.kernel``."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from . import _core
+from .errors import InvalidArgumentError
+
+__all__ = ["DeviceArray", "kernel"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Keywords that are no attributes.
+_OUT, _STREAM = "out", "stream"
+
+# By op, variant and kind of place: where the function came from.
+_origins: dict[tuple[str, str, str], str] = {}
+
+
+class BadOutput(Exception):
+    """What a function returned is not what its op promises."""
+
+
+class DeviceArray:
+    """An input or output of a kernel on a device, for the time of its call.
+
+    Whatever takes ``__cuda_array_interface__`` or DLPack can look into it:
+    CuPy, Numba, PyTorch, Triton. Work on it belongs on ``stream``.
+    """
+
+    __slots__ = ("__weakref__", "_stream", "_tensor", "_writable")
+
+    def __init__(
+        self, tensor: _core.Tensor, stream: int | None, writable: bool
+    ) -> None:
+        self._tensor = tensor
+        self._stream = stream
+        self._writable = writable
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+        return self._tensor.shape
+
+    @property
+    def dtype(self) -> Any:
+        """As numpy.dtype."""
+        return self._tensor.dtype.dtype
+
+    @property
+    def stream(self) -> int | None:
+        """The cudaStream_t that the kernel runs on."""
+        return self._stream
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self._stream is None:
+            raise AttributeError(f"this array is at {self._tensor.place}")
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self._tensor._address, not self._writable),
+            "strides": None,
+            "version": 3,
+            # 0 would be ambiguous; 1 is the default stream.
+            "stream": self._stream or 1,
+        }
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self._tensor.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._tensor.__dlpack_device__()
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.shape}, {self.dtype}, {self._tensor.place})"
+
+
+def kernel(
+    op: str,
+    *,
+    variant: str | None = None,
+    dtypes: Sequence[Any] = ("float32",),
+    place: Any = "cpu",
+) -> Callable[[F], F]:
+    """Register a function of arrays as a kernel of an op that exists.
+
+    >>> @sl.kernel("scale", variant="mine", dtypes=["float32"])
+    ... def scale(x, *, scale, bias):
+    ...     return x * np.float32(scale) + np.float32(bias)
+
+    The function is called with the op's inputs in the order that
+    :func:`kernel_arguments` tells: read-only NumPy views, None for an optional
+    input that was left out, a list for an input that takes several. Parameters
+    after them are attributes, by name. It returns one array for each output, or
+    a tuple of them; None may stand for an output that nobody asked for.
+    Instead of returning, it may have a parameter ``out`` and write into it: an
+    array, or a tuple with one for each output, None where nobody asked for it.
+
+    At ``place="cuda"`` the arrays are :class:`DeviceArray`; the function needs
+    the parameters ``out`` and ``stream`` (a cudaStream_t), and enqueues.
+
+    The kernel is a candidate like all others, of the library PYTHON: hints
+    name it, and records decide for it. It is called by as many threads as run
+    programs, one at a time unless it gives up the GIL. An exception is an
+    error of the op, with the exception as its cause. A function that is
+    registered again takes the place of the first one, also in plans that are
+    prepared already.
+
+    Args:
+        op: the op's type, for example "relu" or "relu_grad".
+        variant: the kernel's name; that of the function if None.
+        dtypes: what the op is computed in.
+        place: "cpu" or "cuda".
+
+    Raises:
+        NotFoundError: there is no such op; lists near names.
+        InvalidArgumentError: the parameters do not fit the op, or the op has
+            none of the dtypes.
+    """
+    schema = _core._schema(op)
+
+    def register(function: F) -> F:
+        name = function.__name__ if variant is None else variant
+        if not (isinstance(name, str) and name.isidentifier()):
+            raise InvalidArgumentError(
+                f"kernel of {op}: variant {name!r} is no identifier",
+                "python_kernel.variant",
+            )
+        kind = _kind(op, place)
+        wanted = _dtypes(schema, dtypes)
+        call = _Call(schema, function, name, kind)
+        _say_if_replaced(op, name, kind, function)
+        _core._register_kernel(
+            op, name, place, wanted, _version(function), call, call.attributes
+        )
+        return function
+
+    return register
+
+
+def kernel_arguments(op: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the inputs, outputs and attributes that a kernel of ``op`` has.
+
+    In the order in which a function that is registered by ``sl.kernel`` gets
+    and returns them. Raises NotFoundError and lists near names.
+    """
+    schema = _core._schema(op)
+    return tuple(
+        [argument["name"] for argument in schema[kind]]
+        for kind in ("inputs", "outputs", "attributes")
+    )
+
+
+def describe(exception: BaseException) -> str:
+    """Say what was raised and where, in the function rather than below it."""
+    text = type(exception).__name__
+    if str(exception):
+        text += f": {exception}"
+    traceback = exception.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_filename != __file__:
+            return f"{text} ({code.co_filename}:{traceback.tb_lineno})"
+        traceback = traceback.tb_next
+    return text
+
+
+def shape_only(shape: tuple[int, ...], dtype: _core.DType) -> Any:
+    """An array in place of an input whose elements nobody may ask for."""
+    import numpy as np
+
+    return np.broadcast_to(np.zeros((), dtype.dtype), shape)
+
+
+class _Call:
+    """What C++ calls: it knows which arguments the function wants."""
+
+    def __init__(
+        self,
+        schema: dict[str, Any],
+        function: Callable[..., Any],
+        variant: str,
+        kind: str,
+    ) -> None:
+        self._function = function
+        self._outputs = [output["name"] for output in schema["outputs"]]
+        keywords = _keywords(schema, function, variant)
+        self._wants_out = _OUT in keywords
+        self._wants_stream = _STREAM in keywords
+        self.attributes = [k for k in keywords if k not in (_OUT, _STREAM)]
+        if kind != "cpu" and not (self._wants_out and self._wants_stream):
+            raise InvalidArgumentError(
+                f"kernel {schema['name']}/{variant}: at {kind} it needs the "
+                "parameters out and stream: it enqueues work that writes into "
+                "out",
+                "python_kernel.device_parameters",
+            )
+
+    def __call__(
+        self,
+        inputs: list[Any],
+        outputs: list[Any],
+        attributes: dict[str, Any],
+        stream: int | None,
+    ) -> None:
+        if self._wants_out:
+            single = len(outputs) == 1
+            attributes[_OUT] = outputs[0] if single else tuple(outputs)
+        if self._wants_stream:
+            attributes[_STREAM] = stream
+        result = self._function(*inputs, **attributes)
+        if self._wants_out:
+            if result is not None:
+                raise BadOutput(
+                    f"returned {type(result).__name__}, and was given out to "
+                    "write into: expected None"
+                )
+            return
+        self._store(result, outputs)
+
+    def _store(self, result: Any, outputs: list[Any]) -> None:
+        count = len(outputs)
+        if count == 1:
+            results = (result,)
+        elif isinstance(result, (tuple, list)) and len(result) == count:
+            results = tuple(result)
+        else:
+            came = type(result).__name__
+            if isinstance(result, (tuple, list)):
+                came += f" of {len(result)}"
+            raise BadOutput(
+                f"returned {came}, expected a tuple of {count}: "
+                + ", ".join(self._outputs)
+            )
+        for name, value, output in zip(
+            self._outputs, results, outputs, strict=True
+        ):
+            if isinstance(output, list):
+                self._store_variadic(name, value, output)
+            elif output is not None:
+                _copy(name, value, output)
+
+    def _store_variadic(self, name: str, value: Any, output: list[Any]) -> None:
+        if not isinstance(value, (tuple, list)) or len(value) != len(output):
+            raise BadOutput(
+                f"returned {type(value).__name__} as {name}, expected a list "
+                f"of {len(output)} arrays"
+            )
+        for one, into in zip(value, output, strict=True):
+            _copy(name, one, into)
+
+
+def _copy(name: str, value: Any, output: Any) -> None:
+    import numpy as np
+
+    if value is None:
+        raise BadOutput(f"returned None as {name}, expected an array")
+    array = np.asarray(value)
+    if array.shape != output.shape:
+        raise BadOutput(
+            f"returned {name} with shape {list(array.shape)}, expected "
+            f"{list(output.shape)}"
+        )
+    if array.dtype != output.dtype:
+        raise BadOutput(
+            f"returned {name} as {array.dtype}, expected {output.dtype}"
+        )
+    np.copyto(output, array)
+
+
+def _kind(op: str, place: Any) -> str:
+    kind = str(getattr(place, "kind", place)).split(":")[0]
+    if kind not in ("cpu", "cuda"):
+        raise InvalidArgumentError(
+            f"kernel of {op}: expected place cpu or cuda, got {place}",
+            "python_kernel.place",
+        )
+    return kind
+
+
+def _dtypes(schema: dict[str, Any], dtypes: Sequence[Any]) -> list[Any]:
+    if isinstance(dtypes, str) or not isinstance(dtypes, Sequence):
+        dtypes = [dtypes]
+    wanted = [_core.DType(dtype) for dtype in dtypes]
+    allowed = {name for names in schema["type_vars"].values() for name in names}
+    for dtype in wanted:
+        if allowed and dtype.name not in allowed:
+            raise InvalidArgumentError(
+                f"kernel of {schema['name']}: the op has no dtype {dtype}, "
+                f"expected one of {', '.join(sorted(allowed))}",
+                "python_kernel.dtype",
+            )
+    if not wanted:
+        raise InvalidArgumentError(
+            f"kernel of {schema['name']}: dtypes is empty",
+            "python_kernel.dtype",
+        )
+    return wanted
+
+
+def _keywords(
+    schema: dict[str, Any], function: Callable[..., Any], variant: str
+) -> list[str]:
+    """Return the parameters after the inputs, or raise."""
+    inputs = [argument["name"] for argument in schema["inputs"]]
+    known = [attribute["name"] for attribute in schema["attributes"]]
+    what = f"kernel {schema['name']}/{variant}"
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = 0
+    taken: list[str] = []
+    keywords: list[str] = []
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional = max(positional, len(inputs))
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            keywords += [name for name in known if name not in keywords]
+        elif (
+            positional < len(inputs)
+            and parameter.kind is not parameter.KEYWORD_ONLY
+        ):
+            positional += 1
+            if parameter.kind is not parameter.POSITIONAL_ONLY:
+                taken.append(parameter.name)
+        else:
+            keywords.append(parameter.name)
+    if positional != len(inputs):
+        raise InvalidArgumentError(
+            f"{what}: expected parameters for the inputs {', '.join(inputs)}, "
+            f"got {inspect.signature(function)}",
+            "python_kernel.parameters",
+        )
+    for name in keywords:
+        if name in taken:
+            raise InvalidArgumentError(
+                f"{what}: parameter {name} comes in the place of an input, "
+                "and is also the name of an attribute: rename it",
+                "python_kernel.ambiguous",
+            )
+        if name not in (*known, _OUT, _STREAM):
+            raise InvalidArgumentError(
+                f"{what}: the op has no attribute {name}; after its inputs "
+                f"({', '.join(inputs)}) come attributes "
+                f"({', '.join(known) or 'it has none'}), out and stream",
+                "python_kernel.attribute",
+            )
+    return keywords
+
+
+def _version(function: Callable[..., Any]) -> int:
+    """A number for the function's text: records of another one are stale."""
+    plain = inspect.unwrap(function)
+    try:
+        text = inspect.getsource(plain)
+    except (OSError, TypeError):
+        code = getattr(plain, "__code__", None)
+        text = repr(code and (code.co_code, code.co_consts, code.co_names))
+    digest = hashlib.sha256(text.encode()).digest()
+    return int.from_bytes(digest[:4], "little") >> 1
+
+
+def _say_if_replaced(
+    op: str, variant: str, kind: str, function: Callable[..., Any]
+) -> None:
+    """Warn, unless the function is the one of before, edited."""
+    module = getattr(function, "__module__", None)
+    name = getattr(function, "__qualname__", repr(function))
+    origin = f"{module}.{name}"
+    before = _origins.get((op, variant, kind), origin)
+    _origins[op, variant, kind] = origin
+    if before != origin:
+        warnings.warn(
+            f"kernel {op}/{variant} of {before} is replaced by {origin}",
+            stacklevel=3,
+        )
+
+
+# Runs of other threads that are under way then get an error.
+atexit.register(_core._withdraw_kernels)
