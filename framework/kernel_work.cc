@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <unistd.h>
-
+#include "sluice/framework/measure/cold_cache.h"
 #include "sluice/framework/measure/machine_figures.h"
 
 namespace sluice::framework {
@@ -27,20 +26,17 @@ double OperationsPerSecond(DType dtype, const Throughput& operations) {
   }
 }
 
-double CacheBytes(int name, double otherwise) {
-  const auto bytes = static_cast<double>(sysconf(name));
-  return bytes > 0 ? bytes : otherwise;
-}
-
-// Of the cache that holds so much, or of the memory.
+// Of the cache that holds so much beside what else is in it, or of the memory.
 double OfLevel(double bytes, const Bandwidth& bandwidth) {
-  static const double kL1 = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
-  static const double kL2 = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20);
-  static const double kL3 = CacheBytes(_SC_LEVEL3_CACHE_SIZE, 16 << 20);
-  return bytes <= kL1   ? bandwidth.l1
-         : bytes <= kL2 ? bandwidth.l2
-         : bytes <= kL3 ? bandwidth.l3
-                        : bandwidth.memory;
+  const CacheSizes& caches = DataCacheSizes();
+  const double twice = 2 * bytes;
+  const auto fits = [twice](int64_t cache) {
+    return twice <= static_cast<double>(cache);
+  };
+  return fits(caches.l1)   ? bandwidth.l1
+         : fits(caches.l2) ? bandwidth.l2
+         : fits(caches.l3) ? bandwidth.l3
+                           : bandwidth.memory;
 }
 
 double BytesPerSecond(double bytes,
@@ -50,6 +46,17 @@ double BytesPerSecond(double bytes,
   return std::min(OfLevel(bytes / threads, machine.bytes) * threads,
                   OfLevel(bytes, machine.bytes_all_threads));
 }
+
+// How many times as fast several threads do so many parts: three parts take two
+// threads as long as four.
+double UsefulThreads(double parts, int num_threads) {
+  const double most = std::max(num_threads, 1);
+  const double whole = std::max(std::floor(parts), 1.0);
+  return std::isfinite(whole) ? whole / std::ceil(whole / most) : most;
+}
+
+// A load and a store, one a cycle, at DerivedFigures' clock rate.
+constexpr double kSecondsOfAMove = 1 / 2.5e9;
 
 }  // namespace
 
@@ -82,16 +89,17 @@ double PredictSeconds(const KernelWork& work,
                       platform::DType dtype,
                       const MachineFigures& machine,
                       int num_threads) {
-  const double threads = std::clamp(std::floor(work.max_threads), 1.0,
-                                    static_cast<double>(num_threads));
-  const double bytes_per_second = BytesPerSecond(work.bytes, threads, machine);
+  const double threads = UsefulThreads(work.max_threads, num_threads);
+  const double bytes_per_second =
+      BytesPerSecond(work.bytes + work.extra_bytes, threads, machine);
   const double arithmetic =
       work.flops / (OperationsPerSecond(dtype, machine.operations) *
                     work.efficiency * threads);
   double seconds = machine.kernel_call +
                    work.library_calls * machine.library_call +
                    std::max(arithmetic, work.bytes / bytes_per_second) +
-                   work.extra_bytes / bytes_per_second;
+                   work.extra_bytes / bytes_per_second +
+                   work.moves * kSecondsOfAMove / threads;
   if (threads > 1) seconds += work.parallel_loops * machine.parallel_for;
   return seconds;
 }

@@ -19,9 +19,12 @@ struct KernelWork {
   double efficiency = 1;   // of the core's arithmetic that it reaches, (0, 1]
   double bytes = 0;        // read and written
   double extra_bytes = 0;  // read and written by further passes
+  // Elements that are moved one by one, whatever the width of vectors: with a
+  // stride, or to another layout. Not hidden by anything else.
+  double moves = 0;
   double library_calls = 0;
   double parallel_loops = 1;
-  // Threads beyond this number have nothing to do.
+  // Parts of equal work that threads share, or more than there will be threads.
   double max_threads = std::numeric_limits<double>::infinity();
 };
 
@@ -36,7 +39,9 @@ SLUICE_API KernelWork DefaultKernelWork(const KernelQuery& query);
 
 // Seconds of one call on the CPU, by a roofline with a start-up cost:
 //   calls + max(flops / (cores flops efficiency), bytes / bandwidth)
-//         + extra_bytes / bandwidth
+//         + extra_bytes / bandwidth + moves / threads
+// where a move takes a cycle of a usual processor, and threads do as many parts
+// as the one that does the most.
 // (Williams, Waterman and Patterson, "Roofline", CACM 52, 2009.)
 SLUICE_API double PredictSeconds(const KernelWork& work,
                                  platform::DType dtype,

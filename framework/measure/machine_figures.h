@@ -38,7 +38,7 @@ struct MachineFigures {
   Bandwidth bytes_all_threads;  // of all together
   double parallel_for = 0;     // seconds to start and end a loop on all threads
   double kernel_call = 0;      // seconds of a virtual call and its surroundings
-  double library_call = 1e-6;  // seconds of a call of a library as oneDNN
+  double library_call = 4e-7;  // seconds of a call of a library as oneDNN
   // "" for figures that were derived, else when they were measured (UTC, as
   // Record::date).
   std::string date;

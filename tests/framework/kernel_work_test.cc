@@ -40,6 +40,18 @@ TEST(KernelWork, FurtherPassesAndCallsComeOnTop) {
   EXPECT_DOUBLE_EQ(Predict({.library_calls = 2}), 1 + 4);
 }
 
+// A cycle at 2.5 GHz each, shared by threads, and hidden by nothing.
+TEST(KernelWork, MovesTakeACycle) {
+  EXPECT_DOUBLE_EQ(Predict({.flops = 100, .moves = 2.5e9}), 1 + 10 + 1);
+  EXPECT_DOUBLE_EQ(Predict({.moves = 5e9}, 2), 1 + 1 + 3);
+}
+
+// Three parts take two threads as long as four would.
+TEST(KernelWork, PartsAreNotSplit) {
+  EXPECT_DOUBLE_EQ(Predict({.flops = 120, .max_threads = 3}, 2), 1 + 8 + 3);
+  EXPECT_DOUBLE_EQ(Predict({.flops = 120, .max_threads = 4}, 2), 1 + 6 + 3);
+}
+
 TEST(KernelWork, ThreadsShareTheWorkAndCostALoop) {
   EXPECT_DOUBLE_EQ(Predict({.flops = 100}, 2), 1 + 5 + 3);
   // No more than have something to do.
