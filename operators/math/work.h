@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+
+#include "sluice/operators/math/conv2d_rows.h"
+
+// What estimates of kernels' work (framework/kernel_work.h) are made of.
+namespace sluice::operators::math {
+
+// The elements of a vector on this machine; `element` is sizeof(T).
+inline int64_t VectorLanes(size_t element) {
+  return Conv2dRowsLanes(element);
+}
+
+// `count` as a multiple of `unit`: what vectors compute that are not full.
+inline double Padded(int64_t count, int64_t unit) {
+  return static_cast<double>((count + unit - 1) / unit * unit);
+}
+
+// Moves for each element of a matrix that is transposed vector by vector, 16
+// rows of `stride` bytes at a time, beyond those that any matrix takes. Rows a
+// multiple of 2 KB apart share so few sets of the first cache that it holds
+// none of them until all of its elements are used.
+inline double AliasedMoves(int64_t stride) {
+  constexpr int64_t kPage = 4096, kHalfTheWays = 2048;
+  const int64_t common = std::gcd(stride, kPage);
+  return common < kHalfTheWays ? 0 : 2.6 * static_cast<double>(common) / 2048;
+}
+
+}  // namespace sluice::operators::math
