@@ -1,5 +1,6 @@
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/math/embedding_mask.h"
+#include "sluice/operators/math/work.h"
 
 namespace sluice::operators {
 namespace {
@@ -90,17 +91,46 @@ class AverageEmbeddingMaskKernel final : public OpKernel {
   }
 };
 
+// Runs cover half of a column, as far as sizes tell: a sum over vectors of
+// features, or over one after the other.
+framework::KernelWork Work(const framework::KernelQuery& query, bool vectors) {
+  const DDim& image = query.inputs[0];
+  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  const auto runs = static_cast<double>(query.inputs[1].numel()) / 2;
+  const double pixels = runs * static_cast<double>(image[2]) / 2;
+  framework::KernelWork work = framework::DefaultKernelWork(query);
+  work.moves = 7 * runs;
+  if (vectors) {
+    work.flops =
+        2 * pixels * math::Padded(image[3], math::VectorLanes(element));
+  } else {
+    work.moves += pixels * static_cast<double>(image[3]);
+  }
+  return work;
+}
+
+framework::KernelWork BlockedWork(const framework::KernelQuery& query) {
+  return Work(query, true);
+}
+framework::KernelWork PlainWork(const framework::KernelQuery& query) {
+  return Work(query, false);
+}
+
 }  // namespace
 
 REGISTER_OP_KERNEL(average_embedding_mask,
                    PLAIN,
                    CPUPlace,
                    blocked,
-                   KernelTraits().Priority(10),
+                   KernelTraits().Estimate(&BlockedWork),
                    AverageEmbeddingMaskKernel<float, Blocked>,
                    AverageEmbeddingMaskKernel<double, Blocked>);
-REGISTER_OP_CPU_KERNEL(average_embedding_mask,
-                       AverageEmbeddingMaskKernel<float, Plain>,
-                       AverageEmbeddingMaskKernel<double, Plain>);
+REGISTER_OP_KERNEL(average_embedding_mask,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&PlainWork),
+                   AverageEmbeddingMaskKernel<float, Plain>,
+                   AverageEmbeddingMaskKernel<double, Plain>);
 
 }  // namespace sluice::operators

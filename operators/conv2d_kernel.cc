@@ -3,11 +3,13 @@
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/math/channel_sum.h"
 #include "sluice/operators/math/conv2d_gemm.h"
+#include "sluice/operators/math/conv2d_work.h"
 
 namespace sluice::operators {
 namespace {
 
 using framework::KernelPreparation;
+using framework::KernelTraits;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
@@ -104,14 +106,37 @@ class Conv2dGradFilterKernel final : public OpKernel {
   framework::DDim dims_;
 };
 
+template <math::Conv2dDirection kDirection>
+framework::KernelWork Work(const framework::KernelQuery& query) {
+  return math::Conv2dGemmWork(Conv2dGeometryOf(query), kDirection,
+                              platform::SizeOf(query.input_dtypes[0]));
+}
+
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(conv2d, Conv2dKernel<float>, Conv2dKernel<double>);
-REGISTER_OP_CPU_KERNEL(conv2d_grad_input,
-                       Conv2dGradInputKernel<float>,
-                       Conv2dGradInputKernel<double>);
-REGISTER_OP_CPU_KERNEL(conv2d_grad_filter,
-                       Conv2dGradFilterKernel<float>,
-                       Conv2dGradFilterKernel<double>);
+REGISTER_OP_KERNEL(
+    conv2d,
+    PLAIN,
+    CPUPlace,
+    plain,
+    KernelTraits().Estimate(&Work<math::Conv2dDirection::kForward>),
+    Conv2dKernel<float>,
+    Conv2dKernel<double>);
+REGISTER_OP_KERNEL(
+    conv2d_grad_input,
+    PLAIN,
+    CPUPlace,
+    plain,
+    KernelTraits().Estimate(&Work<math::Conv2dDirection::kGradInput>),
+    Conv2dGradInputKernel<float>,
+    Conv2dGradInputKernel<double>);
+REGISTER_OP_KERNEL(
+    conv2d_grad_filter,
+    PLAIN,
+    CPUPlace,
+    plain,
+    KernelTraits().Estimate(&Work<math::Conv2dDirection::kGradFilter>),
+    Conv2dGradFilterKernel<float>,
+    Conv2dGradFilterKernel<double>);
 
 }  // namespace sluice::operators

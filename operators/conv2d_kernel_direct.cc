@@ -2,6 +2,7 @@
 #include "sluice/operators/conv2d_kernel.h"
 #include "sluice/operators/math/channel_sum.h"
 #include "sluice/operators/math/conv2d_direct.h"
+#include "sluice/operators/math/conv2d_work.h"
 
 namespace sluice::operators {
 namespace {
@@ -108,27 +109,39 @@ std::string ThinGroups(const framework::KernelQuery& query) {
       g.group_in_c(), g.group_out_c());
 }
 
+template <math::Conv2dDirection kDirection>
+framework::KernelWork Work(const framework::KernelQuery& query) {
+  return math::Conv2dDirectWork(Conv2dGeometryOf(query), kDirection,
+                                platform::SizeOf(query.input_dtypes[0]));
+}
+
 }  // namespace
 
 REGISTER_OP_KERNEL(conv2d,
                    PLAIN,
                    CPUPlace,
                    direct,
-                   KernelTraits().Priority(10).When(&ThinGroups),
+                   KernelTraits()
+                       .Estimate(&Work<math::Conv2dDirection::kForward>)
+                       .When(&ThinGroups),
                    Conv2dDirectKernel<float>,
                    Conv2dDirectKernel<double>);
 REGISTER_OP_KERNEL(conv2d_grad_input,
                    PLAIN,
                    CPUPlace,
                    direct,
-                   KernelTraits().Priority(10).When(&ThinGroups),
+                   KernelTraits()
+                       .Estimate(&Work<math::Conv2dDirection::kGradInput>)
+                       .When(&ThinGroups),
                    Conv2dDirectGradInputKernel<float>,
                    Conv2dDirectGradInputKernel<double>);
 REGISTER_OP_KERNEL(conv2d_grad_filter,
                    PLAIN,
                    CPUPlace,
                    direct,
-                   KernelTraits().Priority(10).When(&ThinGroups),
+                   KernelTraits()
+                       .Estimate(&Work<math::Conv2dDirection::kGradFilter>)
+                       .When(&ThinGroups),
                    Conv2dDirectGradFilterKernel<float>,
                    Conv2dDirectGradFilterKernel<double>);
 

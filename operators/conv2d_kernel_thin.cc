@@ -2,6 +2,7 @@
 #include "sluice/operators/conv2d_kernel.h"
 #include "sluice/operators/math/channel_sum.h"
 #include "sluice/operators/math/conv2d_thin.h"
+#include "sluice/operators/math/conv2d_work.h"
 
 namespace sluice::operators {
 namespace {
@@ -58,13 +59,18 @@ std::string ThinInput(const framework::KernelQuery& query) {
       kThin, g.in_c, g.groups);
 }
 
+framework::KernelWork Work(const framework::KernelQuery& query) {
+  return math::Conv2dThinWork(Conv2dGeometryOf(query),
+                              platform::SizeOf(query.input_dtypes[0]));
+}
+
 }  // namespace
 
 REGISTER_OP_KERNEL(conv2d_grad_filter,
                    PLAIN,
                    CPUPlace,
                    thin,
-                   KernelTraits().Priority(10).When(&ThinInput),
+                   KernelTraits().Estimate(&Work).When(&ThinInput),
                    Conv2dThinGradFilterKernel<float>,
                    Conv2dThinGradFilterKernel<double>);
 

@@ -1,11 +1,15 @@
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/math/manhattan_distance.h"
 #include "sluice/operators/math/manhattan_distance_functor.h"
+#include "sluice/operators/math/work.h"
 
 namespace sluice::operators {
 namespace {
 
+using framework::DDim;
+using framework::KernelQuery;
 using framework::KernelTraits;
+using framework::KernelWork;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
@@ -102,28 +106,71 @@ class ManhattanDistanceGradPlainKernel final : public OpKernel {
   }
 };
 
+// A difference, its absolute value and a sum for each term: in vectors of
+// neighbouring results, or one by one.
+KernelWork Work(const KernelQuery& query, bool vectors, double each) {
+  const DDim& x = query.inputs[0];
+  const DDim& y = query.inputs[1];
+  KernelWork work = framework::DefaultKernelWork(query);
+  const auto rows = static_cast<double>(x[0]);
+  const auto terms = static_cast<double>(x[1]);
+  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  if (vectors) {
+    work.flops =
+        3 * rows * terms * math::Padded(y[0], math::VectorLanes(element));
+    work.efficiency = 0.6 / each;
+  } else {
+    work.moves = 1.7 * each * rows * terms * static_cast<double>(y[0]);
+  }
+  return work;
+}
+
+// The gradient adds to two results for each term.
+constexpr double kGradient = 4;
+
+KernelWork BlockedWork(const KernelQuery& query) {
+  return Work(query, true, 1);
+}
+KernelWork PlainWork(const KernelQuery& query) {
+  return Work(query, false, 1);
+}
+KernelWork BlockedGradWork(const KernelQuery& query) {
+  return Work(query, true, kGradient);
+}
+KernelWork PlainGradWork(const KernelQuery& query) {
+  return Work(query, false, kGradient);
+}
+
 }  // namespace
 
 REGISTER_OP_KERNEL(manhattan_distance,
                    PLAIN,
                    CPUPlace,
                    blocked,
-                   KernelTraits().Priority(10),
+                   KernelTraits().Estimate(&BlockedWork),
                    ManhattanDistanceKernel<CPUDeviceContext, float>,
                    ManhattanDistanceKernel<CPUDeviceContext, double>);
-REGISTER_OP_CPU_KERNEL(manhattan_distance,
-                       ManhattanDistancePlainKernel<float>,
-                       ManhattanDistancePlainKernel<double>);
+REGISTER_OP_KERNEL(manhattan_distance,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&PlainWork),
+                   ManhattanDistancePlainKernel<float>,
+                   ManhattanDistancePlainKernel<double>);
 
 REGISTER_OP_KERNEL(manhattan_distance_grad,
                    PLAIN,
                    CPUPlace,
                    blocked,
-                   KernelTraits().Priority(10),
+                   KernelTraits().Estimate(&BlockedGradWork),
                    ManhattanDistanceGradKernel<CPUDeviceContext, float>,
                    ManhattanDistanceGradKernel<CPUDeviceContext, double>);
-REGISTER_OP_CPU_KERNEL(manhattan_distance_grad,
-                       ManhattanDistanceGradPlainKernel<float>,
-                       ManhattanDistanceGradPlainKernel<double>);
+REGISTER_OP_KERNEL(manhattan_distance_grad,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&PlainGradWork),
+                   ManhattanDistanceGradPlainKernel<float>,
+                   ManhattanDistanceGradPlainKernel<double>);
 
 }  // namespace sluice::operators

@@ -4,7 +4,9 @@
 namespace sluice::operators {
 namespace {
 
+using framework::KernelQuery;
 using framework::KernelTraits;
+using framework::KernelWork;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
@@ -88,16 +90,40 @@ class DistanceGradCUDAKernel final : public OpKernel {
   }
 };
 
+// Both read X and Y once for each result, the tiled one from the device's
+// memory only once for each tile.
+KernelWork Work(const KernelQuery& query, double reads) {
+  const auto& x = query.inputs[0];
+  const auto& y = query.inputs[1];
+  KernelWork work = framework::DefaultKernelWork(query);
+  const double terms = static_cast<double>(x.numel()) *
+                       static_cast<double>(y.numel() > 0 ? y[0] : 0);
+  work.flops = 3 * terms;
+  work.bytes += reads * terms *
+                static_cast<double>(platform::SizeOf(query.input_dtypes[0]));
+  return work;
+}
+KernelWork PlainWork(const KernelQuery& query) {
+  return Work(query, 2);
+}
+KernelWork TiledWork(const KernelQuery& query) {
+  return Work(query, 2.0 / kTile);
+}
+
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(manhattan_distance,
-                        DistanceCUDAKernel<float>,
-                        DistanceCUDAKernel<double>);
+REGISTER_OP_KERNEL(manhattan_distance,
+                   PLAIN,
+                   CUDAPlace,
+                   plain,
+                   KernelTraits().Estimate(&PlainWork),
+                   DistanceCUDAKernel<float>,
+                   DistanceCUDAKernel<double>);
 REGISTER_OP_KERNEL(manhattan_distance,
                    PLAIN,
                    CUDAPlace,
                    tiled,
-                   KernelTraits().Priority(10),
+                   KernelTraits().Estimate(&TiledWork),
                    TiledDistanceCUDAKernel<float>,
                    TiledDistanceCUDAKernel<double>);
 REGISTER_OP_CUDA_KERNEL(manhattan_distance_grad,

@@ -4,14 +4,28 @@
 
 namespace sluice::operators {
 
-REGISTER_OP_CPU_KERNEL(matmul,
-                       MatmulKernel<Matmul, MatmulOut, float>,
-                       MatmulKernel<Matmul, MatmulOut, double>);
-REGISTER_OP_CPU_KERNEL(matmul_grad_x,
-                       MatmulKernel<Matmul, MatmulXGrad, float>,
-                       MatmulKernel<Matmul, MatmulXGrad, double>);
-REGISTER_OP_CPU_KERNEL(matmul_grad_y,
-                       MatmulKernel<Matmul, MatmulYGrad, float>,
-                       MatmulKernel<Matmul, MatmulYGrad, double>);
+using framework::KernelTraits;
+
+REGISTER_OP_KERNEL(matmul,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&MatmulWork<Matmul, MatmulOut>),
+                   MatmulKernel<Matmul, MatmulOut, float>,
+                   MatmulKernel<Matmul, MatmulOut, double>);
+REGISTER_OP_KERNEL(matmul_grad_x,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&MatmulWork<Matmul, MatmulXGrad>),
+                   MatmulKernel<Matmul, MatmulXGrad, float>,
+                   MatmulKernel<Matmul, MatmulXGrad, double>);
+REGISTER_OP_KERNEL(matmul_grad_y,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&MatmulWork<Matmul, MatmulYGrad>),
+                   MatmulKernel<Matmul, MatmulYGrad, float>,
+                   MatmulKernel<Matmul, MatmulYGrad, double>);
 
 }  // namespace sluice::operators

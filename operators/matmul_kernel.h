@@ -2,6 +2,7 @@
 
 #include "sluice/framework/op_kernel.h"
 #include "sluice/operators/math/matmul.h"
+#include "sluice/operators/math/matmul_work.h"
 
 namespace sluice::operators {
 
@@ -23,10 +24,12 @@ struct MatmulYGrad {
 // What matmul multiplies.
 class Matmul {
  public:
-  explicit Matmul(const framework::OpKernelConstruction& construction)
-      : transpose_x_(construction.Attr<bool>("transpose_X")),
-        transpose_y_(construction.Attr<bool>("transpose_Y")),
-        alpha_(construction.Attr<double>("alpha")) {}
+  // From an OpKernelConstruction or a KernelQuery.
+  template <typename Attributes>
+  explicit Matmul(const Attributes& attributes)
+      : transpose_x_(attributes.template Attr<bool>("transpose_X")),
+        transpose_y_(attributes.template Attr<bool>("transpose_Y")),
+        alpha_(attributes.template Attr<double>("alpha")) {}
 
   double alpha() const { return alpha_; }
 
@@ -45,9 +48,10 @@ class Matmul {
 // What mul multiplies: X and Y, each flattened into a matrix.
 class Mul {
  public:
-  explicit Mul(const framework::OpKernelConstruction& construction)
-      : x_num_col_dims_(construction.Attr<int64_t>("x_num_col_dims")),
-        y_num_col_dims_(construction.Attr<int64_t>("y_num_col_dims")) {}
+  template <typename Attributes>
+  explicit Mul(const Attributes& attributes)
+      : x_num_col_dims_(attributes.template Attr<int64_t>("x_num_col_dims")),
+        y_num_col_dims_(attributes.template Attr<int64_t>("y_num_col_dims")) {}
 
   static double alpha() { return 1; }
 
@@ -68,6 +72,19 @@ class Mul {
   int64_t x_num_col_dims_;
   int64_t y_num_col_dims_;
 };
+
+// The plan of a product that a kernel is asked for.
+template <typename Op, typename Part>
+math::MatMulPlan MatmulPlanOf(const framework::KernelQuery& query) {
+  return Op(query).Plan(Part::kPart, query.inputs[0], query.inputs[1]);
+}
+
+// The estimate of MatmulKernel.
+template <typename Op, typename Part>
+framework::KernelWork MatmulWork(const framework::KernelQuery& query) {
+  return math::MatMulWork(MatmulPlanOf<Op, Part>(query),
+                          platform::SizeOf(query.input_dtypes[0]));
+}
 
 // One part of a product on the CPU. `Op` says what is multiplied: it is made
 // from the construction, has alpha(), and Plan(part, X's shape, Y's shape).

@@ -3,14 +3,28 @@
 
 namespace sluice::operators {
 
-REGISTER_OP_CPU_KERNEL(mul,
-                       MatmulKernel<Mul, MatmulOut, float>,
-                       MatmulKernel<Mul, MatmulOut, double>);
-REGISTER_OP_CPU_KERNEL(mul_grad_x,
-                       MatmulKernel<Mul, MatmulXGrad, float>,
-                       MatmulKernel<Mul, MatmulXGrad, double>);
-REGISTER_OP_CPU_KERNEL(mul_grad_y,
-                       MatmulKernel<Mul, MatmulYGrad, float>,
-                       MatmulKernel<Mul, MatmulYGrad, double>);
+using framework::KernelTraits;
+
+REGISTER_OP_KERNEL(mul,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&MatmulWork<Mul, MatmulOut>),
+                   MatmulKernel<Mul, MatmulOut, float>,
+                   MatmulKernel<Mul, MatmulOut, double>);
+REGISTER_OP_KERNEL(mul_grad_x,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&MatmulWork<Mul, MatmulXGrad>),
+                   MatmulKernel<Mul, MatmulXGrad, float>,
+                   MatmulKernel<Mul, MatmulXGrad, double>);
+REGISTER_OP_KERNEL(mul_grad_y,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&MatmulWork<Mul, MatmulYGrad>),
+                   MatmulKernel<Mul, MatmulYGrad, float>,
+                   MatmulKernel<Mul, MatmulYGrad, double>);
 
 }  // namespace sluice::operators

@@ -1,15 +1,20 @@
 #include "sluice/operators/pool2d_kernel.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/math/cast.h"
+#include "sluice/operators/math/pool2d_pairs.h"
 
 namespace sluice::operators {
 namespace {
 
 using framework::DDim;
 using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::KernelWork;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
@@ -77,27 +82,74 @@ class Pool2dGradKernel final : public OpKernel {
   DDim dims_;
 };
 
+// Lines of windows or channels, tap by tap; the compiler's vectors are short,
+// and each line costs some steps of its own. Maxima of pairs have vectors.
+KernelWork Work(const KernelQuery& query, const DDim& out, double tap) {
+  const math::Pool2dGeometry g = Pool2dGeometryOf(query, out);
+  const auto real = [](int64_t value) { return static_cast<double>(value); };
+  const double windows = real(g.n * g.out_pixels()) * real(g.c);
+  const double pixels = real(g.n * g.in_pixels()) * real(g.c);
+  const double taps = real(g.kernel_h * g.kernel_w);
+  const double lines =
+      g.nhwc ? real(g.n * g.out_pixels()) * real((g.c + 127) / 128)
+             : real(g.n * g.c * g.out_h) * real((g.out_w + 127) / 128);
+  KernelWork work;
+  work.flops = windows * taps;
+  work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
+               (windows + pixels) * 1.5;
+  work.max_threads =
+      real(std::max<int64_t>(g.nhwc ? g.n * g.out_h : g.n * g.c, 1));
+  work.efficiency = 0.25;
+  if (math::IsMaxOfPairs(g)) return work;
+  work.moves = tap * windows * taps * (g.nhwc ? 0.34 : 1.1) + lines * taps * 7 +
+               windows * (g.nhwc ? 0.7 : 2);
+  return work;
+}
+
+KernelWork ForwardWork(const KernelQuery& query) {
+  return Work(query, query.outputs[0], 1);
+}
+KernelWork BackwardWork(const KernelQuery& query) {
+  return Work(query, query.inputs.back(), 1.4);
+}
+
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(pool2d,
-                       Pool2dKernel<float>,
-                       Pool2dKernel<double>,
-                       Pool2dKernel<float16>,
-                       Pool2dKernel<bfloat16>);
-REGISTER_OP_CPU_KERNEL(pool2d_grad,
-                       Pool2dGradKernel<float>,
-                       Pool2dGradKernel<double>,
-                       Pool2dGradKernel<float16>,
-                       Pool2dGradKernel<bfloat16>);
-REGISTER_OP_CPU_KERNEL(relu_pool2d,
-                       Pool2dKernel<float>,
-                       Pool2dKernel<double>,
-                       Pool2dKernel<float16>,
-                       Pool2dKernel<bfloat16>);
-REGISTER_OP_CPU_KERNEL(relu_pool2d_grad,
-                       Pool2dGradKernel<float>,
-                       Pool2dGradKernel<double>,
-                       Pool2dGradKernel<float16>,
-                       Pool2dGradKernel<bfloat16>);
+REGISTER_OP_KERNEL(pool2d,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&ForwardWork),
+                   Pool2dKernel<float>,
+                   Pool2dKernel<double>,
+                   Pool2dKernel<float16>,
+                   Pool2dKernel<bfloat16>);
+REGISTER_OP_KERNEL(pool2d_grad,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&BackwardWork),
+                   Pool2dGradKernel<float>,
+                   Pool2dGradKernel<double>,
+                   Pool2dGradKernel<float16>,
+                   Pool2dGradKernel<bfloat16>);
+REGISTER_OP_KERNEL(relu_pool2d,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&ForwardWork),
+                   Pool2dKernel<float>,
+                   Pool2dKernel<double>,
+                   Pool2dKernel<float16>,
+                   Pool2dKernel<bfloat16>);
+REGISTER_OP_KERNEL(relu_pool2d_grad,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&BackwardWork),
+                   Pool2dGradKernel<float>,
+                   Pool2dGradKernel<double>,
+                   Pool2dGradKernel<float16>,
+                   Pool2dGradKernel<bfloat16>);
 
 }  // namespace sluice::operators

@@ -2,6 +2,7 @@
 
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/math/work.h"
 
 namespace sluice::operators {
 
@@ -43,17 +44,42 @@ class TransposeKernel final : public OpKernel {
   math::StridedCopy copy_;
 };
 
+// Runs that stay together are copied whole, anything else element by element;
+// rows that share few sets of the first cache are loaded several times.
+framework::KernelWork Work(const framework::KernelQuery& query) {
+  using Ints = std::vector<int64_t>;
+  const DDim& x = query.inputs[0];
+  const auto& axes = query.Attr<Ints>("axis");
+  const auto elements = static_cast<double>(x.numel());
+  framework::KernelWork work = framework::DefaultKernelWork(query);
+  const auto last = static_cast<int64_t>(axes.size()) - 1;
+  if (axes.empty() || elements == 0) return work;
+  if (axes.back() == last) {
+    work.moves = 7 * elements / static_cast<double>(x[x.rank() - 1]);
+  } else {
+    const int64_t bytes =
+        x[x.rank() - 1] *
+        static_cast<int64_t>(platform::SizeOf(query.input_dtypes[0]));
+    work.moves = (1.6 + math::AliasedMoves(bytes) / 2) * elements;
+  }
+  return work;
+}
+
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(transpose,
-                       TransposeKernel<float>,
-                       TransposeKernel<double>,
-                       TransposeKernel<platform::float16>,
-                       TransposeKernel<platform::bfloat16>,
-                       TransposeKernel<int8_t>,
-                       TransposeKernel<uint8_t>,
-                       TransposeKernel<int32_t>,
-                       TransposeKernel<int64_t>,
-                       TransposeKernel<bool>);
+REGISTER_OP_KERNEL(transpose,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   framework::KernelTraits().Estimate(&Work),
+                   TransposeKernel<float>,
+                   TransposeKernel<double>,
+                   TransposeKernel<platform::float16>,
+                   TransposeKernel<platform::bfloat16>,
+                   TransposeKernel<int8_t>,
+                   TransposeKernel<uint8_t>,
+                   TransposeKernel<int32_t>,
+                   TransposeKernel<int64_t>,
+                   TransposeKernel<bool>);
 
 }  // namespace sluice::operators

@@ -1,5 +1,6 @@
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/onednn/sequence.h"
+#include "sluice/operators/onednn/vector_width.h"
 
 namespace sluice::operators::onednn {
 namespace {
@@ -82,23 +83,27 @@ std::string TakesConstants(const KernelQuery& query) {
   return FitsOneDnn(query);
 }
 
-// Measured on one core with AVX-512: plain kernels are three times as fast
-// where the channels come first, and where vectors of them would not be full.
-int NormPriority(const KernelQuery& query) {
+// oneDNN has vectors of channels, where these are the last and fill them, and
+// plain loops otherwise. The saved statistics take primitives of their own.
+framework::KernelWork NormWork(const KernelQuery& query) {
   const framework::DDim& x = query.inputs[0];
   const bool last = query.Attr<std::string>("data_format") == "NHWC";
-  const bool full = x[x.rank() - 1] % 16 == 0;
-  return last && full && x.numel() >= 1 << 16 ? 20 : -1;
+  const bool full = last && x[x.rank() - 1] % (WideVectors() ? 16 : 8) == 0;
+  const auto channels = static_cast<double>(x[last ? x.rank() - 1 : 1]);
+  framework::KernelWork work = framework::DefaultKernelWork(query);
+  work.library_calls = 7;
+  work.moves =
+      10 * channels + (full ? 0 : 2.4) * static_cast<double>(x.numel());
+  return work;
 }
 
 }  // namespace
 
-REGISTER_OP_KERNEL(
-    batch_norm,
-    ONEDNN,
-    CPUPlace,
-    batch_norm,
-    KernelTraits().Priority(20, &NormPriority).When(&TakesConstants),
-    BatchNormSequence<float>);
+REGISTER_OP_KERNEL(batch_norm,
+                   ONEDNN,
+                   CPUPlace,
+                   batch_norm,
+                   KernelTraits().Estimate(&NormWork).When(&TakesConstants),
+                   BatchNormSequence<float>);
 
 }  // namespace sluice::operators::onednn

@@ -66,9 +66,8 @@ struct ConvSizes {
   }
 };
 
-// A variant for the convolution ops in this layout: what it takes, and how good
-// it is for the sizes and the direction beside the other layouts and the plain
-// kernels, which have priority 0. From measurements; see the .cc file.
+// A variant for the convolution ops in this layout: what it takes, and its
+// estimate (conv2d_work.h).
 framework::KernelTraits ConvTraits(ConvLayout layout);
 
 }  // namespace sluice::operators::onednn

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/fused_ops.h"
 #include "sluice/operators/onednn/sequence.h"
 #include "sluice/operators/onednn/vector_width.h"
@@ -122,81 +123,101 @@ class MatmulSequence final : public SequenceKernel {
   Activation activation_;
 };
 
-// Measured on one core: with AVX-512 as fast as the plain kernels from a
-// million products m n k on, and behind them before; with AVX2 the plain ones
-// take 0.67 to 1.26 of its time up to some hundred million, 1.05 at the median,
-// and the first call of a process makes its code for 20 ms. The square of the
-// products is what the sizes of X, Y and Out multiply to.
-int MatmulPriority(const framework::KernelQuery& query) {
-  if (query.input_dtypes[0] == platform::DType::kBFloat16) return 20;
-  const bool gradient = query.op.type.find("_grad_") != std::string::npos;
-  const framework::DDim& out = gradient ? query.inputs[2] : query.outputs[0];
-  const auto numel = [](const framework::DDim& dims) {
-    return static_cast<double>(dims.numel());
-  };
-  const double squared =
-      numel(query.inputs[0]) * numel(query.inputs[1]) * numel(out);
-  const double products = WideVectors() ? 1e6 : 5e8;
-  return squared >= products * products ? 20 : -1;
-}
-
-KernelTraits Traits() {
-  return KernelTraits().Priority(20, &MatmulPriority).When(&FitsOneDnn);
+// Elements of the second matrix are moved to be transposed, and where its rows
+// share few sets of the first cache; a transposed first matrix is copied. A
+// parameter is packed once.
+template <typename Op, typename Part>
+framework::KernelWork Work(const framework::KernelQuery& query) {
+  const MatMulPlan plan = MatmulPlanOf<Op, Part>(query);
+  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  framework::KernelWork work =
+      math::ProductWork(plan, element, WideVectors() ? 16 : 8);
+  const auto count = static_cast<double>(plan.batch.count());
+  const int second = plan.swapped ? Part::kFirst : Part::kSecond;
+  const bool constant =
+      !query.input_constant.empty() && query.input_constant[second] != 0;
+  const auto k = static_cast<double>(plan.k);
+  const bool aliased =
+      math::AliasedMoves(plan.ldb * static_cast<int64_t>(element)) > 0;
+  work.efficiency = 0.96;
+  // Too few sums to hide the latency of each.
+  const int64_t sums = plan.m * std::min<int64_t>((plan.n + 15) / 16, 4);
+  work.efficiency *= std::min(static_cast<double>(sums) / 6, 1.0);
+  // From end to end, instead of row by row.
+  if (constant) work.bytes *= 0.85;
+  work.library_calls = 1;
+  work.moves = 250 * (count - 1);
+  if (!constant && (plan.transpose_b || (aliased && plan.m > 2))) {
+    work.moves += 0.17 * count * k * static_cast<double>(plan.n);
+    work.library_calls = 2;
+  }
+  if (plan.transpose_a) {
+    work.moves += 0.22 * count * k * static_cast<double>(plan.m);
+  }
+  return work;
 }
 
 }  // namespace
 
-REGISTER_OP_KERNEL(matmul,
-                   ONEDNN,
-                   CPUPlace,
-                   matmul,
-                   Traits(),
-                   MatmulSequence<Matmul, MatmulOut, float>,
-                   MatmulSequence<Matmul, MatmulOut, platform::bfloat16>);
-REGISTER_OP_KERNEL(fused_matmul,
-                   ONEDNN,
-                   CPUPlace,
-                   matmul,
-                   Traits(),
-                   MatmulSequence<Matmul, MatmulOut, float>,
-                   MatmulSequence<Matmul, MatmulOut, platform::bfloat16>);
-REGISTER_OP_KERNEL(fused_mul,
-                   ONEDNN,
-                   CPUPlace,
-                   matmul,
-                   Traits(),
-                   MatmulSequence<Mul, MatmulOut, float>,
-                   MatmulSequence<Mul, MatmulOut, platform::bfloat16>);
-REGISTER_OP_KERNEL(matmul_grad_x,
-                   ONEDNN,
-                   CPUPlace,
-                   matmul,
-                   Traits(),
-                   MatmulSequence<Matmul, MatmulXGrad, float>);
-REGISTER_OP_KERNEL(matmul_grad_y,
-                   ONEDNN,
-                   CPUPlace,
-                   matmul,
-                   Traits(),
-                   MatmulSequence<Matmul, MatmulYGrad, float>);
-REGISTER_OP_KERNEL(mul,
-                   ONEDNN,
-                   CPUPlace,
-                   matmul,
-                   Traits(),
-                   MatmulSequence<Mul, MatmulOut, float>,
-                   MatmulSequence<Mul, MatmulOut, platform::bfloat16>);
-REGISTER_OP_KERNEL(mul_grad_x,
-                   ONEDNN,
-                   CPUPlace,
-                   matmul,
-                   Traits(),
-                   MatmulSequence<Mul, MatmulXGrad, float>);
-REGISTER_OP_KERNEL(mul_grad_y,
-                   ONEDNN,
-                   CPUPlace,
-                   matmul,
-                   Traits(),
-                   MatmulSequence<Mul, MatmulYGrad, float>);
+REGISTER_OP_KERNEL(
+    matmul,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Matmul, MatmulOut>).When(&FitsOneDnn),
+    MatmulSequence<Matmul, MatmulOut, float>,
+    MatmulSequence<Matmul, MatmulOut, platform::bfloat16>);
+REGISTER_OP_KERNEL(
+    fused_matmul,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Matmul, MatmulOut>).When(&FitsOneDnn),
+    MatmulSequence<Matmul, MatmulOut, float>,
+    MatmulSequence<Matmul, MatmulOut, platform::bfloat16>);
+REGISTER_OP_KERNEL(
+    fused_mul,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Mul, MatmulOut>).When(&FitsOneDnn),
+    MatmulSequence<Mul, MatmulOut, float>,
+    MatmulSequence<Mul, MatmulOut, platform::bfloat16>);
+REGISTER_OP_KERNEL(
+    matmul_grad_x,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Matmul, MatmulXGrad>).When(&FitsOneDnn),
+    MatmulSequence<Matmul, MatmulXGrad, float>);
+REGISTER_OP_KERNEL(
+    matmul_grad_y,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Matmul, MatmulYGrad>).When(&FitsOneDnn),
+    MatmulSequence<Matmul, MatmulYGrad, float>);
+REGISTER_OP_KERNEL(
+    mul,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Mul, MatmulOut>).When(&FitsOneDnn),
+    MatmulSequence<Mul, MatmulOut, float>,
+    MatmulSequence<Mul, MatmulOut, platform::bfloat16>);
+REGISTER_OP_KERNEL(
+    mul_grad_x,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Mul, MatmulXGrad>).When(&FitsOneDnn),
+    MatmulSequence<Mul, MatmulXGrad, float>);
+REGISTER_OP_KERNEL(
+    mul_grad_y,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Mul, MatmulYGrad>).When(&FitsOneDnn),
+    MatmulSequence<Mul, MatmulYGrad, float>);
 
 }  // namespace sluice::operators::onednn

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/framework/op_registry.h"
+#include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/sequence.h"
 #include "sluice/operators/onednn/vector_width.h"
 
@@ -94,17 +95,32 @@ Pool2dGeometry GeometryOf(const KernelQuery& query) {
                           forward ? query.outputs[0] : query.inputs.back());
 }
 
-// Pixels of a window from which on oneDNN's code without vectors pays.
-constexpr int64_t kLargeWindow = 16;
-
-// Small averages do not pay for the call, and without AVX-512 oneDNN has no
-// vectors for NCHW: each window costs as much as some 12 pixels do in the plain
-// kernel.
-int PoolPriority(const KernelQuery& query) {
+// Vectors hold channels; those of NCHW are transposed on the way, which costs
+// whole vectors. Without AVX-512 oneDNN has no code with vectors for NCHW: each
+// pixel of a window takes a few steps.
+framework::KernelWork PoolWork(const KernelQuery& query) {
   const Pool2dGeometry g = GeometryOf(query);
-  const bool vectors = g.nhwc || WideVectors();
-  const bool pays = vectors || g.kernel_h * g.kernel_w >= kLargeWindow;
-  return pays && query.inputs[0].numel() >= 1 << 12 ? 20 : -1;
+  const auto real = [](int64_t value) { return static_cast<double>(value); };
+  const double windows = real(g.n * g.out_pixels());
+  const double pixels = real(g.n * g.in_pixels());
+  const double taps = real(g.kernel_h * g.kernel_w);
+  const double channels = math::Padded(g.c, WideVectors() ? 16 : 8);
+  framework::KernelWork work;
+  work.library_calls = 1;
+  work.flops = windows * taps * channels;
+  work.efficiency = 0.35;
+  work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
+               real(g.c) * (windows + pixels) * 1.5;
+  // Gradients are added to memory: what a mask stored last cannot be loaded
+  // again at once.
+  const bool masked = query.op.type != "pool2d" && channels > real(g.c);
+  if (g.nhwc && masked) work.moves = 5.5 * windows * taps;
+  if (!g.nhwc && WideVectors()) {
+    work.moves = 0.4 * channels * (windows + pixels);
+  } else if (!g.nhwc) {
+    work.moves = 1.2 * real(g.c) * windows * taps + 10 * real(g.c) * windows;
+  }
+  return work;
 }
 
 // oneDNN adds up whole windows in float.
@@ -120,7 +136,7 @@ std::string TakesAverage(const KernelQuery& query) {
 }
 
 KernelTraits PoolTraits() {
-  return KernelTraits().Priority(20, &PoolPriority).When(&TakesAverage);
+  return KernelTraits().Estimate(&PoolWork).When(&TakesAverage);
 }
 
 }  // namespace

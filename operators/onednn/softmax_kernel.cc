@@ -36,6 +36,16 @@ class SoftmaxGradSequence final : public SequenceKernel {
   }
 };
 
+// Two passes over each row, which its caches hold, and steps at its ends.
+framework::KernelWork Work(const framework::KernelQuery& query) {
+  const framework::DDim& x = query.outputs[0];
+  framework::KernelWork work = framework::DefaultKernelWork(query);
+  work.library_calls = 1;
+  work.flops *= 4;
+  work.moves = 15 * static_cast<double>(x.numel() / x[SoftmaxAxis(query)]);
+  return work;
+}
+
 }  // namespace
 
 // No kernel for softmax itself: oneDNN's loses NaN and inf, a row with one of
@@ -44,7 +54,7 @@ REGISTER_OP_KERNEL(softmax_grad,
                    ONEDNN,
                    CPUPlace,
                    softmax,
-                   KernelTraits().Priority(-1).When(&FitsOneDnn),
+                   KernelTraits().Estimate(&Work).When(&FitsOneDnn),
                    SoftmaxGradSequence<float>);
 
 }  // namespace sluice::operators::onednn

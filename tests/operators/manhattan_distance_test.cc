@@ -9,6 +9,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/executor.h"
+#include "sluice/framework/plan/plan.h"
 #include "sluice/framework/run_op.h"
 #include "sluice/operators/math/manhattan_distance_functor.h"
 
@@ -93,11 +95,21 @@ TEST(ManhattanDistance, BothVariantsFollowTheFormula) {
 }
 
 TEST(ManhattanDistance, BlockedIsTheDefault) {
-  // The hint is refused if it is not there; without one it has priority.
-  const auto kernels =
-      framework::Registry::Global().Kernels("manhattan_distance");
-  ASSERT_FALSE(kernels.empty());
-  EXPECT_EQ(kernels[0]->variant, "blocked");
+  framework::Program program;
+  framework::Feeds feeds;
+  for (const char* name : {"x", "y"}) {
+    feeds.emplace_back(
+        name, Tensor::FromVector<float>({40, 5}, std::vector<float>(200, 1)));
+    program.Data(name, framework::DType::kFloat32, {40, 5});
+  }
+  framework::OpDesc op;
+  op.type = "manhattan_distance";
+  op.inputs = {{"X", {"x"}}, {"Y", {"y"}}};
+  op.outputs = {{"Out", {"out"}}};
+  program.AppendOp(op);
+  framework::Executor executor;
+  const auto plan = executor.Prepare(program, feeds, {"out"});
+  EXPECT_EQ(plan->decisions()[0].kernel->variant, "blocked");
 }
 
 TEST(ManhattanDistance, EmptySizes) {
