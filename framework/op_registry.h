@@ -41,8 +41,6 @@ void AddKernel(Registry& registry,
   kernel.op = op;
   kernel.key = {place, KernelElement<Kernel>::kValue, traits.layout, library};
   kernel.variant = variant;
-  kernel.priority = traits.priority;
-  kernel.priority_of = traits.priority_of;
   kernel.estimate = traits.estimate;
   kernel.version = traits.version;
   kernel.predicate = traits.predicate;
@@ -76,7 +74,7 @@ void AddKernels(Registry& registry,
 // an identifier; several variants may share a key. The dtype of a kernel is the
 // first element type among its template arguments.
 //   REGISTER_OP_KERNEL(manhattan_distance, PLAIN, CPUPlace, blocked,
-//                      KernelTraits().Priority(10).When(&Fits),
+//                      KernelTraits().Estimate(&Work).When(&Fits),
 //                      BlockedKernel<float>, BlockedKernel<double>);
 #define REGISTER_OP_KERNEL(op, library, place_type, variant, traits, ...)    \
   extern "C" SLUICE_API void                                                 \

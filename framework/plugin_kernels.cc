@@ -1,5 +1,6 @@
 #include "sluice/framework/plugin_kernels.h"
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -116,6 +117,16 @@ std::string Refusal(const SluiceKernelDef& def, const KernelQuery& query) {
                              : result.text;
 }
 
+// A plug-in gives its kernels an order instead of times: one of a higher
+// priority is taken to be the faster one.
+KernelWork PluginWork(int32_t priority, const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  const double share = std::exp2(-priority / 8.0);
+  work.flops *= share;
+  work.bytes *= share;
+  return work;
+}
+
 KernelDef Convert(const platform::DevicePlugin& plugin,
                   const SluiceKernelDef& def) {
   KernelDef kernel;
@@ -124,7 +135,9 @@ KernelDef Convert(const platform::DevicePlugin& plugin,
   kernel.key.dtype = static_cast<DType>(def.dtype);
   kernel.key.layout = static_cast<Layout>(def.layout);
   kernel.variant = def.variant;
-  kernel.priority = def.priority;
+  kernel.estimate = [priority = def.priority](const KernelQuery& query) {
+    return PluginWork(priority, query);
+  };
   if (def.supports != nullptr) {
     kernel.predicate = [&def](const KernelQuery& query) {
       return Refusal(def, query);

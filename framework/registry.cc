@@ -29,17 +29,6 @@ struct Registry::State {
   std::deque<KernelModule> modules;
   std::vector<PassDef> passes;
   std::map<std::string, std::vector<const KernelDef*>, std::less<>> by_op;
-
-  // With the lock held.
-  void Insert(KernelDef kernel) {
-    auto& same_op = by_op[kernel.op];
-    const KernelDef& stored = kernels.emplace_back(std::move(kernel));
-    const auto later = std::find_if(same_op.begin(), same_op.end(),
-                                    [&](const KernelDef* other) {
-                                      return other->priority < stored.priority;
-                                    });
-    same_op.insert(later, &stored);
-  }
 };
 
 Registry::Registry() : state_(std::make_unique<State>()) {}
@@ -106,21 +95,29 @@ void CheckComplete(const KernelDef& kernel) {
 void Registry::AddKernel(KernelDef kernel) {
   CheckComplete(kernel);
   const std::unique_lock lock(state_->mutex);
-  for (const KernelDef* other : state_->by_op[kernel.op]) {
+  auto& same_op = state_->by_op[kernel.op];
+  for (const KernelDef* other : same_op) {
     SLUICE_ENFORCE(ToString(*other) != ToString(kernel),
                    ErrorCode::kInvalidArgument, "registry.kernel_twice",
                    "kernel {} is registered already", kernel);
   }
-  state_->Insert(std::move(kernel));
+  same_op.push_back(&state_->kernels.emplace_back(std::move(kernel)));
 }
 
 void Registry::ReplaceKernel(KernelDef kernel) {
   CheckComplete(kernel);
   const std::unique_lock lock(state_->mutex);
-  std::erase_if(state_->by_op[kernel.op], [&](const KernelDef* other) {
-    return ToString(*other) == ToString(kernel);
-  });
-  state_->Insert(std::move(kernel));
+  auto& same_op = state_->by_op[kernel.op];
+  const auto same_name =
+      std::ranges::find_if(same_op, [&](const KernelDef* other) {
+        return ToString(*other) == ToString(kernel);
+      });
+  const KernelDef* stored = &state_->kernels.emplace_back(std::move(kernel));
+  if (same_name != same_op.end()) {
+    *same_name = stored;
+  } else {
+    same_op.push_back(stored);
+  }
 }
 
 const OpSchema* Registry::FindSchema(std::string_view op) const {

@@ -18,24 +18,9 @@ namespace sluice::framework {
 // it stands in Explain ("needs p >= 8, got 3").
 using KernelPredicate = std::function<std::string(const KernelQuery& query)>;
 
-// The priority of a kernel for this op, where it depends on the sizes.
-using KernelPriority = std::function<int(const KernelQuery& query)>;
-
-// What a registration may add: KernelTraits().Priority(10).When(&Fits).
+// What a registration may add: KernelTraits().Estimate(&Work).When(&Fits).
 class KernelTraits {
  public:
-  // Larger is tried first; `plain` kernels have 0.
-  KernelTraits& Priority(int value) {
-    priority = value;
-    return *this;
-  }
-  // For a kernel that is the best for some sizes and not for others. It is
-  // asked only where the kernel takes the op; `value` is what lists show.
-  KernelTraits& Priority(int value, KernelPriority by_query) {
-    priority = value;
-    priority_of = std::move(by_query);
-    return *this;
-  }
   // What it does for an op of these sizes; DefaultKernelWork without one.
   KernelTraits& Estimate(KernelEstimate value) {
     estimate = std::move(value);
@@ -56,8 +41,6 @@ class KernelTraits {
     return *this;
   }
 
-  int priority = 0;
-  KernelPriority priority_of;
   KernelEstimate estimate;
   int version = 1;
   KernelPredicate predicate;
@@ -69,8 +52,6 @@ struct KernelDef {
   std::string op;
   OpKernelType key;
   std::string variant = "plain";
-  int priority = 0;
-  KernelPriority priority_of = nullptr;  // instead of it, where there is one
   KernelEstimate estimate;
   int version = 1;
   KernelPredicate predicate;
@@ -127,7 +108,7 @@ class SLUICE_API Registry {
   const OpSchema* FindSchema(std::string_view op) const;
   // The op that serves `role`. Raises NotFound when none does.
   const OpSchema& OpFor(OpRole role) const;
-  // In order of priority, then of registration.
+  // In order of registration.
   std::vector<const KernelDef*> Kernels(std::string_view op) const;
   std::vector<std::string> OpNames() const;
   // In their order.

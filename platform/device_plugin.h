@@ -208,7 +208,8 @@ typedef struct SluiceKernelDef {
   int32_t layout;
   // A name of [a-z][a-z0-9_]* by which users prefer or require the kernel.
   const char* variant;
-  // Among kernels that fit, the highest priority is taken. Usual: 0.
+  // Of kernels that fit at a device, that of the highest priority is predicted
+  // to be the fastest, until they are measured. Usual: 0.
   int32_t priority;
   void* user_data;
 

@@ -250,10 +250,6 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
     candidate.kernel = kernel;
     candidate.place = refusals.PlaceOf(*kernel);
     candidate.refusal = refusals.Of(*kernel, candidate.place);
-    candidate.priority =
-        candidate.refusal.empty() && kernel->priority_of != nullptr
-            ? kernel->priority_of(op.QueryAt(candidate.place))
-            : kernel->priority;
     if (candidate.refusal.empty()) Predict(op, signature, &candidate);
     list->candidates.push_back(std::move(candidate));
   }

@@ -51,7 +51,6 @@ struct Candidate {
   const KernelDef* kernel = nullptr;
   PlaceKey place;       // where it would run
   std::string refusal;  // why it cannot; "" when it can
-  int priority = 0;     // for this op
   // What one call takes, where nothing refuses it.
   double seconds = 0;
   double estimate = 0;  // what the kernel's work says, also where measured

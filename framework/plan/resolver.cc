@@ -28,10 +28,6 @@ const KernelHint* PreferredBy(const PreparedOp& op,
   return nullptr;
 }
 
-bool BothMeasured(const Candidate& a, const Candidate& b) {
-  return a.evidence == Evidence::kRecord && b.evidence == Evidence::kRecord;
-}
-
 bool Better(const PreparedOp& op, const Candidate& a, const Candidate& b) {
   if (const KernelHint* hint = PreferredBy(op, a, b)) {
     return Fits(op, *hint, a);
@@ -39,9 +35,6 @@ bool Better(const PreparedOp& op, const Candidate& a, const Candidate& b) {
   const bool a_expected = a.place == op.list->expected_place;
   const bool b_expected = b.place == op.list->expected_place;
   if (a_expected != b_expected) return a_expected;
-  if (!BothMeasured(a, b) && a.priority != b.priority) {
-    return a.priority > b.priority;
-  }
   return a.seconds < b.seconds;
 }
 
@@ -71,10 +64,6 @@ void SetReason(const Candidate& chosen,
     op->reason = "the only kernel that fits";
   } else if (second->place != chosen.place) {
     op->reason = Format("at the expected place {}", chosen.place);
-  } else if (second->priority != chosen.priority &&
-             !BothMeasured(chosen, *second)) {
-    op->reason = Format("priority {} before {} with {}", chosen.priority,
-                        second->kernel->variant, second->priority);
   } else if (second->seconds != chosen.seconds) {
     op->reason = Format("{} before {} with {}", Microseconds(chosen),
                         second->kernel->variant, Microseconds(*second));

@@ -33,8 +33,8 @@ struct SLUICE_API Decision {
 // order:
 //   1. refused candidates are out (CandidateLister);
 //   2. of those left: what `prefer` hints name (the strongest hint first),
-//      then the expected place before the CPU, then the higher priority, then
-//      the shorter predicted time, then the earlier registration.
+//      then the expected place before the CPU, then the shorter predicted time,
+//      then the earlier registration.
 // The dtype is never changed. Raises NotFound when nothing is left, and lists
 // each refusal.
 SLUICE_API void Resolve(CandidateLister* lister, PreparedOp* op);

@@ -71,7 +71,6 @@ void DecideByRecordsOnly(std::vector<Candidate>* candidates) {
       candidate.refusal =
           "no record for this signature, and SLUICE_TUNE=recorded";
     } else {
-      candidate.priority = 0;
       candidate.seconds = 0;
     }
   }

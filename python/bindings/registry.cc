@@ -85,7 +85,6 @@ nb::dict Describe(const KernelDef& kernel) {
   entry["layout"] = std::string(framework::ToString(kernel.key.layout));
   entry["library"] = kernel.key.library;
   entry["variant"] = kernel.variant;
-  entry["priority"] = kernel.priority;
   return entry;
 }
 

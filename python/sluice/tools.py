@@ -29,11 +29,10 @@ class Kernel(NamedTuple):
     layout: str
     library: str
     variant: str
-    priority: int
 
 
 def kernels(op: str | None = None) -> list[Kernel]:
-    """List the kernels of one op, or of all, in order of priority.
+    """List the kernels of one op, or of all, in order of registration.
 
     Loads the libraries that have some, so far as they are there.
     Raises NotFoundError and lists near names.

@@ -23,12 +23,11 @@ void Schema(OpSchema& op) {
   op.Output("Out", "float32", "").InferShape([](InferShapeContext&) {});
 }
 
-KernelDef Kernel(const char* variant, int priority, DType dtype) {
+KernelDef Kernel(const char* variant, DType dtype) {
   KernelDef kernel;
   kernel.op = "op";
   kernel.key.dtype = dtype;
   kernel.variant = variant;
-  kernel.priority = priority;
   kernel.make = [](const OpKernelConstruction&) {
     return std::make_unique<NothingKernel>();
   };
@@ -76,29 +75,26 @@ TEST(RegistryTest, RefusesASchemaThatContradictsItself) {
   EXPECT_EQ(registry.FindSchema("op"), nullptr);
 }
 
-TEST(RegistryTest, OrdersKernelsByPriorityThenRegistration) {
+TEST(RegistryTest, ListsKernelsInTheOrderOfRegistration) {
   Registry registry;
-  registry.AddKernel(Kernel("first", 0, DType::kFloat32));
-  registry.AddKernel(Kernel("low", -1, DType::kFloat32));
-  registry.AddKernel(Kernel("second", 0, DType::kFloat32));
-  registry.AddKernel(Kernel("high", 5, DType::kFloat32));
+  registry.AddKernel(Kernel("first", DType::kFloat32));
+  registry.AddKernel(Kernel("second", DType::kFloat32));
   std::vector<std::string> variants;
   for (const KernelDef* kernel : registry.Kernels("op")) {
     variants.push_back(kernel->variant);
   }
-  EXPECT_EQ(variants,
-            (std::vector<std::string>{"high", "first", "second", "low"}));
+  EXPECT_EQ(variants, (std::vector<std::string>{"first", "second"}));
   EXPECT_TRUE(registry.Kernels("other").empty());
 }
 
 TEST(RegistryTest, RefusesAKernelTwice) {
   Registry registry;
-  registry.AddKernel(Kernel("plain", 0, DType::kFloat32));
-  registry.AddKernel(Kernel("plain", 0, DType::kFloat64));
-  registry.AddKernel(Kernel("tiled", 0, DType::kFloat32));
+  registry.AddKernel(Kernel("plain", DType::kFloat32));
+  registry.AddKernel(Kernel("plain", DType::kFloat64));
+  registry.AddKernel(Kernel("tiled", DType::kFloat32));
   ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_twice",
               {"op/plain (cpu float32 any PLAIN)"},
-              [&] { registry.AddKernel(Kernel("plain", 7, DType::kFloat32)); });
+              [&] { registry.AddKernel(Kernel("plain", DType::kFloat32)); });
   EXPECT_EQ(registry.Kernels("op").size(), 3u);
 }
 
@@ -135,7 +131,7 @@ TEST(RegistryTest, MacrosRegisterEveryDTypeWithItsTraits) {
     EXPECT_EQ(kernel->key.library, "PLAIN");
     if (kernel->variant == "picky") {
       ++picky;
-      EXPECT_EQ(kernel->priority, 10);
+      EXPECT_TRUE(kernel->estimate != nullptr);
       EXPECT_EQ(kernel->key.dtype, DType::kFloat32);
       EXPECT_TRUE(kernel->predicate != nullptr);
     }

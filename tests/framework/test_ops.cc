@@ -265,6 +265,20 @@ class ManyKernel final : public OpKernel {
   }
 };
 
+// Ten times what the plain kernel is taken to need, and a tenth of it.
+KernelWork Slow(const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  work.flops *= 10;
+  work.bytes *= 10;
+  return work;
+}
+KernelWork Fast(const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  work.flops /= 10;
+  work.bytes /= 10;
+  return work;
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(test_add, AddSchema);
@@ -273,14 +287,14 @@ REGISTER_OP_KERNEL(test_add,
                    PLAIN,
                    CPUPlace,
                    wrong,
-                   KernelTraits().Priority(-10),
+                   KernelTraits().Estimate(&Slow),
                    WrongAddKernel<float>,
                    WrongAddKernel<double>);
 REGISTER_OP_KERNEL(test_add,
                    PLAIN,
                    CPUPlace,
                    picky,
-                   KernelTraits().Priority(10).When(&AtLeast100),
+                   KernelTraits().Estimate(&Fast).When(&AtLeast100),
                    AddKernel<float>);
 REGISTER_OPERATOR(test_fail, FailSchema);
 REGISTER_OP_CPU_KERNEL(test_fail, FailKernel<float>, FailKernel<double>);
@@ -295,7 +309,7 @@ REGISTER_OP_KERNEL(test_scratch,
                    PLAIN,
                    CPUPlace,
                    reluctant,
-                   KernelTraits().Priority(5),
+                   KernelTraits().Estimate(&Fast),
                    ReluctantKernel<float>);
 REGISTER_OPERATOR(test_update, UpdateSchema);
 REGISTER_OP_CPU_KERNEL(test_update, UpdateKernel<float>, UpdateKernel<double>);

@@ -8,7 +8,7 @@
 // Ops that only these tests know. All are named test_*, take float32 and
 // float64 unless said otherwise, and have the shape of their first input:
 //   test_add       Out = X + Y; attribute `bias`. Variants: plain;
-//                  wrong (lowest priority; element 1 is off by 1); picky
+//                  wrong (slow by its estimate; element 1 is off by 1); picky
 //                  (float32; highest; takes 100 elements or more).
 //   test_fail      Out = X, or an error while FailTestOps() says so; attribute
 //                  `foreign`: the error is a std::runtime_error.

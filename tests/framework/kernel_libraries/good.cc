@@ -38,7 +38,7 @@ REGISTER_OP_KERNEL(relu,
                    PLAIN,
                    CPUPlace,
                    test_mine,
-                   KernelTraits().Priority(-1),
+                   KernelTraits(),
                    ShiftedRelu<float>,
                    ShiftedRelu<double>);
 

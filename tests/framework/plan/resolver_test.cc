@@ -17,6 +17,9 @@ using platform::FPGAPlace;
 using platform::PlaceKind;
 using sluice::testing::ExpectError;
 
+// Bytes that a kernel moves: what decides where nothing else does.
+constexpr double kFast = 1e5, kUsual = 1e6;
+
 class ResolverTest : public ::testing::Test {
  protected:
   ResolverTest() : schema_("op") {
@@ -26,13 +29,15 @@ class ResolverTest : public ::testing::Test {
   }
 
   KernelDef& Kernel(const char* variant,
-                    int priority = 0,
+                    double bytes = kUsual,
                     PlaceKind place = PlaceKind::kCPU) {
     KernelDef kernel;
     kernel.op = "op";
     kernel.key.place = place;
     kernel.variant = variant;
-    kernel.priority = priority;
+    kernel.estimate = [bytes](const KernelQuery&) {
+      return KernelWork{.bytes = bytes};
+    };
     kernel.make = [](const OpKernelConstruction&) {
       return std::unique_ptr<OpKernel>();
     };
@@ -84,19 +89,12 @@ TEST_F(ResolverTest, TakesTheOnlyKernelThatFits) {
   EXPECT_EQ(variant_, "plain");
 }
 
-TEST_F(ResolverTest, TakesTheHigherPriority) {
+TEST_F(ResolverTest, AnEstimateMayDependOnTheSizes) {
   Kernel("plain");
-  Kernel("tiled", 10);
-  EXPECT_EQ(Run().reason, "priority 10 before plain with 0");
-  EXPECT_EQ(variant_, "tiled");
-}
-
-TEST_F(ResolverTest, APriorityMayDependOnTheSizes) {
-  Kernel("plain");
-  Kernel("tiled", 10).priority_of = [](const KernelQuery& query) {
-    return query.inputs[0][0] > 2 ? 10 : -3;
+  Kernel("tiled").estimate = [](const KernelQuery& query) {
+    return KernelWork{.bytes = query.inputs[0][0] > 2 ? 1e3 : 1e9};
   };
-  EXPECT_EQ(Run().reason, "priority 0 before tiled with -3");
+  Run();
   EXPECT_EQ(variant_, "plain");
 }
 
@@ -122,7 +120,7 @@ TEST_F(ResolverTest, TakesTheEarlierRegistrationAmongEquals) {
 
 TEST_F(ResolverTest, APredicateRefusesWithItsReason) {
   Kernel("plain");
-  Kernel("picky", 10).predicate = [](const KernelQuery& query) {
+  Kernel("picky", kFast).predicate = [](const KernelQuery& query) {
     return "not for " + ToString(query.inputs[0]);
   };
   Run();
@@ -131,7 +129,7 @@ TEST_F(ResolverTest, APredicateRefusesWithItsReason) {
 }
 
 TEST_F(ResolverTest, NeverChangesTheDType) {
-  Kernel("wide", 10).key.dtype = DType::kFloat64;
+  Kernel("wide", kFast).key.dtype = DType::kFloat64;
   Kernel("plain");
   Run();
   EXPECT_EQ(variant_, "plain");
@@ -140,7 +138,7 @@ TEST_F(ResolverTest, NeverChangesTheDType) {
 
 TEST_F(ResolverTest, TheLayoutMustBeTheOps) {
   op_.attributes["data_format"] = std::string("NHWC");
-  Kernel("nchw", 10).key.layout = Layout::kNCHW;
+  Kernel("nchw", kFast).key.layout = Layout::kNCHW;
   Kernel("nhwc").key.layout = Layout::kNHWC;
   Run();
   EXPECT_EQ(variant_, "nhwc");
@@ -156,10 +154,10 @@ TEST_F(ResolverTest, FallsToTheCpuAndSaysSo) {
   EXPECT_EQ(op.reason, "no kernel that fits at fpga:0");
 }
 
-TEST_F(ResolverTest, PrefersTheExpectedPlaceToPriority) {
+TEST_F(ResolverTest, PrefersTheExpectedPlaceToAShorterTime) {
   place_ = FPGAPlace{1};
-  Kernel("plain", 100);
-  Kernel("systolic", 0, PlaceKind::kFPGA);
+  Kernel("plain", kFast);
+  Kernel("systolic", kUsual, PlaceKind::kFPGA);
   const PreparedOp op = Run();
   EXPECT_EQ(variant_, "systolic");
   EXPECT_EQ(op.choice().place, PlaceKey(FPGAPlace{1}));
@@ -168,7 +166,7 @@ TEST_F(ResolverTest, PrefersTheExpectedPlaceToPriority) {
 
 TEST_F(ResolverTest, TakesNoDeviceThatNobodyAskedFor) {
   Kernel("plain");
-  Kernel("systolic", 10, PlaceKind::kFPGA);
+  Kernel("systolic", kFast, PlaceKind::kFPGA);
   Run();
   EXPECT_EQ(variant_, "plain");
   EXPECT_EQ(refusals_["systolic"],
@@ -177,7 +175,7 @@ TEST_F(ResolverTest, TakesNoDeviceThatNobodyAskedFor) {
 
 TEST_F(ResolverTest, AHintNamesADevice) {
   Kernel("plain");
-  Kernel("systolic", 0, PlaceKind::kFPGA);
+  Kernel("systolic", kUsual, PlaceKind::kFPGA);
   EXPECT_EQ(Run("prefer place=fpga:1").choice().place, PlaceKey(FPGAPlace{1}));
   EXPECT_EQ(Run("prefer place=fpga").choice().place, PlaceKey(FPGAPlace{0}));
   EXPECT_EQ(Run("require place=fpga:1").reason,
@@ -188,14 +186,14 @@ TEST_F(ResolverTest, AHintNamesADevice) {
 
 TEST_F(ResolverTest, ADeviceThatIsNotThereIsRefused) {
   Kernel("plain");
-  Kernel("systolic", 0, PlaceKind::kFPGA);
+  Kernel("systolic", kUsual, PlaceKind::kFPGA);
   Run("prefer place=fpga:7");
   EXPECT_EQ(variant_, "plain");
   EXPECT_EQ(refusals_["systolic"], "there is no device fpga:7");
 }
 
 TEST_F(ResolverTest, PreferRanksAndRequireExcludes) {
-  Kernel("fast", 10);
+  Kernel("fast", kFast);
   Kernel("slow");
   const PreparedOp preferred = Run("prefer variant=slow");
   EXPECT_EQ(variant_, "slow");
@@ -228,17 +226,17 @@ TEST_F(ResolverTest, TheFirstHintIsTheStrongest) {
 
 TEST_F(ResolverTest, ExcludeRefusesUnlessSomethingStrongerAllows) {
   Kernel("plain");
-  Kernel("fast", 10).key.library = "OTHER";
+  Kernel("fast", kFast).key.library = "OTHER";
   Run("exclude library=OTHER");
   EXPECT_EQ(variant_, "plain");
   EXPECT_EQ(refusals_["fast"],
             "excluded by hint: exclude library=OTHER (a test)");
-  EXPECT_EQ(Run("allow library=OTHER; exclude library=OTHER").reason,
-            "priority 10 before plain with 0");
+  Run("allow library=OTHER; exclude library=OTHER");
+  EXPECT_EQ(variant_, "fast");
   Run("exclude library=OTHER; allow library=OTHER");
   EXPECT_EQ(variant_, "plain");
   // It wants no place either.
-  Kernel("systolic", 0, PlaceKind::kFPGA);
+  Kernel("systolic", kUsual, PlaceKind::kFPGA);
   Run("exclude place=fpga");
   EXPECT_EQ(variant_, "fast");
 }
