@@ -296,6 +296,22 @@ std::vector<const KernelHint*> Graph::HintsForReplacement(
   return hints;
 }
 
+// What speaks about an op that is in no program: hints that name its type, and
+// those about all ops but for variants and layouts, which such an op may not
+// have.
+std::vector<const KernelHint*> Graph::HintsForAdded(const OpDesc& op) const {
+  constexpr int kNoIndex = -1;
+  std::vector<const KernelHint*> hints;
+  for (const KernelHint& hint : hints_) {
+    const bool about_all = hint.selector == "*";
+    if (about_all ? hint.variant.empty() && hint.layout.empty()
+                  : hint.Matches(op, kNoIndex)) {
+      hints.push_back(&hint);
+    }
+  }
+  return hints;
+}
+
 // Which inputs are constant depends on the ops that are there by now.
 void Graph::NoteConstants(PreparedOp* op) const {
   op->input_constant.clear();
@@ -338,7 +354,9 @@ const Candidate* Graph::Predict(const OpFacts& facts) {
 }
 
 OpFacts Graph::FactsOf(OpDesc op) const {
-  return Infer(std::move(op));
+  OpFacts facts = Infer(std::move(op));
+  facts.hints = HintsForAdded(facts.desc);
+  return facts;
 }
 
 // Whether a kernel at the graph's place takes an op that is not in it yet, and
@@ -409,10 +427,13 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
 // An op that a pass puts in for the sake of `neighbour`; not in the order yet.
 int Graph::Add(int neighbour, OpDesc desc) {
   PreparedOp op = Infer(std::move(desc));
-  op.hints = HintsFor({neighbour});
-  std::erase_if(op.hints, [](const KernelHint* hint) {
-    return hint->place.empty();  // the kernels are not those hinted at
-  });
+  op.hints = HintsForAdded(op.desc);
+  for (const KernelHint* hint : HintsFor({neighbour})) {
+    // Its other hints are about kernels of another op.
+    const bool known = std::find(op.hints.begin(), op.hints.end(), hint) !=
+                       op.hints.end();
+    if (!known && !hint->place.empty()) op.hints.push_back(hint);
+  }
   Define(op);
   const int id = static_cast<int>(ops_.size());
   op.id = id;

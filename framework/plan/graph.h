@@ -67,7 +67,8 @@ class SLUICE_API Graph {
   // graph's place; nullptr where there is none. It is not prepared, so it may
   // still refuse. Valid as long as the graph.
   const Candidate* Predict(const OpFacts& op);
-  // What is known of an op that is not in the graph; its inputs are. Raises as
+  // What is known of an op that is not in the graph, but that a pass might add
+  // to it, with the hints that speak about it; its inputs are. Raises as
   // the constructor.
   OpFacts FactsOf(OpDesc op) const;
 
@@ -116,6 +117,7 @@ class SLUICE_API Graph {
   std::vector<const KernelHint*> HintsFor(const std::vector<int>& ids) const;
   std::vector<const KernelHint*> HintsForReplacement(
       const OpDesc& op, int kept, const std::vector<int>& ids) const;
+  std::vector<const KernelHint*> HintsForAdded(const OpDesc& op) const;
   bool HasKernel(PreparedOp* op);
   bool ChangesBefore(const std::vector<int>& ids,
                      const OpDesc& op,
