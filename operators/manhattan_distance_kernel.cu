@@ -107,7 +107,7 @@ KernelWork PlainWork(const KernelQuery& query) {
   return Work(query, 2);
 }
 KernelWork TiledWork(const KernelQuery& query) {
-  return Work(query, 2.0 / kTile);
+  return Work(query, 2.0 / math::kDistanceTile);
 }
 
 }  // namespace

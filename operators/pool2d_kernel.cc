@@ -97,8 +97,10 @@ KernelWork Work(const KernelQuery& query, const DDim& out, double tap) {
   work.flops = windows * taps;
   work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
                (windows + pixels) * 1.5;
-  work.max_threads =
-      real(std::max<int64_t>(g.nhwc ? g.n * g.out_h : g.n * g.c, 1));
+  // In shards of some 32,000 pixels of windows.
+  const double shards = std::max(windows * taps / 32768, 1.0);
+  work.max_threads = std::min(
+      real(std::max<int64_t>(g.nhwc ? g.n * g.out_h : g.n * g.c, 1)), shards);
   work.efficiency = 0.25;
   if (math::IsMaxOfPairs(g)) return work;
   work.moves = tap * windows * taps * (g.nhwc ? 0.34 : 1.1) + lines * taps * 7 +

@@ -213,7 +213,9 @@ KernelWork Conv2dDirectWork(const Conv2dGeometry& g,
   KernelWork work;
   work.flops = Conv2dFlops(g);
   work.bytes = Conv2dBytes(g, direction, element);
-  work.max_threads = Real(std::max<int64_t>(g.n * g.out_c, 1));
+  // In shards of some 65,000 products.
+  work.max_threads = std::min(Real(std::max<int64_t>(g.n * g.out_c, 1)),
+                              std::max(work.flops / 2 / 65536, 1.0));
   const double in = Real(g.input_size()), out = Real(g.output_size());
   const double taps = Real(g.kernel_h * g.kernel_w);
   const bool forward = direction == Conv2dDirection::kForward;

@@ -162,7 +162,12 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
   work->moves = conv.FilterMoves(1.25);
   if (channels_last && conv.bias_grad) work->moves += 0.4 * conv.out;
   if (!channels_last) {
-    if (conv.g.in_c > 8) work->flops *= (1 + conv.FilledIn()) / 2;
+    // AVX2 code pads both kinds of channels, whatever their number.
+    if (!WideVectors()) {
+      work->flops *= conv.FilledIn();
+    } else if (conv.g.in_c > 8) {
+      work->flops *= (1 + conv.FilledIn()) / 2;
+    }
     return;
   }
   // It transposes the input's channels, a row of windows after another; with

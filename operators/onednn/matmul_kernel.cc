@@ -147,7 +147,7 @@ framework::KernelWork Work(const framework::KernelQuery& query) {
   if (constant) work.bytes *= 0.85;
   work.library_calls = 1;
   work.moves = 250 * (count - 1);
-  if (!constant && (plan.transpose_b || (aliased && plan.m > 2))) {
+  if (!constant && (plan.transpose_b || aliased)) {
     work.moves += 0.17 * count * k * static_cast<double>(plan.n);
     work.library_calls = 2;
   }

@@ -109,6 +109,8 @@ class ReluPool2dTest : public ::testing::Test {
     Names types;
     for (const auto& decision :
          executor_.Prepare(program_, feeds_, Targets(fetches))->decisions()) {
+      // Which format is the faster one is not for these tests.
+      if (decision.op == "transpose" || decision.op == "reshape") continue;
       types.push_back(decision.op);
     }
     return types;

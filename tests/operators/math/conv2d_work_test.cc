@@ -72,15 +72,12 @@ TEST(Conv2dWork, FewFiltersUseLessOfTheCore) {
 
 // Products of a row of channels each are what depthwise code is there for.
 TEST(Conv2dWork, DepthwiseLayersTakeLongestAsProducts) {
-  for (const bool nhwc : {false, true}) {
-    for (const Conv2dDirection direction : kDirections) {
-      Conv2dGeometry g = Geometry(64, 28, 64);
-      g.groups = 64;
-      g.nhwc = nhwc;
-      if (!nhwc && direction == Conv2dDirection::kGradFilter) continue;
-      EXPECT_LT(Seconds(Conv2dDirectWork(g, direction, 4)),
-                Seconds(Conv2dGemmWork(g, direction, 4)));
-    }
+  Conv2dGeometry g = Geometry(64, 28, 64);
+  g.groups = 64;
+  g.nhwc = true;
+  for (const Conv2dDirection direction : kDirections) {
+    EXPECT_LT(5 * Seconds(Conv2dDirectWork(g, direction, 4)),
+              Seconds(Conv2dGemmWork(g, direction, 4)));
   }
 }
 

@@ -91,6 +91,8 @@ class FoldPassSizesTest : public FoldPassTest,
 TEST_P(FoldPassSizesTest, ComputesWhatTheThreeOpsDo) {
   const Case& c = GetParam();
   Parameters(c);
+  const framework::KernelHintGuard as_given("conv2d: prefer layout=" +
+                                            Format(c));
   const std::string y = Norm(Conv(c), c);
   EXPECT_EQ(Types({y}), Names{"fused_conv2d"});
   ExpectSame({y});
@@ -227,6 +229,7 @@ TEST_F(FoldPassTest, LeavesOtherLayoutsAlone) {
   Parameters(c);
   Case other = c;
   other.nhwc = true;
+  const framework::KernelHintGuard as_given("conv2d: prefer layout=NCHW");
   const std::string y = Norm(Conv(c), other);
   EXPECT_EQ(Types({y}), (Names{"conv2d", "batch_norm"}));
   ExpectSame({y});
