@@ -100,18 +100,21 @@ TEST(RegistryTest, RefusesAKernelTwice) {
 
 TEST(RegistryTest, AReplacedKernelStaysForThoseWhoHaveIt) {
   Registry registry;
-  registry.AddKernel(Kernel("plain", 0, DType::kFloat32));
-  registry.AddKernel(Kernel("tiled", 0, DType::kFloat32));
+  registry.AddKernel(Kernel("plain", DType::kFloat32));
+  registry.AddKernel(Kernel("tiled", DType::kFloat32));
   const KernelDef* before = registry.Kernels("op")[0];
-  registry.ReplaceKernel(Kernel("plain", 7, DType::kFloat32));
-  registry.ReplaceKernel(Kernel("new", 3, DType::kFloat32));
+  KernelDef second = Kernel("plain", DType::kFloat32);
+  second.version = 2;
+  registry.ReplaceKernel(std::move(second));
+  registry.ReplaceKernel(Kernel("new", DType::kFloat32));
   const auto kernels = registry.Kernels("op");
   ASSERT_EQ(kernels.size(), 3u);
   EXPECT_EQ(kernels[0]->variant, "plain");
-  EXPECT_EQ(kernels[0]->priority, 7);
-  EXPECT_EQ(kernels[1]->variant, "new");
+  EXPECT_EQ(kernels[0]->version, 2);
+  EXPECT_EQ(kernels[1]->variant, "tiled");
+  EXPECT_EQ(kernels[2]->variant, "new");
   EXPECT_EQ(before->variant, "plain");
-  EXPECT_EQ(before->priority, 0);
+  EXPECT_EQ(before->version, 1);
   ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_incomplete", {},
               [&] { registry.ReplaceKernel(KernelDef()); });
 }

@@ -17,6 +17,7 @@ using framework::DDim;
 using framework::InferShapeContext;
 using framework::KernelQuery;
 using framework::KernelTraits;
+using framework::KernelWork;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;

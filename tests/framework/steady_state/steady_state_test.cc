@@ -169,9 +169,11 @@ INSTANTIATE_TEST_SUITE_P(OneDnn,
                          ::testing::Values(Case{kOneDnn, 1}, Case{kOneDnn, 2}));
 
 // Convolutions, pooling, products and their gradients, 200 times: every bit of
-// every loss and of the parameters in the end.
+// every loss and of the parameters in the end. Which layout is predicted to be
+// the faster one depends on the number of threads.
 TEST(PlainKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
-  const KernelHintGuard guard(kPlain);
+  const KernelHintGuard guard(
+      platform::Format("{}; prefer layout=NCHW", kPlain));
   const LeNet net;
   const Feeds feeds = LeNet::TrainingFeeds(16);
   std::vector<std::vector<float>> runs;
