@@ -54,6 +54,7 @@ void SignatureTuner::MakeRuns() {
     tuned.kernel = candidate.kernel;
     tuned.place = candidate.place;
     tuned.predicted_seconds = candidate.seconds;
+    tuned.estimate = candidate.estimate;
     tuned.evidence = candidate.evidence;
     std::unique_ptr<KernelRun> run;
     try {
@@ -133,6 +134,33 @@ void SignatureTuner::Race(double budget) {
     result_.winner = static_cast<int>(kernels[race.winner]);
     result_.tie = race.tie;
   }
+}
+
+std::vector<Record> RecordsOf(const TunedSignature& tuned, int num_threads) {
+  std::vector<Record> records;
+  for (const TunedKernel& kernel : tuned.kernels) {
+    if (kernel.verdict == Verdict::kUnchecked) continue;
+    Record record;
+    record.op = tuned.op;
+    record.signature = tuned.signature;
+    record.kernel = ToString(*kernel.kernel);
+    record.kernel_version = std::to_string(kernel.kernel->version);
+    record.threads = num_threads;
+    record.place = ToString(kernel.place);
+    record.verdict = kernel.verdict;
+    record.message = kernel.message;
+    record.best = kernel.timing.best;
+    record.median = kernel.timing.median;
+    record.low = kernel.timing.low;
+    record.high = kernel.timing.high;
+    record.spread = kernel.timing.spread;
+    record.rounds = kernel.timing.rounds;
+    record.error = kernel.error;
+    record.estimate = kernel.estimate;
+    if (record.rounds == 0 && record.verdict == Verdict::kOk) continue;
+    records.push_back(std::move(record));
+  }
+  return records;
 }
 
 }  // namespace sluice::framework

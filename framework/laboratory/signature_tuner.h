@@ -5,13 +5,14 @@
 
 #include "sluice/framework/laboratory/kernel_run.h"
 #include "sluice/framework/laboratory/tune.h"
+#include "sluice/framework/measure/record.h"
 #include "sluice/framework/plan/resolver.h"
 
 namespace sluice::framework {
 
 // Compares the kernels of one op with its reference, and races those that are
 // right. Keeps references to both arguments. Used once, by one thread.
-class SignatureTuner {
+class SLUICE_API SignatureTuner {
  public:
   // `deadline` by TuningClock().
   SignatureTuner(const IsolatedOp& op,
@@ -42,7 +43,11 @@ class SignatureTuner {
   std::vector<double> call_seconds_;              // by result_.kernels
 };
 
+// What is kept of it: a record for each kernel that was timed or is wrong.
+SLUICE_API std::vector<Record> RecordsOf(const TunedSignature& tuned,
+                                         int num_threads);
+
 // Seconds of a clock that never goes back.
-double TuningClock();
+SLUICE_API double TuningClock();
 
 }  // namespace sluice::framework

@@ -36,32 +36,6 @@ std::map<int, int> DistinctOps(const Plan& plan) {
   return ops;
 }
 
-std::vector<Record> RecordsOf(const TunedSignature& tuned, int num_threads) {
-  std::vector<Record> records;
-  for (const TunedKernel& kernel : tuned.kernels) {
-    if (kernel.verdict == Verdict::kUnchecked) continue;
-    Record record;
-    record.op = tuned.op;
-    record.signature = tuned.signature;
-    record.kernel = ToString(*kernel.kernel);
-    record.kernel_version = std::to_string(kernel.kernel->version);
-    record.threads = num_threads;
-    record.place = ToString(kernel.place);
-    record.verdict = kernel.verdict;
-    record.message = kernel.message;
-    record.best = kernel.timing.best;
-    record.median = kernel.timing.median;
-    record.low = kernel.timing.low;
-    record.high = kernel.timing.high;
-    record.spread = kernel.timing.spread;
-    record.rounds = kernel.timing.rounds;
-    record.error = kernel.error;
-    if (record.rounds == 0 && record.verdict == Verdict::kOk) continue;
-    records.push_back(std::move(record));
-  }
-  return records;
-}
-
 // What the plans of one call of Tune share.
 struct Session {
   const TuneOptions& options;

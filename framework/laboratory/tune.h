@@ -35,6 +35,7 @@ struct TunedKernel {
   double error = 0;              // over its bound, see CompareWithReference
   std::string message;           // why it is wrong, or what it raised
   double predicted_seconds = 0;  // before it was measured
+  double estimate = 0;           // what its own estimate says, in seconds
   Evidence evidence = Evidence::kEstimate;
 };
 

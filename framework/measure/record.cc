@@ -48,8 +48,7 @@ std::string_view Nonsense(const Record& record) {
                                     {"low", record.low},
                                     {"high", record.high},
                                     {"spread", record.spread},
-                                    {"operations", record.operations},
-                                    {"bytes", record.bytes}}) {
+                                    {"estimate", record.estimate}}) {
     if (!IsTime(value)) return name;
   }
   if (record.best > record.median) return "best";
@@ -176,8 +175,7 @@ std::string RecordToJson(const Record& given) {
                      {"error", FiniteOrNull(record.error)},
                      {"verdict", ToString(record.verdict)},
                      {"message", record.message},
-                     {"operations", record.operations},
-                     {"bytes", record.bytes},
+                     {"estimate", record.estimate},
                      {"date", record.date},
                      {"sluice", record.sluice}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -210,8 +208,7 @@ std::optional<Record> RecordFromJson(std::string_view text) {
                                    : error.get<double>();
     record.verdict = VerdictOf(json.at("verdict").get<std::string>());
     json.at("message").get_to(record.message);
-    json.at("operations").get_to(record.operations);
-    json.at("bytes").get_to(record.bytes);
+    json.at("estimate").get_to(record.estimate);
     json.at("date").get_to(record.date);
     json.at("sluice").get_to(record.sluice);
   } catch (const nlohmann::json::exception&) {

@@ -44,10 +44,9 @@ struct Record {
   Verdict verdict = Verdict::kUnchecked;
   std::string message;  // of a wrong kernel: what is wrong, at most 1,000 bytes
 
-  // The kernel's own estimate for this signature, to scale the time for nearby
-  // sizes: arithmetic operations and bytes moved; 0 where it has none.
-  double operations = 0;
-  double bytes = 0;
+  // What the kernel's estimate said for this signature on that machine, in
+  // seconds, to correct the estimates for nearby sizes; 0 where it is unknown.
+  double estimate = 0;
 
   std::string date;    // UTC, "2025-03-01T12:00:00.000Z"; "" becomes now
   std::string sluice;  // the version that measured; "" becomes this one

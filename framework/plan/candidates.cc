@@ -1,9 +1,11 @@
 #include "sluice/framework/plan/candidates.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/plan/nearby_records.h"
 #include "sluice/framework/plan/op_signature.h"
 #include "sluice/framework/plan/tuning_mode.h"
 #include "sluice/platform/device.h"
@@ -46,13 +48,6 @@ const KernelHint* LibraryOff(const std::string& library,
     }
   }
   return nullptr;
-}
-
-// Where other work on the machine disturbed most rounds, the shortest of them
-// says most: noise only adds.
-double SecondsOf(const Record& record) {
-  constexpr double kNoisy = 0.25;
-  return record.spread > kNoisy ? record.best : record.median;
 }
 
 // Why kernels cannot compute one op; lives for one list.
@@ -154,7 +149,15 @@ ArgTable MakeArgTable(const OpFacts& op) {
 }
 
 std::string_view ToString(Evidence evidence) {
-  return evidence == Evidence::kRecord ? "measured" : "estimated";
+  switch (evidence) {
+    case Evidence::kRecord:
+      return "measured";
+    case Evidence::kNearby:
+      return "measured nearby";
+    case Evidence::kEstimate:
+      break;
+  }
+  return "estimated";
 }
 
 bool HintFits(const KernelHint& hint,
@@ -193,7 +196,11 @@ CandidateLister::CandidateLister(const Registry& registry,
     : registry_(registry),
       expected_place_(expected_place),
       num_threads_(num_threads),
-      machine_(RecordStore::Default().Figures(num_threads)) {}
+      machine_(RecordStore::Default().Figures(num_threads)),
+      nearby_(std::make_unique<NearbyRecords>(RecordStore::Default(),
+                                              num_threads)) {}
+
+CandidateLister::~CandidateLister() = default;
 
 void CandidateLister::Predict(const OpFacts& op,
                               const std::string& signature,
@@ -227,6 +234,30 @@ void CandidateLister::Predict(const OpFacts& op,
   }
 }
 
+namespace {
+
+// A kernel that says nothing of its work is not taken to be faster than those
+// that do: without a record it is the last of its place.
+void PutUnknownWorkLast(std::vector<Candidate>* candidates) {
+  std::map<PlaceKey, double> slowest;
+  for (const Candidate& candidate : *candidates) {
+    if (!candidate.refusal.empty() || !candidate.kernel->estimate) continue;
+    double& seconds = slowest[candidate.place];
+    seconds = std::max(seconds, candidate.seconds);
+  }
+  for (Candidate& candidate : *candidates) {
+    if (candidate.kernel->estimate ||
+        candidate.evidence != Evidence::kEstimate) {
+      continue;
+    }
+    const auto found = slowest.find(candidate.place);
+    if (found == slowest.end()) continue;
+    candidate.seconds = std::max(candidate.seconds, found->second);
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
   const std::string signature = OpSignature(op);
   std::string key = signature;
@@ -253,6 +284,8 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
     if (candidate.refusal.empty()) Predict(op, signature, &candidate);
     list->candidates.push_back(std::move(candidate));
   }
+  nearby_->Correct(op.desc.type, signature, &list->candidates);
+  PutUnknownWorkLast(&list->candidates);
   if (TuningModeOfEnvironment() == TuningMode::kRecorded) {
     DecideByRecordsOnly(&list->candidates);
   }

@@ -41,9 +41,10 @@ SLUICE_API ArgTable MakeArgTable(const OpFacts& op);
 // Where a predicted time comes from, the best evidence first.
 enum class Evidence : uint8_t {
   kRecord,    // measured on this machine, for this very signature
+  kNearby,    // an estimate, corrected by records of nearby sizes
   kEstimate,  // the kernel's work by the machine's figures
 };
-// "measured", "estimated".
+// "measured", "measured nearby", "estimated".
 SLUICE_API std::string_view ToString(Evidence evidence);
 
 // One kernel that was looked at for an op.
@@ -82,6 +83,8 @@ SLUICE_API std::vector<std::string> LoadLibraries(
     const std::vector<const KernelHint*>& hints,
     const Registry& registry);
 
+class NearbyRecords;
+
 // Lists the candidates of ops for an executor at one place: every registered
 // kernel, those of libraries that are loaded on the way included. One is
 // refused for its dtype, its layout, by `require` and `exclude` hints, for its
@@ -92,6 +95,7 @@ class SLUICE_API CandidateLister {
   CandidateLister(const Registry& registry,
                   PlaceKey expected_place,
                   int num_threads);
+  ~CandidateLister();
 
   // The same list for every op with the same signature and hints, so that a
   // refusal that is added to it holds for all of them.
@@ -106,6 +110,7 @@ class SLUICE_API CandidateLister {
   PlaceKey expected_place_;
   int num_threads_;
   MachineFigures machine_;
+  std::unique_ptr<NearbyRecords> nearby_;
   std::unordered_map<std::string, std::shared_ptr<CandidateList>> lists_;
 };
 

@@ -68,7 +68,8 @@ void SetReason(const Candidate& chosen,
     op->reason = Format("{} before {} with {}", Microseconds(chosen),
                         second->kernel->variant, Microseconds(*second));
   } else {
-    op->reason = "registered first";
+    op->reason = Format("{} as is {}; registered first", Microseconds(chosen),
+                        second->kernel->variant);
   }
 }
 

@@ -266,14 +266,6 @@ class PythonKernel final : public framework::OpKernel {
   framework::AttributeMap attributes_;
 };
 
-// Nothing is known about a function until it was measured: it comes last.
-framework::KernelWork UnknownWork(const KernelQuery& query) {
-  framework::KernelWork work = framework::DefaultKernelWork(query);
-  work.library_calls = 1e6;
-  work.max_threads = 1;
-  return work;
-}
-
 void Register(const std::string& op,
               const std::string& variant,
               PlaceKind place,
@@ -286,7 +278,6 @@ void Register(const std::string& op,
   kernel.key = {place, dtype, framework::Layout::kAny, "PYTHON"};
   kernel.variant = variant;
   kernel.version = version;
-  kernel.estimate = &UnknownWork;
   auto& slot = Slots()[ToString(kernel)];
   if (slot == nullptr) slot = std::make_unique<Slot>();
   slot->name = op + "/" + variant;

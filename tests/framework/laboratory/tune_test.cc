@@ -252,8 +252,10 @@ TEST(Tune, ACancelledRunKeepsWhatWasMeasured) {
   framework::SetCancelRequested(false);
   EXPECT_TRUE(result.cancelled);
   EXPECT_EQ(result.left_out, 1);
+  ASSERT_EQ(result.signatures.size(), 1u);
   EXPECT_EQ(Chosen(executor, lab), "plain");
-  EXPECT_EQ(Chosen(executor, next), "slow");
+  // Not measured, but of nearly the same size.
+  EXPECT_EQ(Chosen(executor, next), "plain");
 }
 
 // The first op of the plan raises before the second one has run.

@@ -29,8 +29,7 @@ inline framework::Record MakeRecord(int size = 1, double seconds = 1e-3) {
   record.rounds = 31;
   record.verdict = framework::Verdict::kOk;
   record.error = 0.25;
-  record.operations = size;
-  record.bytes = 8.0 * size;
+  record.estimate = size;
   record.date = "2025-03-01T12:00:00.000Z";
   record.sluice = "0.1.0";
   return record;

@@ -227,14 +227,14 @@ TEST_F(RecordStoreTest, NearVisitsTheRecordsOfOneKernelAndOp) {
   other.kernel = "relu/other (cpu float32 any PLAIN)";
   WriteUser({Here(1, 1), Here(1, 2), Here(2), version, gradient, other});
   const RecordStore store({.system = {}, .user = path_});
-  double operations = 0;
+  double estimates = 0;
   int visited = 0;
   store.Near(Here().kernel, "relu", [&](const Record& record) {
-    operations += record.operations;
+    estimates += record.estimate;
     ++visited;
   });
   EXPECT_EQ(visited, 3);
-  EXPECT_EQ(operations, 1 + 2 + 3);
+  EXPECT_EQ(estimates, 1 + 2 + 3);
 }
 
 TEST_F(RecordStoreTest, AFileThatGrewIsCompactedBeforeWriting) {

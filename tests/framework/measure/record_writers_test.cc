@@ -119,7 +119,7 @@ class RecordWritersTest : public RecordTest {
     for (const Record& record : content.records) {
       const int writer = record.kernel.back() - '0';
       const int number = found[writer]++;
-      ASSERT_EQ(record.operations, number + 1) << record.kernel;
+      ASSERT_EQ(record.estimate, number + 1) << record.kernel;
       ASSERT_EQ(record.message.size(), number * 997U % 1000);
     }
     for (int writer = 0; writer < kWriters; ++writer) {
