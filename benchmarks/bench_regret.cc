@@ -1,6 +1,7 @@
 // Regret of the estimates over any corpus, with all its cases in a file: for
 // those who fit an estimate.
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "benchmarks/lab/regret.h"
@@ -10,16 +11,23 @@ int main(int argc, char** argv) {
   unsigned seed = 1;
   int cases = 130, threads = 1;
   bool decide_only = false;
+  double tune = 0;
   std::string csv;
   CLI::App app("How much longer chosen kernels take than the fastest.");
   app.add_option("--seed", seed, "Of the corpus.");
   app.add_option("--cases", cases, "How many ops.");
   app.add_option("--threads", threads, "For each kernel.");
   app.add_flag("--decide_only", decide_only, "Measures nothing.");
+  app.add_option("--tune", tune,
+                 "Measures first, so many seconds an op, and decides by records.");
   app.add_option("--csv", csv, "Where the cases are written.");
   CLI11_PARSE(app, argc, argv);
-  const auto measured = sluice::bench::MeasureRegrets(
-      sluice::bench::DrawCorpus(seed, cases), threads, !decide_only);
+  // Nothing here may depend on records of this machine, or leave any.
+  setenv("SLUICE_RECORDS", "off", 1);
+  const auto corpus = sluice::bench::DrawCorpus(seed, cases);
+  if (tune > 0) sluice::bench::TuneCorpus(corpus, threads, tune);
+  const auto measured =
+      sluice::bench::MeasureRegrets(corpus, threads, !decide_only);
   if (!csv.empty()) sluice::bench::WriteCsv(measured, csv);
   const sluice::bench::Regrets regrets = sluice::bench::Summarize(measured);
   std::printf("%zu cases, %d threads: mean %.4f, 90th %.4f, max %.4f\n",

@@ -8,7 +8,7 @@
 #include <memory>
 #include <sstream>
 
-#include "sluice/framework/measure/record.h"
+#include "sluice/framework/laboratory/signature_tuner.h"
 #include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/plan/resolver.h"
 #include "sluice/platform/error.h"
@@ -78,12 +78,17 @@ void RaceAll(const Runs& runs, RegretCase* measured) {
   measured->kernels[measured->chosen].timing = second.timings[1];
 }
 
-RegretCase Decide(const CorpusCase& drawn, int threads) {
+framework::PreparedOp Choose(const CorpusCase& drawn, int threads) {
   framework::CandidateLister lister(framework::Registry::Global(),
                                     platform::CPUPlace(), threads);
   framework::PreparedOp op;
   static_cast<framework::OpFacts&>(op) = drawn.facts;
   framework::ChooseKernel(&lister, threads, &op);
+  return op;
+}
+
+RegretCase Decide(const CorpusCase& drawn, int threads) {
+  const framework::PreparedOp op = Choose(drawn, threads);
   RegretCase decided;
   decided.network = drawn.network;
   decided.op = drawn.facts.desc.type;
@@ -155,28 +160,21 @@ std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
   return cases;
 }
 
-void KeepRecords(std::span<const RegretCase> cases) {
-  std::vector<framework::Record> records;
-  for (const RegretCase& measured : cases) {
-    for (const RegretKernel& kernel : measured.kernels) {
-      if (kernel.timing.rounds == 0) continue;
-      framework::Record record;
-      record.op = measured.op;
-      record.signature = measured.signature;
-      record.kernel = ToString(*kernel.kernel);
-      record.kernel_version = std::to_string(kernel.kernel->version);
-      record.threads = measured.threads;
-      record.place = "cpu:0";
-      record.best = kernel.timing.best;
-      record.median = kernel.timing.median;
-      record.low = kernel.timing.low;
-      record.high = kernel.timing.high;
-      record.spread = kernel.timing.spread;
-      record.rounds = kernel.timing.rounds;
-      records.push_back(std::move(record));
-    }
+void TuneCorpus(std::span<const CorpusCase> corpus,
+                int threads,
+                double seconds) {
+  for (const CorpusCase& drawn : corpus) {
+    const framework::PreparedOp op = Choose(drawn, threads);
+    framework::Decision decision;
+    decision.op = drawn.facts.desc.type;
+    decision.kernel = op.choice().kernel;
+    decision.list = op.list;
+    const IsolatedOp isolated = WithValues(drawn);
+    framework::SignatureTuner tuner(isolated, decision, threads,
+                                    std::numeric_limits<double>::infinity());
+    framework::RecordStore::Default().Add(
+        framework::RecordsOf(tuner.Run(seconds), threads));
   }
-  framework::RecordStore::Default().Add(std::move(records));
 }
 
 namespace {

@@ -50,8 +50,11 @@ std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
                                        int threads,
                                        bool race);
 
-// Keeps what was measured in the process's store of records.
-void KeepRecords(std::span<const RegretCase> cases);
+// Measures the kernels of each case as Tune does, at most so long each, and
+// keeps the records in the process's store.
+void TuneCorpus(std::span<const CorpusCase> corpus,
+                int threads,
+                double seconds);
 
 // Writes a line for each kernel of each case, after one of headings.
 void WriteCsv(std::span<const RegretCase> cases, const std::string& path);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr unsigned kSeed = 1;
 constexpr int kCases = 130;
+constexpr double kTuningSeconds = 0.15;  // a signature
 
 void AddRows(const std::string& id,
              const std::vector<RegretCase>& cases,
@@ -43,12 +44,13 @@ void AddRegretRows(const Options& options, Report& report) {
   AddRows("lab/regret_estimate/t1", one, kEstimated, report);
   const std::vector<RegretCase> two = MeasureRegrets(corpus, 2, true);
   AddRows("lab/regret_estimate/t2", two, kEstimated, report);
-  KeepRecords(one);
+  TuneCorpus(corpus, 1, kTuningSeconds);
   const std::vector<RegretCase> recorded = MeasureRegrets(corpus, 1, true);
   AddRows("lab/regret_recorded/t1", recorded, kRecorded, report);
   if (options.json.empty()) return;
   std::vector<RegretCase> all = one;
   all.insert(all.end(), two.begin(), two.end());
+  all.insert(all.end(), recorded.begin(), recorded.end());
   WriteCsv(all, options.json + ".regret.csv");
 }
 
