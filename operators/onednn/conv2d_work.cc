@@ -53,6 +53,10 @@ struct Conv {
   double Filled(int64_t channels) const {
     return Padded(channels, lanes) / Real(channels);
   }
+  // How many vectors hold these channels.
+  double Vectors(int64_t channels) const {
+    return Padded(channels, lanes) / Real(lanes);
+  }
   // Elements of all patches, which im2col lays out.
   double patches() const {
     return g.pointwise() ? 0 : windows * Real(g.in_c) * taps;
@@ -165,7 +169,7 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
     // AVX2 code pads both kinds of channels, whatever their number.
     if (!WideVectors()) {
       work->flops *= conv.FilledIn();
-    } else if (conv.g.in_c > 8) {
+    } else if (conv.g.in_c > 4) {
       work->flops *= (1 + conv.FilledIn()) / 2;
     }
     return;
@@ -175,6 +179,9 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
   if (!WideVectors()) work->efficiency /= 2;
   work->moves += conv.windows * Real(conv.g.kernel_h);
   if (conv.g.nhwc) work->extra_bytes = 3 * (conv.in + conv.out);
+  // Threads share images and blocks of channels, no rows.
+  work->max_threads = Real(conv.g.n) * conv.Vectors(conv.g.in_c) *
+                      conv.Vectors(conv.g.out_c);
 }
 
 // Images that are copied to another layout and back.

@@ -109,6 +109,8 @@ framework::KernelWork PoolWork(const KernelQuery& query) {
   work.library_calls = 1;
   work.flops = windows * taps * channels;
   work.efficiency = 0.35;
+  work.max_threads = g.nhwc ? real(g.n * g.out_h)
+                            : real(g.n) * channels / (WideVectors() ? 16 : 8);
   work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
                real(g.c) * (windows + pixels) * 1.5;
   // Gradients are added to memory: what a mask stored last cannot be loaded
