@@ -18,8 +18,9 @@ int main(int argc, char** argv) {
   app.add_option("--cases", cases, "How many ops.");
   app.add_option("--threads", threads, "For each kernel.");
   app.add_flag("--decide_only", decide_only, "Measures nothing.");
-  app.add_option("--tune", tune,
-                 "Measures first, so many seconds an op, and decides by records.");
+  app.add_option(
+      "--tune", tune,
+      "Measures first, so many seconds an op, and decides by records.");
   app.add_option("--csv", csv, "Where the cases are written.");
   CLI11_PARSE(app, argc, argv);
   // Nothing here may depend on records of this machine, or leave any.

@@ -240,7 +240,7 @@ class FormatProblem {
  public:
   explicit FormatProblem(Graph& graph) : graph_(graph) {
     for (const int id : graph.order()) {
-      if (CanTurn(graph, graph.op(id))) AddOp(id);
+      if (CanTurn(graph, graph.op(id)) && graph.MayChange(id)) AddOp(id);
     }
     for (const int id : graph.order()) {
       if (node_of_op_.count(id) == 0) NoteOutsider(graph.op(id).desc);
@@ -292,7 +292,7 @@ class FormatProblem {
     if (changes && graph_.LastWriter(var) >= 0) {
       // One transposed image would not do for all that it becomes.
       costs = {0, kNever, kNever};
-    } else if (writer < 0 || !CanTurn(graph_, graph_.op(writer))) {
+    } else if (writer < 0 || node_of_op_.count(writer) == 0) {
       const double move = SecondsToMove(var);
       costs = {0, move, move};
     } else if (!graph_.IsInternal(var)) {
@@ -335,17 +335,10 @@ class FormatProblem {
     const Candidate* turned = graph_.Predict(turned_op);
     if (turned == nullptr || Demands(op, "NCHW")) return {0, kNever};
     if (as_it_is == nullptr || Demands(op, "NHWC")) return {kNever, 0};
-    double seconds = as_it_is->seconds;
-    double turned_seconds = turned->seconds;
-    // Where records speak of only one, the estimate of the other is as far off.
-    if (as_it_is->evidence != turned->evidence) {
-      if (turned->evidence == Evidence::kEstimate) {
-        turned_seconds *= as_it_is->seconds / as_it_is->estimate;
-      } else if (as_it_is->evidence == Evidence::kEstimate) {
-        seconds *= turned->seconds / turned->estimate;
-      }
-    }
-    return {seconds, turned_seconds};
+    framework::PredictedTime given, turned_time;
+    given.Add(*as_it_is);
+    turned_time.Add(*turned);
+    return framework::ComparableSeconds(given, turned_time);
   }
 
   Graph& graph_;

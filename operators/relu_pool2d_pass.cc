@@ -75,8 +75,7 @@ bool FuseForward(Graph& graph, int id) {
       return false;
     }
   }
-  // Where a library has the better pooling, it stays so.
-  if (pool < 0 || graph.LibraryOf(pool) != "PLAIN") return false;
+  if (pool < 0) return false;
   OpDesc fused = graph.op(pool).desc;
   fused.type = "relu_pool2d";
   fused.hint.clear();
@@ -99,8 +98,7 @@ int FuseReluPool2d(Graph& graph) {
     for (const int id : order) {
       const std::string& type = graph.op(id).desc.type;
       if (forward ? type == "relu" && FuseForward(graph, id)
-                  : type == "pool2d_grad" && graph.LibraryOf(id) == "PLAIN" &&
-                        FuseGradient(graph, id)) {
+                  : type == "pool2d_grad" && FuseGradient(graph, id)) {
         ++changes;
       }
     }

@@ -19,16 +19,6 @@ using platform::PlaceKind;
 
 namespace {
 
-Layout ExpectedLayout(const OpDesc& op) {
-  const auto found = op.attributes.find("data_format");
-  if (found == op.attributes.end()) return Layout::kAny;
-  const auto* name = std::get_if<std::string>(&found->second);
-  if (name == nullptr) return Layout::kAny;
-  return *name == "NCHW"   ? Layout::kNCHW
-         : *name == "NHWC" ? Layout::kNHWC
-                           : Layout::kAny;
-}
-
 // "fpga" allows every device of the kind, "fpga:1" one.
 bool PlaceFits(const std::string& wanted, PlaceKey place) {
   return wanted.empty() || wanted == ToString(place) ||
@@ -146,6 +136,28 @@ ArgTable MakeArgTable(const OpFacts& op) {
   table.output_dims = op.outputs;
   table.output_dtypes = op.output_dtypes;
   return table;
+}
+
+Layout ExpectedLayout(const OpDesc& op) {
+  const auto found = op.attributes.find("data_format");
+  if (found == op.attributes.end()) return Layout::kAny;
+  const auto* name = std::get_if<std::string>(&found->second);
+  if (name == nullptr) return Layout::kAny;
+  return *name == "NCHW"   ? Layout::kNCHW
+         : *name == "NHWC" ? Layout::kNHWC
+                           : Layout::kAny;
+}
+
+std::pair<double, double> ComparableSeconds(const PredictedTime& a,
+                                            const PredictedTime& b) {
+  std::pair<double, double> seconds(a.seconds, b.seconds);
+  if (a.by_records == b.by_records) return seconds;
+  const PredictedTime& known = a.by_records ? a : b;
+  if (known.estimate > 0) {
+    (a.by_records ? seconds.second : seconds.first) *=
+        known.seconds / known.estimate;
+  }
+  return seconds;
 }
 
 std::string_view ToString(Evidence evidence) {

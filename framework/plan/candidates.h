@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sluice/framework/measure/machine_figures.h"
@@ -57,6 +58,27 @@ struct Candidate {
   double estimate = 0;  // what the kernel's work says, also where measured
   Evidence evidence = Evidence::kEstimate;
 };
+
+// What one or several ops take together.
+struct PredictedTime {
+  double seconds = 0;
+  double estimate = 0;
+  bool by_records = false;  // some record speaks of some of them
+
+  void Add(const Candidate& candidate) {
+    seconds += candidate.seconds;
+    estimate += candidate.estimate;
+    by_records |= candidate.evidence != Evidence::kEstimate;
+  }
+};
+
+// The seconds of two ways to compute the same, comparably: where records speak
+// of only one, the estimate of the other is taken to be as far off.
+SLUICE_API std::pair<double, double> ComparableSeconds(const PredictedTime& a,
+                                                       const PredictedTime& b);
+
+// The layout that an op's kernel is asked to have: that of its data_format.
+Layout ExpectedLayout(const OpDesc& op);
 
 // All kernels of an op, with what depends on the op's signature alone. Ops of
 // a plan with the same signature share one list.

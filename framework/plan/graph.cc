@@ -34,10 +34,11 @@ Graph::Graph(const Program& program,
              const std::vector<std::string>& fetches,
              PlaceKey place,
              std::vector<KernelHint> hints,
-             const std::map<int, std::vector<KernelHint>>& op_hints)
+             std::map<int, std::vector<KernelHint>> op_hints)
     : program_(program),
       place_(place),
       hints_(std::move(hints)),
+      pass_hints_(&hints_, &op_hints),
       lister_(Registry::Global(), place, platform::NumThreads()),
       ops_(program.block().ops.size()) {
   CheckFeeds(program_, feeds);
@@ -331,15 +332,6 @@ PreparedOp& Graph::Choose(int id) {
   return op;
 }
 
-std::string Graph::LibraryOf(int id) {
-  try {
-    return Choose(id).choice().kernel->key.library;
-  } catch (const platform::Error& error) {
-    if (error.code() != ErrorCode::kNotFound) throw;
-    return "";
-  }
-}
-
 const Candidate* Graph::Predict(const OpFacts& facts) {
   PreparedOp op;
   static_cast<OpFacts&>(op) = facts;
@@ -359,24 +351,92 @@ OpFacts Graph::FactsOf(OpDesc op) const {
   return facts;
 }
 
-// Whether a kernel at the graph's place takes an op that is not in it yet, and
-// is one that the hints about it prefer.
-bool Graph::HasKernel(PreparedOp* op) {
+bool Graph::MayChange(int id) {
+  const PreparedOp& op = ops_[id];
+  const KernelHint* hint = pass_hints_.Forbids(op.desc, id);
+  for (size_t i = 0; hint == nullptr && i < op.covers.size(); ++i) {
+    const int covered = op.covers[i];
+    hint = pass_hints_.Forbids(program_.block().ops[covered], covered);
+  }
+  if (hint == nullptr) return true;
+  NoteLeft({id}, ToString(*hint));
+  return false;
+}
+
+void Graph::NoteLeft(const std::vector<int>& ids, const std::string& why) {
+  std::vector<std::pair<int, std::string>> ops;
+  ops.reserve(ids.size());
+  for (const int id : ids) {
+    ops.emplace_back(id, ops_[id].desc.type);
+  }
+  pass_hints_.Note(ops, why);
+}
+
+// Whether the choice for an op is at the graph's place, and one that the hints
+// about the op prefer: what is preferred would be lost as surely as what is
+// required.
+bool Graph::Fits(const PreparedOp& op) const {
+  const Candidate& choice = op.choice();
+  return choice.place == place_ &&
+         std::all_of(op.hints.begin(), op.hints.end(), [&](auto* hint) {
+           return hint->mode != HintMode::kPrefer ||
+                  HintFits(*hint, *choice.kernel, choice.place,
+                           op.list->expected.layout);
+         });
+}
+
+// Says which hint keeps ops apart that would else become `op`.
+void Graph::NoteStoppingHint(const std::vector<int>& ids,
+                             const PreparedOp& op) {
+  if (op.hints.empty()) return;
+  OpFacts facts = op;
+  facts.hints.clear();
+  const Candidate* free = Predict(facts);
+  if (free == nullptr) return;
+  for (const KernelHint* hint : op.hints) {
+    const bool fits =
+        HintFits(*hint, *free->kernel, free->place, ExpectedLayout(op.desc));
+    if (hint->mode != HintMode::kAllow && fits != hint->Wants()) {
+      NoteLeft(ids, ToString(*hint));
+      return;
+    }
+  }
+}
+
+// Whether one op is predicted to take no longer than those that it replaces.
+bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
+  PredictedTime apart;
+  for (const int id : ids) {
+    const Candidate* candidate = Predict(ops_[id]);
+    if (candidate == nullptr) return true;  // it would run elsewhere
+    apart.Add(*candidate);
+  }
+  PredictedTime together;
+  together.Add(op.choice());
+  const auto [one, several] = ComparableSeconds(together, apart);
+  if (one <= several) return true;
+  NoteLeft(ids, "apart they are predicted to take less time");
+  return false;
+}
+
+// Whether a kernel at the graph's place takes an op in the place of others. It
+// is made then.
+bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
   NoteConstants(op);
   try {
+    Resolve(&lister_, op);
+    if (!Fits(*op)) {
+      NoteStoppingHint(ids, *op);
+      return false;
+    }
+    if (!Pays(ids, *op)) return false;
     ChooseKernel(&lister_, platform::NumThreads(), op);
   } catch (const platform::Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
+    NoteStoppingHint(ids, *op);
     return false;
   }
-  const Candidate& choice = op->choice();
-  // What is preferred would be lost as surely as what is required.
-  return choice.place == place_ &&
-         std::all_of(op->hints.begin(), op->hints.end(), [&](auto* hint) {
-           return hint->mode != HintMode::kPrefer ||
-                  HintFits(*hint, *choice.kernel, choice.place,
-                           op->list->expected.layout);
-         });
+  return Fits(*op);
 }
 
 // Whether an op that runs between one of `ids` and op `kept` writes what that
@@ -402,6 +462,9 @@ bool Graph::ChangesBefore(const std::vector<int>& ids,
 }
 
 bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
+  const bool may = std::all_of(ids.begin(), ids.end(),
+                               [this](int id) { return MayChange(id); });
+  if (!may) return false;
   PreparedOp op = Infer(std::move(desc));
   const int kept = *std::max_element(ids.begin(), ids.end(), [&](int a, int b) {
     return order_.Precedes(a, b);
@@ -413,7 +476,7 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
                      ops_[id].covers.end());
   }
   std::sort(op.covers.begin(), op.covers.end());
-  if (ChangesBefore(ids, op.desc, kept) || !HasKernel(&op)) return false;
+  if (ChangesBefore(ids, op.desc, kept) || !HasKernel(ids, &op)) return false;
   for (const int id : ids) {
     ForgetUses(id);
     if (id != kept) order_.Remove(id);
@@ -430,8 +493,8 @@ int Graph::Add(int neighbour, OpDesc desc) {
   op.hints = HintsForAdded(op.desc);
   for (const KernelHint* hint : HintsFor({neighbour})) {
     // Its other hints are about kernels of another op.
-    const bool known = std::find(op.hints.begin(), op.hints.end(), hint) !=
-                       op.hints.end();
+    const bool known =
+        std::find(op.hints.begin(), op.hints.end(), hint) != op.hints.end();
     if (!known && !hint->place.empty()) op.hints.push_back(hint);
   }
   Define(op);

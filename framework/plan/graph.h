@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/framework/plan/op_order.h"
+#include "sluice/framework/plan/pass_hints.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/plan/prepared_op.h"
 #include "sluice/framework/registry.h"
@@ -30,7 +31,7 @@ class SLUICE_API Graph {
         const std::vector<std::string>& fetches,
         PlaceKey place,
         std::vector<KernelHint> hints,
-        const std::map<int, std::vector<KernelHint>>& op_hints = {});
+        std::map<int, std::vector<KernelHint>> op_hints = {});
 
   // The ids of the ops, in the order in which they run.
   const std::vector<int>& order() const { return order_.ids(); }
@@ -60,9 +61,14 @@ class SLUICE_API Graph {
   const DDim& dims(const std::string& var) const;
   DType dtype(const std::string& var) const;
 
-  // The library of the kernel that computes op `id` as it stands; "" when none
-  // does.
-  std::string LibraryOf(int id);
+  // The pass that changes the graph from now on; false where it is off.
+  bool BeginPass(std::string_view pass) { return pass_hints_.Begin(pass); }
+  // Whether hints let the pass that runs change op `id`. Replace asks by
+  // itself; a pass that calls Rewrite asks first.
+  bool MayChange(int id);
+  // What Explain says about passes that left ops as they are.
+  std::vector<std::string> PassRemarks() const { return pass_hints_.Remarks(); }
+
   // The kernel that the resolver would take for an op of these facts, at this
   // graph's place; nullptr where there is none. It is not prepared, so it may
   // still refuse. Valid as long as the graph.
@@ -75,9 +81,11 @@ class SLUICE_API Graph {
   // Puts `op` in the place of the last of `ids`, which leave the graph. It must
   // read only what is there by then and write only what they wrote. False, and
   // nothing changes, where no kernel takes it: none is there, each refuses its
-  // shapes, or a hint about one of the ops wants another kernel; and where
-  // another op would have changed by then what one of them reads. A value of
-  // theirs that somebody still reads must be among its outputs.
+  // shapes, or a hint about one of the ops wants another kernel; where the ops
+  // are predicted to take less time as they are; where a hint forbids the pass
+  // to change one of them; and where another op would have changed by then what
+  // one of them reads. A value of theirs that somebody still reads must be
+  // among its outputs.
   bool Replace(const std::vector<int>& ids, OpDesc op);
   // Puts `op` in front of op `before`, and returns its id. Its outputs may be
   // new variables; NewName makes names for them.
@@ -118,7 +126,11 @@ class SLUICE_API Graph {
   std::vector<const KernelHint*> HintsForReplacement(
       const OpDesc& op, int kept, const std::vector<int>& ids) const;
   std::vector<const KernelHint*> HintsForAdded(const OpDesc& op) const;
-  bool HasKernel(PreparedOp* op);
+  bool Fits(const PreparedOp& op) const;
+  void NoteLeft(const std::vector<int>& ids, const std::string& why);
+  void NoteStoppingHint(const std::vector<int>& ids, const PreparedOp& op);
+  bool Pays(const std::vector<int>& ids, const PreparedOp& op);
+  bool HasKernel(const std::vector<int>& ids, PreparedOp* op);
   bool ChangesBefore(const std::vector<int>& ids,
                      const OpDesc& op,
                      int kept) const;
@@ -126,7 +138,8 @@ class SLUICE_API Graph {
 
   const Program& program_;
   PlaceKey place_;
-  std::vector<KernelHint> hints_;    // about the whole program
+  std::vector<KernelHint> hints_;  // about the whole program
+  PassHints pass_hints_;
   std::deque<KernelHint> op_hints_;  // of single ops; addresses stay
   CandidateLister lister_;
   std::deque<PreparedOp> ops_;

@@ -171,6 +171,26 @@ void CheckLayout(const KernelHint& hint) {
                  Shown(hint.layout), SuggestNames(hint.layout, layouts));
 }
 
+void CheckPass(const KernelHint& hint, const Registry& registry) {
+  if (hint.pass.empty()) return;
+  const auto names = [&registry] {
+    std::vector<std::string> names;
+    for (const PassDef& pass : registry.Passes()) {
+      names.push_back(pass.name);
+    }
+    return names;
+  };
+  const auto known = [&] {
+    const auto all = names();
+    return std::find(all.begin(), all.end(), hint.pass) != all.end();
+  };
+  if (known()) return;
+  LoadAll(registry.OpNames(), registry);  // passes come with libraries
+  SLUICE_ENFORCE(known(), ErrorCode::kNotFound, "hint.unknown_pass",
+                 "hint \"{}\": there is no pass {}{}", hint, Shown(hint.pass),
+                 SuggestNames(hint.pass, names()));
+}
+
 void Check(const KernelHint& hint,
            const std::string& op,
            const Registry& registry) {
@@ -179,6 +199,7 @@ void Check(const KernelHint& hint,
   CheckLibrary(hint, registry);
   CheckVariant(hint, op, registry);
   CheckLayout(hint);
+  CheckPass(hint, registry);
 }
 
 }  // namespace

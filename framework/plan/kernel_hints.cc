@@ -63,7 +63,7 @@ bool IsIndex(std::string_view text) {
 KernelHint ParseRule(std::string_view rule, std::string_view source) {
   constexpr std::string_view kForm =
       "[OP:] prefer|require|exclude|allow KEY=VALUE[, KEY=VALUE], with the "
-      "keys place, library, variant and layout";
+      "keys place, library, variant and layout, or pass alone";
   KernelHint hint;
   hint.source = source;
   std::string_view rest = rule;
@@ -94,6 +94,7 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
                          : key == "library" ? &hint.library
                          : key == "variant" ? &hint.variant
                          : key == "layout"  ? &hint.layout
+                         : key == "pass"    ? &hint.pass
                                             : nullptr;
     SLUICE_ENFORCE(field != nullptr && has_value && !Trim(pair).empty(),
                    ErrorCode::kInvalidArgument, "hint.key",
@@ -102,6 +103,13 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
                    platform::Shown(rule), source, platform::Shown(key), kForm);
     *field = Trim(pair);
   }
+  const bool about_kernels = !hint.place.empty() || !hint.library.empty() ||
+                             !hint.variant.empty() || !hint.layout.empty();
+  SLUICE_ENFORCE(hint.pass.empty() || (!hint.Wants() && !about_kernels),
+                 ErrorCode::kInvalidArgument, "hint.pass",
+                 "kernel hint \"{}\" ({}): a pass is excluded or allowed, by a "
+                 "hint of its own: [OP:] exclude|allow pass=NAME",
+                 platform::Shown(rule), source);
   return hint;
 }
 
@@ -171,6 +179,7 @@ std::string ToString(const KernelHint& hint) {
   add("library", hint.library);
   add("variant", hint.variant);
   add("layout", hint.layout);
+  add("pass", hint.pass);
   return platform::Format("{} {} ({})", kModes[static_cast<int>(hint.mode)],
                           constraints, hint.source);
 }

@@ -28,6 +28,9 @@ struct SLUICE_API KernelHint {
   std::string library;
   std::string variant;
   std::string layout;
+  // A pass that may (allow) or may not (exclude) change the op; such a hint
+  // says nothing about kernels, and has no other constraint.
+  std::string pass;
   std::string source;  // "op attribute", "scope guard", "file ...", ...
 
   bool Matches(const OpDesc& op, int op_index) const;

@@ -53,8 +53,7 @@ NearbyRecords::NearbyRecords(const RecordStore& store, int num_threads)
     : store_(store), num_threads_(num_threads), empty_(store.size() == 0) {}
 
 const std::vector<NearbyRecords::Known>& NearbyRecords::RecordsOf(
-    const Candidate& candidate,
-    std::string_view op) {
+    const Candidate& candidate, std::string_view op) {
   const std::string kernel = ToString(*candidate.kernel);
   const std::string place = ToString(candidate.place);
   const auto [known, first] = known_.try_emplace(kernel + ' ' + place);
@@ -84,9 +83,9 @@ double NearbyRecords::Factor(const Candidate& candidate,
     if (known.signature.text != signature.text) continue;
     const double other = Distance(known.signature.sizes, signature.sizes);
     if (other > kFarthest) continue;
-    const bool nearer = nearest == nullptr ||
-                        std::pair(!known.current, other) <
-                            std::pair(!nearest->current, distance);
+    const bool nearer =
+        nearest == nullptr || std::pair(!known.current, other) <
+                                  std::pair(!nearest->current, distance);
     if (!nearer) continue;
     nearest = &known;
     distance = other;

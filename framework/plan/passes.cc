@@ -19,11 +19,15 @@ std::vector<std::string> RunPasses(Graph* graph) {
   }
   std::vector<std::string> remarks;
   for (const PassDef& pass : Registry::Global().Passes()) {
+    if (!graph->BeginPass(pass.name)) continue;
     const int changes = pass.run(*graph);
     if (changes > 0) {
       remarks.push_back(
           platform::Format("pass {}: {} changes", pass.name, changes));
     }
+  }
+  for (std::string& remark : graph->PassRemarks()) {
+    remarks.push_back(std::move(remark));
   }
   return remarks;
 }

@@ -180,8 +180,8 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
   work->moves += conv.windows * Real(conv.g.kernel_h);
   if (conv.g.nhwc) work->extra_bytes = 3 * (conv.in + conv.out);
   // Threads share images and blocks of channels, no rows.
-  work->max_threads = Real(conv.g.n) * conv.Vectors(conv.g.in_c) *
-                      conv.Vectors(conv.g.out_c);
+  work->max_threads =
+      Real(conv.g.n) * conv.Vectors(conv.g.in_c) * conv.Vectors(conv.g.out_c);
 }
 
 // Images that are copied to another layout and back.

@@ -80,10 +80,7 @@ int FoldBatchNorm(Graph& graph) {
     const auto reader = OnlyReader(graph, fusion.out());
     if (!reader) continue;
     const OpDesc norm = graph.op(*reader).desc;
-    // Where another kernel is the better choice, it stays so.
-    if (!Folds(graph, fusion.op, *reader) || graph.LibraryOf(id) != "ONEDNN") {
-      continue;
-    }
+    if (!Folds(graph, fusion.op, *reader)) continue;
     TakeInNorm(norm, *reader, &fusion);
     if (graph.Replace(fusion.ids, fusion.op)) ++changes;
   }

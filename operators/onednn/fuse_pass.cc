@@ -15,14 +15,12 @@ bool IsActivation(const OpDesc& op) {
   return op.type == "relu" || op.type == "sigmoid" || op.type == "tanh";
 }
 
-// Whether something may be taken in, and oneDNN computes the op.
-bool IsFirst(Graph& graph, const OpDesc& op, int id) {
+// Whether something may be taken in.
+bool IsFirst(const OpDesc& op) {
   if (op.type == "fused_conv2d") {
     return std::get<std::string>(op.attributes.at("activation")).empty();
   }
-  // Where another kernel is the better choice, it stays so.
-  return (op.type == "mul" || op.type == "matmul" || op.type == "conv2d") &&
-         graph.LibraryOf(id) == "ONEDNN";
+  return op.type == "mul" || op.type == "matmul" || op.type == "conv2d";
 }
 
 void TakeInActivation(const Graph& graph, Fusion* fusion) {
@@ -39,7 +37,7 @@ int FuseActivations(Graph& graph) {
   const std::vector<int> order = graph.order();
   for (const int id : order) {
     const OpDesc first = graph.op(id).desc;
-    if (!IsFirst(graph, first, id)) continue;
+    if (!IsFirst(first)) continue;
     Fusion fusion(first, id);
     // A batch norm in it is behind its bias.
     if (fusion.op.Input("Scale").empty()) TakeInBias(graph, &fusion);

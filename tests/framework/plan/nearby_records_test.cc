@@ -27,8 +27,7 @@ TEST(Distance, IsTheLargestFactorBetweenTwoSizes) {
   EXPECT_EQ(Distance({4, 3}, {8, 3}), 1);
   EXPECT_EQ(Distance({16, 3}, {4, 6}), 2);
   EXPECT_EQ(Distance({0, 3}, {0, 3}), 0);
-  EXPECT_EQ(Distance({0, 3}, {1, 3}),
-            std::numeric_limits<double>::infinity());
+  EXPECT_EQ(Distance({0, 3}, {1, 3}), std::numeric_limits<double>::infinity());
 }
 
 class NearbyRecordsTest : public ::testing::Test {
