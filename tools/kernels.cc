@@ -11,6 +11,7 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/place_key.h"
+#include "sluice/platform/plugin/plugin_loader.h"
 
 namespace {
 
@@ -36,14 +37,13 @@ void PrintKernels(const std::string& op) {
 int main(int argc, char** argv) try {
   CLI::App app("Lists the kernels of Sluice.");
   std::string op;
-  std::vector<std::string> devices = {"fpga"};
+  std::vector<std::string> devices;
   app.add_option("op", op, "Only this operator's");
   // One kind each time, so that the operator may follow.
-  const auto* given = app.add_option("--device", devices,
-                                     "A device kind whose plug-in to load; may "
-                                     "be repeated")
-                          ->allow_extra_args(false)
-                          ->capture_default_str();
+  app.add_option("--device", devices,
+                 "A device kind that must be there; may be repeated. All that "
+                 "are there are listed anyway")
+      ->allow_extra_args(false);
   std::vector<std::string> libraries;
   app.add_option("--library", libraries,
                  "A library of kernels or ops to load; may be repeated")
@@ -54,14 +54,10 @@ int main(int argc, char** argv) try {
     sluice::framework::LoadKernelLibrary(library);
   }
   for (const std::string& device : devices) {
-    try {
-      sluice::platform::DeviceManager::Instance().Get(
-          {sluice::platform::InternPlaceKind(device), 0});
-    } catch (const sluice::platform::Error& error) {
-      if (given->count() > 0) throw;
-      std::cerr << error.what() << "\n";
-    }
+    sluice::platform::DeviceManager::Instance().Get(
+        {sluice::platform::InternPlaceKind(device), 0});
   }
+  sluice::platform::LoadAllDevices();
   std::cout << Format(kRow, "op", "place", "dtype", "layout", "library",
                       "variant");
   if (!op.empty()) {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <new>
 
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/memory/allocator.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/plugin/plugin_loader.h"
 
 namespace sluice::framework {
 
@@ -103,6 +105,12 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
                    candidate.refusal.empty() ? Margin(decision, candidate)
                                              : candidate.refusal);
   }
+  for (const KernelDef* kernel : KernelsElsewhere(decision)) {
+    if (kernel->key.dtype != decision.list->expected.dtype) continue;
+    text +=
+        Format("  {}: not {}: neither the executor nor a hint asks for {}\n",
+               name, *kernel, kernel->key.place);
+  }
   if (!other_dtypes.empty()) {
     text += Format("  {}: not for {}: {}\n", name,
                    decision.list->expected.dtype, other_dtypes);
@@ -119,6 +127,19 @@ std::string Refusals(const Plan& plan) {
 }
 
 }  // namespace
+
+std::vector<const KernelDef*> KernelsElsewhere(const Decision& decision) {
+  static std::once_flag once;
+  std::call_once(once, &platform::LoadAllDevices);
+  std::vector<const KernelDef*> kernels =
+      Registry::Global().Kernels(decision.op);
+  std::erase_if(kernels, [&](const KernelDef* kernel) {
+    return std::any_of(
+        decision.candidates().begin(), decision.candidates().end(),
+        [&](const Candidate& candidate) { return candidate.kernel == kernel; });
+  });
+  return kernels;
+}
 
 std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {
   TextTable table({"op", "place", "dtype", "layout", "library", "variant",

@@ -24,6 +24,12 @@ SLUICE_API std::string ExplainJson(const Plan& plan,
 // A graph for Graphviz: ops as boxes by place, transfers as dashed arrows.
 SLUICE_API std::string ExplainDot(const Plan& plan);
 
+// Kernels of a decision's op that were not looked at, because nobody had asked
+// for their devices when the plan was prepared. Loads the devices' modules, but
+// asks no device for anything; those that cannot be loaded have none.
+SLUICE_API std::vector<const KernelDef*> KernelsElsewhere(
+    const Decision& decision);
+
 // The parts of ExplainText.
 SLUICE_API std::string DecisionTable(const Plan& plan,
                                      const RunProfile* profile = nullptr);

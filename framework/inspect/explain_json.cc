@@ -26,6 +26,15 @@ void WriteCandidates(const Decision& decision, JsonWriter* json) {
     json->Field("transfer_bytes", decision.transfer_bytes(candidate.place));
     json->EndObject();
   }
+  for (const KernelDef* kernel : KernelsElsewhere(decision)) {
+    json->BeginObject();
+    json->Field("kernel", ToString(*kernel));
+    json->Field("place", ToString(kernel->key.place));
+    json->Field("chosen", false);
+    json->Field("refusal",
+                "neither the executor nor a hint asks for its place");
+    json->EndObject();
+  }
   json->EndArray();
 }
 

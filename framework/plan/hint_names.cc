@@ -1,10 +1,8 @@
 #include "sluice/framework/plan/hint_names.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <string>
-#include <system_error>
 
 #include "sluice/framework/near_names.h"
 #include "sluice/framework/plan/resolver.h"
@@ -70,36 +68,13 @@ std::set<std::string> Libraries(const Registry& registry) {
   return libraries;
 }
 
-// The kinds that have a plug-in in the folders where plug-ins are looked for.
-std::set<std::string> PluginKinds() {
-  namespace fs = std::filesystem;
-  constexpr std::string_view kPrefix = "libsluice_";
-  std::set<std::string> kinds;
-  for (const std::string& folder : platform::PluginFolders()) {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      const std::string stem = entry.path().stem().string();
-      if (entry.path().extension() == ".so" && stem.starts_with(kPrefix)) {
-        kinds.insert(stem.substr(kPrefix.size()));
-      }
-    }
-  }
-  return kinds;
-}
-
 // Loads everything that may have kernels for `ops`. What cannot be loaded has
 // none.
 void LoadAll(const std::vector<std::string>& ops, const Registry& registry) {
   for (const std::string& op : ops) {
     LoadLibraries(op, {}, registry);
   }
-  for (const std::string& kind : PluginKinds()) {
-    try {
-      platform::LoadPluginOfKind(platform::InternPlaceKind(kind));
-    } catch (const platform::Error&) {
-      continue;
-    }
-  }
+  platform::LoadAllDevices();
 }
 
 void CheckSelector(const KernelHint& hint, const Registry& registry) {
@@ -119,7 +94,8 @@ void CheckPlace(const KernelHint& hint) {
   try {
     platform::ParsePlaceKey(hint.place);
   } catch (platform::Error& error) {
-    std::set<std::string> kinds = PluginKinds();
+    const auto plugins = platform::PluginKinds();
+    std::set<std::string> kinds(plugins.begin(), plugins.end());
     kinds.insert({"cpu", "cuda", "fpga"});
     const std::string kind = hint.place.substr(0, hint.place.find(':'));
     if (error.code() != ErrorCode::kNotFound) {

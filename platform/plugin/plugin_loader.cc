@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -200,6 +201,32 @@ std::string DescribePluginSearch(std::string_view device_type) {
   return Format("looked for libsluice_{}.so in {} (SLUICE_PLUGIN_PATH is {})",
                 Shown(device_type), folders.empty() ? "no folder" : folders,
                 path == nullptr ? "not set" : Shown(path));
+}
+
+std::vector<std::string> PluginKinds() {
+  constexpr std::string_view kPrefix = "libsluice_";
+  std::set<std::string> kinds;
+  for (const std::string& folder : PluginFolders()) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      const std::string stem = entry.path().stem().string();
+      if (entry.path().extension() == ".so" && stem.starts_with(kPrefix)) {
+        kinds.insert(stem.substr(kPrefix.size()));
+      }
+    }
+  }
+  return {kinds.begin(), kinds.end()};
+}
+
+void LoadAllDevices() {
+  LoadModule("cuda");
+  for (const std::string& kind : PluginKinds()) {
+    try {
+      LoadPluginOfKind(InternPlaceKind(kind));
+    } catch (const Error&) {
+      continue;
+    }
+  }
 }
 
 void LoadPluginOfKind(PlaceKind kind) {

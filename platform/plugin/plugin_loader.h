@@ -55,8 +55,16 @@ SLUICE_API std::string FindPlugin(std::string_view device_type);
 // (SLUICE_PLUGIN_PATH is not set)".
 SLUICE_API std::string DescribePluginSearch(std::string_view device_type);
 
+// The kinds of devices that have a plug-in in those folders, in order.
+SLUICE_API std::vector<std::string> PluginKinds();
+
 // Loads the plug-in that FindPlugin finds for the kind, if any. The
 // DeviceManager's KindLoader.
 SLUICE_API void LoadPluginOfKind(PlaceKind kind);
+
+// Loads the CUDA module and the plug-ins of all kinds, so that their kernels
+// are registered; no device is asked for anything. What cannot be loaded is
+// left out.
+SLUICE_API void LoadAllDevices();
 
 }  // namespace sluice::platform

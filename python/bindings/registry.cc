@@ -12,6 +12,7 @@
 #include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/plugin_kernels.h"
 #include "sluice/framework/run_op.h"
+#include "sluice/platform/plugin/plugin_loader.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/hints.h"
@@ -95,6 +96,7 @@ nb::list Kernels(nb::handle op) {
   } else {
     ops = {Registry::Global().Schema(ToText(op, "the type of an op")).name()};
   }
+  platform::LoadAllDevices();
   nb::list result;
   for (const std::string& name : ops) {
     framework::LoadLibraries(name, {}, Registry::Global());

@@ -70,6 +70,25 @@ TEST_F(ExplainTest, TextHasEveryRefusal) {
                               "attribute)"));
 }
 
+TEST_F(ExplainTest, KernelsOfDevicesThatNobodyAskedForAreListed) {
+  KernelDef kernel;
+  kernel.op = "test_add";
+  kernel.variant = "late";
+  kernel.key.place = platform::PlaceKind::kCUDA;
+  kernel.key.dtype = plan_->decisions()[0].list->expected.dtype;
+  kernel.make = [](const OpKernelConstruction&) {
+    return std::unique_ptr<OpKernel>();
+  };
+  Registry::Global().AddKernel(kernel);
+  EXPECT_THAT(ExplainText(*plan_),
+              ContainsRegex("0 test_add: not test_add/late .*: neither the "
+                            "executor nor a hint asks for cuda"));
+  const json plan = json::parse(ExplainJson(*plan_));
+  const json& last = plan["ops"][0]["candidates"].back();
+  EXPECT_THAT(last["kernel"].get<std::string>(), HasSubstr("test_add/late"));
+  EXPECT_EQ(last["chosen"], false);
+}
+
 TEST_F(ExplainTest, TextHasTimesOfAProfile) {
   EXPECT_THAT(DecisionTable(*plan_), Not(HasSubstr("time")));
   RunProfile profile;
@@ -96,7 +115,8 @@ TEST_F(ExplainTest, JsonSaysTheSame) {
   EXPECT_EQ(first["index"], 0);
   EXPECT_EQ(first["variant"], "plain");
   EXPECT_EQ(first["candidates"].size(),
-            plan_->decisions()[0].candidates().size());
+            plan_->decisions()[0].candidates().size() +
+                KernelsElsewhere(plan_->decisions()[0]).size());
   int chosen = 0;
   for (const json& candidate : first["candidates"]) {
     if (candidate["chosen"]) ++chosen;
