@@ -1,6 +1,34 @@
 #include "sluice/framework/scope.h"
 
+#include <algorithm>
+
 namespace sluice::framework {
+
+Tensor Variable::TensorAt(platform::PlaceKey place) const {
+  const auto& tensor = *Get<Tensor>();
+  if (tensor.place() == place) return tensor;
+  const auto version = tensor.storage_version();
+  const std::lock_guard lock(copies_mutex_);
+  const auto same_place = std::find_if(
+      copies_.begin(), copies_.end(),
+      [&](const Copy& copy) { return copy.tensor.place() == place; });
+  if (same_place != copies_.end()) {
+    const Tensor& source = same_place->source;
+    if (same_place->version == version &&
+        source.raw_data() == tensor.raw_data() &&
+        source.dims() == tensor.dims() && source.dtype() == tensor.dtype()) {
+      return same_place->tensor;
+    }
+    copies_.erase(same_place);
+  }
+  // From one device to another the way leads over the host.
+  const platform::PlaceKey host = platform::CPUPlace();
+  const bool over_host = tensor.place() != host && place != host;
+  copies_.push_back(
+      {version, tensor,
+       over_host ? tensor.CopyTo(host).CopyTo(place) : tensor.CopyTo(place)});
+  return copies_.back().tensor;
+}
 
 Scope::Scope(const Scope* parent) : parent_(parent) {}
 Scope::~Scope() = default;

@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/framework/tensor.h"
@@ -22,6 +23,7 @@ class Variable {
   // The value as T; made first if the variable holds nothing, or another type.
   template <typename T>
   T* GetMutable() {
+    copies_.clear();
     if (!IsType<T>()) value_.emplace<T>();
     return std::any_cast<T>(&value_);
   }
@@ -34,9 +36,22 @@ class Variable {
   bool IsType() const {
     return std::any_cast<T>(&value_) != nullptr;
   }
+  // The Tensor that it holds, at a place. A copy for another place than its own
+  // is kept until the value changes (Tensor::storage_version) or GetMutable is
+  // called. May be called by several readers at once; must not be called
+  // for a variable that holds no allocated Tensor.
+  SLUICE_API Tensor TensorAt(platform::PlaceKey place) const;
 
  private:
+  struct Copy {
+    std::pair<uint64_t, uint64_t> version;
+    Tensor source;  // its dims, dtype and memory
+    Tensor tensor;
+  };
+
   std::any value_;
+  mutable std::mutex copies_mutex_;
+  mutable std::vector<Copy> copies_;  // one a place
 };
 
 // Variables that outlive a run: parameters, statistics, random states. A scope

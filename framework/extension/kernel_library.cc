@@ -226,7 +226,8 @@ std::vector<std::string> FilesOf(const std::string& entry) {
 
 }  // namespace
 
-const KernelLibrary& LoadKernelLibrary(const std::string& path) {
+const KernelLibrary& LoadKernelLibrary(std::string_view file) {
+  const std::string path(file);
   Registry& registry = Registry::Global();
   // Its kernels must be known before others are compared with them; where it is
   // missing, Explain says so. Not under a lock, as it asks for the registry.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/framework/registry.h"
@@ -28,7 +29,7 @@ struct KernelLibrary {
 //   FailedPrecondition  built against another Sluice
 //   Unimplemented       CUDA kernels, where this Sluice has no such CUDA
 // What it was built against is compared before any of its code runs.
-SLUICE_API const KernelLibrary& LoadKernelLibrary(const std::string& path);
+SLUICE_API const KernelLibrary& LoadKernelLibrary(std::string_view path);
 
 // Whether the file says of itself that it is one, of any version; false for
 // what is no library at all. Nothing of it is loaded.

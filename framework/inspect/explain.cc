@@ -176,6 +176,36 @@ std::string TransferTable(const Plan& plan) try {
   platform::RaiseOutOfMemory();
 }
 
+std::string ParameterTable(const Plan& plan) try {
+  struct Kept {
+    int read = 0;
+    size_t bytes_read = 0;
+    int written = 0;
+    size_t bytes_written = 0;
+  };
+  std::map<PlaceKey, Kept> places;
+  for (const Slot& slot : plan.slots()) {
+    if (slot.kind == SlotKind::kPersistable) {
+      Kept& kept = places[slot.place];
+      ++kept.read;
+      kept.bytes_read += slot.bytes;
+    } else if (slot.kind == SlotKind::kShadow) {
+      Kept& kept = places[slot.place];
+      ++kept.written;
+      kept.bytes_written += slot.bytes;
+    }
+  }
+  TextTable table({"place", "read", "bytes", "written", "bytes"});
+  for (const auto& [place, kept] : places) {
+    table.Add({ToString(place), std::to_string(kept.read),
+               std::to_string(kept.bytes_read), std::to_string(kept.written),
+               std::to_string(kept.bytes_written)});
+  }
+  return table.empty() ? "" : table.Text();
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
 std::string MemoryTable() try {
   TextTable table({"place", "in use", "peak", "reserved", "limit"});
   for (const PlaceKey place : platform::DeviceManager::Instance().Places()) {
@@ -195,6 +225,8 @@ std::string ExplainText(const Plan& plan, const RunProfile* profile) try {
       plan.num_threads(), plan.ops().size(), plan.instructions().size());
   text += "decisions\n" + DecisionTable(plan, profile);
   text += "\ntransfers\n" + TransferTable(plan);
+  const std::string parameters = ParameterTable(plan);
+  if (!parameters.empty()) text += "\nparameters\n" + parameters;
   text += "\narenas\n";
   for (const auto& [place, bytes] : plan.arenas()) {
     text += Format("{}  {} bytes\n", place, bytes);

@@ -12,9 +12,9 @@ struct RunProfile;
 
 // What a plan does and why. With a profile, each op's time stands beside it.
 
-// Three tables: decisions (op, place, dtype, layout, library, variant, reason,
-// time), transfers with their bytes, arenas; then each refused kernel with the
-// reason, and remarks.
+// Tables of decisions (op, place, dtype, layout, library, variant, reason,
+// time), transfers with their bytes, parameters by place, and arenas; then each
+// refused kernel with the reason, and remarks.
 SLUICE_API std::string ExplainText(const Plan& plan,
                                    const RunProfile* profile = nullptr);
 // {"place", "threads", "ops": [{"op", "index", "place", ..., "candidates"}],
@@ -34,6 +34,10 @@ SLUICE_API std::vector<const KernelDef*> KernelsElsewhere(
 SLUICE_API std::string DecisionTable(const Plan& plan,
                                      const RunProfile* profile = nullptr);
 SLUICE_API std::string TransferTable(const Plan& plan);
+// Persistable values by the place where the plan reads and writes them. What
+// is elsewhere when a run begins is copied there once, and kept until it
+// changes.
+SLUICE_API std::string ParameterTable(const Plan& plan);
 // Memory in use and peak at each place of the process, besides the arenas.
 SLUICE_API std::string MemoryTable();
 

@@ -170,8 +170,7 @@ void Frame::BindPersistables(Scope& scope) {
                    ErrorCode::kInvalidArgument, "run.persistable_type",
                    "persistable variable {} must be {} {}, the scope holds {}",
                    slot.var, slot.dtype, slot.dims, *tensor);
-    tensors_[index] =
-        tensor->place() == slot.place ? *tensor : tensor->CopyTo(slot.place);
+    tensors_[index] = variable->TensorAt(slot.place);
   }
   shadow_targets_.clear();
   for (const int index : plan_.shadow_slots_) {

@@ -35,16 +35,21 @@ PlanBuilder::PlanBuilder(const Program& program,
 std::shared_ptr<const Plan> PlanBuilder::Build() {
   MakeGraph();
   AddFeeds();
-  for (const int id : graph_->order()) {
-    const OpDesc& op = graph_->op(id).desc;
-    try {
-      AddOp(id);
-    } catch (platform::Error& error) {
-      error.AddContext(Format("in op {} ({})", id, op.type));
-      error.AddContext(DescribeLocation(op.location));
-      throw;
+  const auto for_each_op = [this](auto&& work) {
+    for (const int id : graph_->order()) {
+      const OpDesc& op = graph_->op(id).desc;
+      try {
+        work(id);
+      } catch (platform::Error& error) {
+        error.AddContext(Format("in op {} ({})", id, op.type));
+        error.AddContext(DescribeLocation(op.location));
+        throw;
+      }
     }
-  }
+  };
+  // All first: where a parameter is depends on where its last writer runs.
+  for_each_op([this](int id) { graph_->Choose(id); });
+  for_each_op([this](int id) { AddOp(id); });
   AddShadows();
   AddFetches();
   FinishQueues();
@@ -140,23 +145,44 @@ void PlanBuilder::AddFeeds() {
   }
 }
 
-void PlanBuilder::AddPersistable(const VarDesc& var) {
+// Adds a slot for what the scope has when a run begins.
+int PlanBuilder::AddPersistable(const std::string& var, PlaceKey place) {
+  const VarDesc& desc = program_.FindVar(var);
   Slot slot;
   slot.kind = SlotKind::kPersistable;
-  slot.var = var.name;
-  slot.place = plan_->place_;
-  slot.dtype = var.dtype;
-  slot.dims = var.dims;
+  slot.var = var;
+  slot.place = place;
+  slot.dtype = desc.dtype;
+  slot.dims = desc.dims;
   const int index = AddSlot(std::move(slot));
-  values_[var.name] = {var.dims, var.dtype, {index}};
+  Value& value = values_[var];
+  value.dims = desc.dims;
+  value.dtype = desc.dtype;
+  value.slots.push_back(index);
   plan_->persistable_slots_.push_back(index);
+  return index;
+}
+
+// Whether no run of the plan changes a value, so that it can be wherever it is
+// read, and nothing has to be copied in a run.
+bool PlanBuilder::IsKept(const std::string& var) const {
+  if (!graph_->IsConstant(var)) return false;
+  const auto known = values_.find(var);
+  return known == values_.end() ||
+         plan_->slots_[known->second.slots.front()].kind != SlotKind::kFeed;
+}
+
+// Where a persistable is between runs: where its last writer runs.
+PlaceKey PlanBuilder::HomeOf(const std::string& var) {
+  const int writer = graph_->LastWriter(var);
+  return writer < 0 ? plan_->place_ : graph_->Choose(writer).choice().place;
 }
 
 PlanBuilder::Value& PlanBuilder::UseValue(const std::string& var) {
   const auto known = values_.find(var);
   if (known != values_.end()) return known->second;
   // The graph has seen to it that what is not fed or made persists.
-  AddPersistable(program_.FindVar(var));
+  AddPersistable(var, HomeOf(var));
   return values_[var];
 }
 
@@ -183,7 +209,7 @@ Decision PlanBuilder::Decide(const PreparedOp& op) {
     for (const ArgDef& def : op.schema->inputs()) {
       for (const std::string& var : op.desc.Input(def.name)) {
         const size_t index = flat++;
-        if (def.traits.host || def.traits.shape_only) continue;
+        if (def.traits.host || def.traits.shape_only || IsKept(var)) continue;
         const auto& slots = UseValue(var).slots;
         if (std::none_of(slots.begin(), slots.end(), [&](int slot) {
               return plan_->slots_[slot].place == place;
@@ -299,7 +325,7 @@ int PlanBuilder::OutputSlot(const ArgDef& def,
   const bool persistable = graph_->IsPersistable(var);
   const bool last = graph_->LastWriter(var) == planned.op_index;
   const bool fetched = last && graph_->IsFetched(var);
-  if (persistable && last && planned.place == plan_->place_) {
+  if (persistable && last) {
     slot.kind = SlotKind::kShadow;
   } else if (fetched && !persistable && planned.device < 0) {
     slot.kind = SlotKind::kFetch;
@@ -339,29 +365,11 @@ void PlanBuilder::AddShadows() {
     for (const auto& [argument, vars] : graph_->op(id).desc.outputs) {
       for (const std::string& var : vars) {
         if (graph_->IsPersistable(var) && graph_->LastWriter(var) == id) {
-          AddShadow(var, id);
+          plan_->shadow_slots_.push_back(values_[var].slots.front());
         }
       }
     }
   }
-}
-
-// A persistable that was last written elsewhere comes home.
-void PlanBuilder::AddShadow(const std::string& var, int op_index) {
-  int home = values_[var].slots.front();
-  if (plan_->slots_[home].kind == SlotKind::kShadow) {
-    plan_->shadow_slots_.push_back(home);
-    return;
-  }
-  const PlaceKey place = plan_->slots_[home].place;
-  // From one device to another the way leads over the host.
-  if (place != plan_->place_ && plan_->place_ != PlaceKey(CPUPlace())) {
-    home = SlotAt(var, CPUPlace(), op_index);
-  }
-  Slot target;
-  target.kind = SlotKind::kShadow;
-  target.place = plan_->place_;
-  plan_->shadow_slots_.push_back(NewCopy(var, home, target, op_index));
 }
 
 void PlanBuilder::AddFetches() {

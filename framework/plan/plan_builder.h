@@ -45,7 +45,9 @@ class PlanBuilder {
   void AddOp(int op_index);
   Decision Decide(const PreparedOp& op);
   Value& UseValue(const std::string& var);
-  void AddPersistable(const VarDesc& var);
+  bool IsKept(const std::string& var) const;
+  PlaceKey HomeOf(const std::string& var);
+  int AddPersistable(const std::string& var, PlaceKey place);
   void BindInputs(const PreparedOp& op, PlannedOp* planned);
   void BindOutputs(const PreparedOp& op, PlannedOp* planned);
   int OutputSlot(const ArgDef& def,
@@ -60,7 +62,6 @@ class PlanBuilder {
   void AddScratch(PlannedOp* planned);
   void AddFetches();
   void AddShadows();
-  void AddShadow(const std::string& var, int op_index);
   void NoteUnusedHints();
 
   // plan_transfers.cc
@@ -68,6 +69,7 @@ class PlanBuilder {
   int Queue(PlaceKey place, QueueRole role);
   int AddQueue(const QueueSpec& queue);
   int SlotAt(const std::string& var, PlaceKey place, int op_index);
+  int KeptAt(const std::string& var, PlaceKey place);
   int NewCopy(const std::string& var, int from, Slot target, int op_index);
   void EmitCopy(int from, int to, int op_index);
   void Emit(Instruction instruction);

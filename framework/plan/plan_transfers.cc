@@ -54,8 +54,20 @@ int PlanBuilder::AddQueue(const QueueSpec& queue) {
   return static_cast<int>(queues_.size()) - 1;
 }
 
+// The slot of a kept value at `place`.
+int PlanBuilder::KeptAt(const std::string& var, PlaceKey place) {
+  const auto known = values_.find(var);
+  if (known != values_.end()) {
+    for (const int slot : known->second.slots) {
+      if (plan_->slots_[slot].place == place) return slot;
+    }
+  }
+  return AddPersistable(var, place);
+}
+
 // The slot of `var` at `place`; copies it there unless that was done before.
 int PlanBuilder::SlotAt(const std::string& var, PlaceKey place, int op_index) {
+  if (IsKept(var)) return KeptAt(var, place);
   const Value value = UseValue(var);
   int on_host = -1;
   for (const int slot : value.slots) {

@@ -165,24 +165,60 @@ TEST_F(FpgaPlanTest, PersistablesLiveAtTheExecutorsPlace) {
   EXPECT_EQ(w.ToVector<float>(), (Values{10, 5, 6, 3}));
 }
 
-TEST_F(FpgaPlanTest, APersistableWrittenElsewhereComesHome) {
+TEST_F(FpgaPlanTest, APersistableStaysWhereItsLastWriterRuns) {
   program_.Persistable("w", DType::kFloat32, {2, 2});
   program_.AppendOp("manhattan_distance", {{"X", {"x"}}, {"Y", {"x"}}}, {}, {},
                     {{"Out", {"w"}}});
-  for (const PlaceKey home :
+  for (const PlaceKey place :
        {PlaceKey(CPUPlace()), PlaceKey(FPGAPlace{0}), PlaceKey(FPGAPlace{1})}) {
-    for (const char* hint : {"require place=cpu", "require place=fpga:0",
-                             "require place=fpga:1"}) {
-      program_.Hint(hint);
-      Executor executor(home);
+    for (const PlaceKey writer : {PlaceKey(CPUPlace()), PlaceKey(FPGAPlace{0}),
+                                  PlaceKey(FPGAPlace{1})}) {
+      program_.Hint("require place=" + ToString(writer));
+      Executor executor(place);
       const auto results = executor.Run(program_, feeds_, {"w"});
       EXPECT_EQ(results[0].ToVector<float>(), (Values{0, 9, 9, 0}))
-          << ToString(home) << " " << hint;
+          << ToString(place) << " " << ToString(writer);
       const Tensor& w = *executor.scope().FindVar("w")->Get<Tensor>();
-      EXPECT_EQ(w.place(), home);
+      EXPECT_EQ(w.place(), writer);
       EXPECT_EQ(w.ToVector<float>(), (Values{0, 9, 9, 0}))
-          << ToString(home) << " " << hint;
+          << ToString(place) << " " << ToString(writer);
     }
+  }
+}
+
+TEST_F(FpgaPlanTest, AParameterIsCopiedOnceToWhereItIsRead) {
+  program_.Persistable("w", DType::kFloat32, {2, 2});
+  const std::string on_device = Distance("x", "w");
+  program_.Hint("require place=fpga:0");
+  const std::string on_host = Distance("w", "x");
+  program_.Hint("require place=cpu");
+  for (const PlaceKey place : {PlaceKey(CPUPlace()), PlaceKey(FPGAPlace{0})}) {
+    Executor executor(place);
+    auto* variable = &executor.scope().Var("w");
+    *variable->GetMutable<Tensor>() = feeds_[0].second;
+    const auto run = [&] {
+      return executor.Run(program_, feeds_, {on_device, on_host});
+    };
+    const auto first = run();
+    const Tensor copy = variable->TensorAt(FPGAPlace{0});
+    EXPECT_EQ(run()[0].ToVector<float>(), first[0].ToVector<float>());
+    EXPECT_EQ(std::as_const(copy).raw_data(),
+              std::as_const(*variable).TensorAt(FPGAPlace{0}).raw_data());
+    const auto plan = executor.Prepare(program_, feeds_, {on_device, on_host});
+    for (const auto& transfer : plan->transfers()) {
+      EXPECT_NE(transfer.var, "w") << ToString(place);
+    }
+    EXPECT_NE(framework::ParameterTable(*plan).find("fpga:0"),
+              std::string::npos);
+    // A new value reaches both places.
+    *variable->GetMutable<Tensor>() =
+        Tensor::FromVector<float>({2, 2}, {100, 100, 100, 100});
+    const auto changed = run();
+    EXPECT_NE(changed[0].ToVector<float>(), first[0].ToVector<float>());
+    EXPECT_NE(changed[1].ToVector<float>(), first[1].ToVector<float>());
+    // So does one that is written in place.
+    variable->GetMutable<Tensor>()->data<float>()[0] = -100;
+    EXPECT_NE(run()[0].ToVector<float>(), changed[0].ToVector<float>());
   }
 }
 

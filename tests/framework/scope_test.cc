@@ -1,9 +1,36 @@
 #include "sluice/framework/scope.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
+
+#include "sluice/platform/device.h"
 
 namespace sluice::framework {
 namespace {
+
+TEST(VariableTest, KeepsACopyUntilTheValueChanges) {
+  const platform::PlaceKey device = platform::FPGAPlace{0};
+  platform::DeviceManager::Instance().Get(device);
+  Variable variable;
+  *variable.GetMutable<Tensor>() = Tensor::FromVector<float>({2}, {1, 2});
+  const auto address = [&](const platform::PlaceKey& place) {
+    return std::as_const(variable).TensorAt(place).raw_data();
+  };
+  EXPECT_EQ(std::as_const(variable).TensorAt(platform::CPUPlace()).raw_data(),
+            std::as_const(*variable.Get<Tensor>()).raw_data());
+  const Tensor copy = variable.TensorAt(device);
+  EXPECT_EQ(copy.place(), device);
+  EXPECT_EQ(copy.ToVector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(address(device), std::as_const(copy).raw_data());
+  // A handle of the same memory that writes.
+  Tensor handle = *variable.Get<Tensor>();
+  handle.data<float>()[1] = 5;
+  EXPECT_EQ(variable.TensorAt(device).ToVector<float>(),
+            (std::vector<float>{1, 5}));
+  variable.GetMutable<Tensor>()->Resize({1});
+  EXPECT_EQ(variable.TensorAt(device).dims(), DDim({1}));
+}
 
 TEST(ScopeTest, MakesAVariableOnce) {
   Scope scope;
