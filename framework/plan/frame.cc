@@ -7,6 +7,7 @@
 
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/plan/unfinished_ops.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
@@ -18,14 +19,6 @@ using platform::ErrorCode;
 using platform::Format;
 
 namespace {
-
-std::atomic<bool> g_cancel_requested{false};
-
-void CheckCancelled() {
-  SLUICE_ENFORCE(!g_cancel_requested.load(std::memory_order_relaxed),
-                 ErrorCode::kFailedPrecondition, "run.cancelled",
-                 "the run was cancelled");
-}
 
 // "for top_k.Out (float32 [2, 1]) of op 3 (top_k), created at net.py:7".
 std::string ForWhat(const Plan& plan, const Slot& slot) {
@@ -45,11 +38,11 @@ std::string ForWhat(const Plan& plan, const Slot& slot) {
 }  // namespace
 
 void SetCancelRequested(bool requested) {
-  g_cancel_requested = requested;
+  platform::SetCancelRequested(requested);
 }
 
 bool CancelRequested() {
-  return g_cancel_requested.load(std::memory_order_relaxed);
+  return platform::CancelRequested();
 }
 
 RunObserver::~RunObserver() = default;
@@ -283,9 +276,7 @@ void Frame::Execute() {
   const Instruction* const end = current + plan_.instructions_.size();
   try {
     for (; current != end; ++current) {
-      if (g_cancel_requested.load(std::memory_order_relaxed)) [[unlikely]] {
-        CheckCancelled();
-      }
+      if (platform::CancelRequested()) [[unlikely]] platform::CheckCancelled();
       Step(*current);
     }
   } catch (...) {
@@ -296,7 +287,7 @@ void Frame::Execute() {
 void Frame::ExecuteObserved(RunObserver& observer) {
   for (const Instruction& instruction : plan_.instructions_) {
     try {
-      CheckCancelled();
+      platform::CheckCancelled();
       observer.Before(plan_, instruction, tensors_.data());
       Step(instruction);
       if (instruction.device >= 0 && observer.synchronise()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/operators/math/conv2d_depthwise.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -139,6 +140,7 @@ void Conv2dDirect(const Conv2dGeometry& g,
   const int64_t grain = Grain(g.out_pixels() * (g.patch() + 1));
   platform::ParallelFor(g.n * g.out_c, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      platform::CheckCancelled();
       const int64_t n = i / g.out_c, o = i % g.out_c;
       T* to = output + planes.out.At(n, o);
       FillPlane(planes.out, g.out_h, g.out_w, bias ? bias[o] : T{0}, to);
@@ -170,6 +172,7 @@ void Conv2dDirectGradInput(const Conv2dGeometry& g,
       Grain(g.out_pixels() * g.group_out_c() * planes.taps + g.in_pixels());
   platform::ParallelFor(g.n * g.in_c, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      platform::CheckCancelled();
       const int64_t n = i / g.in_c, c = i % g.in_c;
       const int64_t in_group = c % g.group_in_c();
       T* to = input_grad + planes.in.At(n, c);
@@ -201,6 +204,7 @@ void Conv2dDirectGradFilter(const Conv2dGeometry& g,
   platform::ParallelFor(
       g.out_c * g.group_in_c(), grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
+          platform::CheckCancelled();
           const int64_t o = i / g.group_in_c();
           const int64_t c =
               o / g.group_out_c() * g.group_in_c() + i % g.group_in_c();

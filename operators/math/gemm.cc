@@ -17,6 +17,7 @@
 
 #include "sluice/operators/math/gemm_pack-inl.h"
 #include "sluice/operators/math/gemm_tile-inl.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_GEMM_TILES
@@ -265,9 +266,13 @@ void Gemm(const GemmArgs<T>& args) {
   constexpr int64_t kWork = 1'000'000;
   const int64_t count = tiles.row_tiles * tiles.panels;
   const int64_t tile_work = tiles.m * tiles.n / count * tiles.k;
-  platform::ParallelFor(
-      count, 1 + kWork / (1 + tile_work),
-      [&](int64_t begin, int64_t end) { Run(tiles, begin, end); });
+  const int64_t grain = 1 + kWork / (1 + tile_work);
+  platform::ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
+    // Some billion products each.
+    platform::InPieces(
+        begin, end, 1024 * grain,
+        [&](int64_t first, int64_t last) { Run(tiles, first, last); });
+  });
 }
 
 template SLUICE_API void Gemm(const GemmArgs<float>&);

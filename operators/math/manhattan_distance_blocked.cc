@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_MANHATTAN_DISTANCE_TILES
@@ -371,8 +372,11 @@ void ManhattanDistanceBlocked(
   const int64_t tile_pairs = 256 * p;
   const int64_t grain = 1 + 300'000 / tile_pairs;
   platform::ParallelFor(
-      tiles.row_tiles * tiles.panels, grain,
-      [&](int64_t begin, int64_t end) { Run(tiles, begin, end); });
+      tiles.row_tiles * tiles.panels, grain, [&](int64_t begin, int64_t end) {
+        platform::InPieces(
+            begin, end, 256 * grain,
+            [&](int64_t first, int64_t last) { Run(tiles, first, last); });
+      });
 }
 
 template SLUICE_API void ManhattanDistanceBlocked(

@@ -14,6 +14,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_MANHATTAN_DISTANCE_SIDES
@@ -285,8 +286,11 @@ constexpr int64_t kPairsPerThread = 200'000;
 template <typename T>
 void RunOneParallel(const ManhattanSides<T>& s) {
   const int64_t grain = 8 + kPairsPerThread / (s.m * s.p);
-  platform::ParallelFor(
-      s.n, grain, [&](int64_t begin, int64_t end) { RunOne(s, begin, end); });
+  platform::ParallelFor(s.n, grain, [&](int64_t begin, int64_t end) {
+    platform::InPieces(
+        begin, end, 64 * grain,
+        [&](int64_t first, int64_t last) { RunOne(s, first, last); });
+  });
 }
 
 template <typename T>

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "sluice/operators/math/manhattan_distance.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -22,6 +23,7 @@ void OneSide(const T* x,
   constexpr int64_t kWidth = 64;
   platform::ParallelFor(rows, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      platform::CheckCancelled();
       for (int64_t first = 0; first < p; first += kWidth) {
         const int64_t width = std::min(kWidth, p - first);
         double sums[kWidth] = {};
@@ -48,6 +50,7 @@ void ManhattanDistancePlain(
     const T* x, const T* y, T* z, int64_t n, int64_t m, int64_t p) {
   platform::ParallelFor(n, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      platform::CheckCancelled();
       for (int64_t j = 0; j < m; ++j) {
         double sum = 0;
         for (int64_t k = 0; k < p; ++k) {

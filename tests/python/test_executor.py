@@ -197,6 +197,21 @@ def test_ctrl_c_stops_a_run_and_the_next_one_works(exe):
         assert exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=[z])[0].sum() == 6
 
 
+def test_ctrl_c_does_not_wait_for_the_end_of_a_kernel(exe):
+    x = sl.data("x", [2500, 2500])
+    y = sl.layers.manhattan_distance(x, x)
+    feed = {"x": np.zeros((2500, 2500), "f4")}
+    with sl.kernel_hints("require variant=plain"):
+        exe.prepare(feed=feed, fetch_list=[y])
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+        start = time.monotonic()
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            exe.run(feed=feed, fetch_list=[y])
+    timer.join()
+    assert time.monotonic() - start < 3  # the whole kernel takes some 10
+
+
 def test_other_threads_go_on_while_a_program_runs(exe):
     y, feed = slow_program()
     exe.prepare(feed=feed, fetch_list=[y])

@@ -252,7 +252,8 @@ TEST(Tune, ACancelledRunKeepsWhatWasMeasured) {
   framework::SetCancelRequested(false);
   EXPECT_TRUE(result.cancelled);
   EXPECT_EQ(result.left_out, 1);
-  ASSERT_EQ(result.signatures.size(), 1u);
+  ASSERT_EQ(result.signatures.size(), 2u);
+  EXPECT_EQ(result.signatures[1].winner, -1);
   EXPECT_EQ(Chosen(executor, lab), "plain");
   // Not measured, but of nearly the same size.
   EXPECT_EQ(Chosen(executor, next), "plain");
