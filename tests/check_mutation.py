@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
 """Proves that a test notices when a check is missing.
 
-Lists the ids of all checks in the sources. For each it switches the check off
-(SLUICE_TEST_DISABLE_CHECK) and runs the tests that mention its id: one of them
-must fail. Reports checks that no test mentions, checks that can be missing
-without any test noticing, and ids that two checks share.
+Lists the ids of all checks in the sources. For each it runs the tests that
+mention its id: all must pass. Then it switches the check off
+(SLUICE_TEST_DISABLE_CHECK) and runs them again: an assertion must fail. Reports
+checks that no test mentions, checks that can be missing without any test
+noticing, those whose absence is noticed by a crash or a time-out only, and ids
+that two checks share.
 
   tests/check_mutation.py --root . build/release/tests/sluice_*_test
 """
 
 import argparse
+import functools
+import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 ROOMS = ("platform", "memory", "framework", "operators")
@@ -28,10 +34,10 @@ CHECK = re.compile(
 TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.M)
 
 
-def check_ids(root):
-    """Returns {id: [where, ...]} of the sources."""
+def check_ids(root, rooms):
+    """Returns {id: [where, ...]} of the sources of these rooms."""
     found = {}
-    for room in ROOMS:
+    for room in rooms:
         for path in sorted((root / room).rglob("*")):
             if path.suffix not in (".h", ".cc", ".cu"):
                 continue
@@ -50,7 +56,9 @@ def tests_mentioning(root, check_id):
     for path in sorted((root / "tests").rglob("*.c[cu]")):
         text = path.read_text()
         for match in re.finditer(re.escape(f'"{check_id}"'), text):
-            tests = [t for t in TEST.finditer(text) if t.start() < match.start()]
+            tests = [
+                t for t in TEST.finditer(text) if t.start() < match.start()
+            ]
             if not tests:  # in a helper: any test may come by
                 return "*"
             suite, name = tests[-1].groups()
@@ -60,27 +68,82 @@ def tests_mentioning(root, check_id):
     return ":".join(sorted(filters)) or None
 
 
-def is_noticed(check_id, test_filter, programs, timeout):
-    """True when a program that contains the id fails without the check."""
-    environment = dict(os.environ, SLUICE_TEST_DISABLE_CHECK=check_id)
-    mentioning = [
-        p for p, content in programs.items() if check_id.encode() in content
-    ]
-    # Compilers write some literals as numbers.
-    for program in mentioning or programs:
+def failed_assertions(program, test_filter, environment, timeout):
+    """How many tests fail, and "" or what kept the program from its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.json"
         try:
             done = subprocess.run(
-                [program, f"--gtest_filter={test_filter}"],
+                [
+                    program,
+                    f"--gtest_filter={test_filter}",
+                    f"--gtest_output=json:{report}",
+                ],
                 env=environment,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 timeout=timeout,
             )
         except subprocess.TimeoutExpired:
-            return True
-        if done.returncode != 0:
-            return True
-    return False
+            return 0, f"took more than {timeout:.0f} s"
+        if done.returncode < 0:
+            return 0, f"was ended by {signal.Signals(-done.returncode).name}"
+        if not report.exists():
+            return 0, f"exited with {done.returncode} and without a report"
+        return json.loads(report.read_text())["failures"], ""
+
+
+def failed_python_tests(python, files, environment, timeout):
+    """The same for pytest, whose exit status is 1 when tests failed."""
+    try:
+        done = subprocess.run(
+            [
+                python,
+                "-m",
+                "pytest",
+                "-q",
+                "-x",
+                "-p",
+                "no:cacheprovider",
+                *files,
+            ],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        return 0, f"took more than {timeout:.0f} s"
+    if done.returncode < 0:
+        return 0, f"was ended by {signal.Signals(-done.returncode).name}"
+    if done.returncode > 1:
+        return 0, f"exited with {done.returncode}"
+    return done.returncode, ""
+
+
+def problem_of(check_id, runs):
+    """What is wrong with the tests of a check; None when they notice it.
+
+    `runs` are functions of an environment that run the tests of one program.
+    Only a failed assertion counts: a crash or a time-out says that the tests
+    meet what the check protects from, not that they expect its error.
+    """
+    without = dict(os.environ, SLUICE_TEST_DISABLE_CHECK=check_id)
+    ends = []
+    for run in runs:
+        failed, trouble = run(dict(os.environ))
+        if failed or trouble:
+            return (
+                f"{check_id}: its tests fail with the check in place {trouble}"
+            )
+        failed, trouble = run(without)
+        if failed:
+            return None
+        if trouble:
+            ends.append(trouble)
+    if ends:
+        return f"{check_id}: without it a test {ends[0]}; none fails"
+    return f"{check_id}: no test notices its absence"
 
 
 def main():
@@ -90,29 +153,65 @@ def main():
     parser.add_argument("--only", default="", help="ids that begin with this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--timeout", type=float, default=120)
+    parser.add_argument(
+        "--python",
+        help="an interpreter that imports sluice: the checks of python/bindings "
+        "too, by the tests in tests/python",
+    )
     arguments = parser.parse_args()
     root = arguments.root.resolve()
     programs = {p: pathlib.Path(p).read_bytes() for p in arguments.programs}
+    python_tests = [
+        str(root / "tests" / "python" / f"test_{name}.py")
+        for name in ("bad_input", "wrong_arguments", "tensor", "kernels")
+    ]
 
     problems = []
     jobs = {}
-    found = check_ids(root)
+    found = check_ids(root, ROOMS)
+    in_python = check_ids(root, ("python",)) if arguments.python else {}
     with ThreadPoolExecutor(arguments.jobs) as executor:
-        for check_id, places in sorted(found.items()):
+        for check_id, places in sorted((found | in_python).items()):
             if not check_id.startswith(arguments.only):
                 continue
             if len(places) > 1:
                 problems.append(f"{check_id}: used by {', '.join(places)}")
+            if check_id in in_python:
+                runs = [
+                    functools.partial(
+                        failed_python_tests,
+                        arguments.python,
+                        python_tests,
+                        timeout=arguments.timeout,
+                    )
+                ]
+                jobs[check_id] = executor.submit(problem_of, check_id, runs)
+                continue
             test_filter = tests_mentioning(root, check_id)
             if test_filter is None:
-                problems.append(f"{check_id}: no test mentions it ({places[0]})")
+                problems.append(
+                    f"{check_id}: no test mentions it ({places[0]})"
+                )
                 continue
-            jobs[check_id] = executor.submit(
-                is_noticed, check_id, test_filter, programs, arguments.timeout
-            )
-        for check_id, job in jobs.items():
-            if not job.result():
-                problems.append(f"{check_id}: no test notices its absence")
+            # Compilers write some literals as numbers.
+            mentioning = [
+                p
+                for p, content in programs.items()
+                if check_id.encode() in content
+            ] or list(programs)
+            runs = [
+                functools.partial(
+                    failed_assertions,
+                    program,
+                    test_filter,
+                    timeout=arguments.timeout,
+                )
+                for program in mentioning
+            ]
+            jobs[check_id] = executor.submit(problem_of, check_id, runs)
+        for job in jobs.values():
+            if job.result() is not None:
+                problems.append(job.result())
     for problem in problems:
         print(problem)
     print(f"{len(jobs)} checks tried, {len(problems)} problems")

@@ -110,6 +110,13 @@ TEST_F(Concurrency, EachThreadHasItsOwnHints) {
     const KernelHintGuard guard(
         platform::Format("manhattan_distance: prefer variant={}", variant));
     for (int run = 0; run < kRuns; ++run) {
+      const auto plan = executor.Prepare(program_, feeds_, fetches_);
+      for (const auto& decision : plan->decisions()) {
+        if (decision.op == "manhattan_distance") {
+          ASSERT_EQ(decision.kernel->variant, variant)
+              << "in thread " << thread;
+        }
+      }
       const auto results = executor.Run(program_, feeds_, fetches_);
       CheckSmallDigits(results[0], results[1]);
     }
