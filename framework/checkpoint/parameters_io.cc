@@ -95,12 +95,18 @@ CheckpointHeader ReadHeader(InputFile* file) {
   return header;
 }
 
-void CheckProgram(const CheckpointHeader& file, const CheckpointHeader& own) {
+// Compares the variables of a file with those of a program. Without `partial`
+// they have to be the same.
+LoadedParameters CheckProgram(const CheckpointHeader& file,
+                              const CheckpointHeader& own,
+                              bool partial) {
   std::map<std::string, const CheckpointTensor*> saved;
   for (const CheckpointTensor& tensor : file.tensors) {
     saved[tensor.name] = &tensor;
   }
-  std::vector<std::string> missing, other, superfluous;
+  LoadedParameters loaded;
+  auto& [missing, superfluous] = loaded;
+  std::vector<std::string> other;
   for (const CheckpointTensor& wanted : own.tensors) {
     const auto found = saved.find(wanted.name);
     if (found == saved.end()) {
@@ -123,12 +129,20 @@ void CheckProgram(const CheckpointHeader& file, const CheckpointHeader& own) {
     if (items.empty()) return;
     problems += (problems.empty() ? "" : "; ") + (what + Join(items));
   };
-  add("it lacks ", missing);
-  add("the program has no ", superfluous);
+  if (!partial) {
+    add("it lacks ", missing);
+    add("the program has no ", superfluous);
+  }
   add("", other);
   SLUICE_ENFORCE(problems.empty(), ErrorCode::kInvalidArgument,
                  "checkpoint.other_program",
                  "the checkpoint is of another program: {}", problems);
+  SLUICE_ENFORCE(missing.size() < own.tensors.size() || own.tensors.empty(),
+                 ErrorCode::kInvalidArgument, "checkpoint.no_variable",
+                 "the checkpoint has none of the program's variables: it has "
+                 "{}, the program has {}",
+                 Join(superfluous), Join(missing));
+  return loaded;
 }
 
 std::vector<Tensor> ReadValues(const CheckpointHeader& header,
@@ -217,24 +231,36 @@ void SaveParameters(const std::string& path,
 }
 
 namespace {
-void Load(const std::string& path, const Program& program, Scope& scope) {
+LoadedParameters Load(const std::string& path,
+                      const Program& program,
+                      Scope& scope,
+                      const LoadOptions& options) {
   const CheckpointHeader own = PersistablesOf(program);
   InputFile file(path);
-  const CheckpointHeader header = ReadHeader(&file);
-  CheckProgram(header, own);
+  CheckpointHeader header = ReadHeader(&file);
+  LoadedParameters loaded = CheckProgram(header, own, options.partial);
   std::vector<Tensor> values = ReadValues(header, &file);
+  for (const std::string& name : loaded.superfluous) {
+    const auto found = std::find_if(
+        header.tensors.begin(), header.tensors.end(),
+        [&](const CheckpointTensor& tensor) { return tensor.name == name; });
+    values.erase(values.begin() + (found - header.tensors.begin()));
+    header.tensors.erase(found);
+  }
   const std::unique_lock lock(scope.lock());
   Targets(header, &scope).Take(&values);
-  if (header.has_checksums) scope.set_step(header.step);
+  if (header.has_checksums && !options.partial) scope.set_step(header.step);
+  return loaded;
 }
 }  // namespace
 
-void LoadParameters(const std::string& path,
-                    const Program& program,
-                    Scope& scope) try {
+LoadedParameters LoadParameters(const std::string& path,
+                                const Program& program,
+                                Scope& scope,
+                                const LoadOptions& options) try {
   const std::string context = Format("while loading parameters from {}", path);
   try {
-    Load(path, program, scope);
+    return Load(path, program, scope, options);
   } catch (platform::Error& error) {
     error.AddContext(context);
     throw;

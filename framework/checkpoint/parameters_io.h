@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/scope.h"
@@ -23,6 +24,18 @@ SLUICE_API void SaveParameters(const std::string& path,
                                const Program& program,
                                const Scope& scope);
 
+struct LoadOptions {
+  // Take what file and program have in common, and leave the scope's step as it
+  // is. Without it both must have the same variables.
+  bool partial = false;
+};
+
+// What a partial load left out; both empty otherwise.
+struct LoadedParameters {
+  std::vector<std::string> missing;      // of the program, not in the file
+  std::vector<std::string> superfluous;  // in the file, not of the program
+};
+
 // The inverse: the variables get new values, at the host, where they are (in
 // `scope` or a parent) or else in `scope`. All or nothing: everything is read
 // and checked before the scope changes. Any safetensors file will do; one that
@@ -32,9 +45,11 @@ SLUICE_API void SaveParameters(const std::string& path,
 //  - DataLoss for one that is cut off, changed, or no checkpoint;
 //  - Unimplemented for one of a newer format, or a dtype that Sluice lacks;
 //  - InvalidArgument for one of another program: variables that are missing,
-//    superfluous, or of another dtype or shape are named.
-SLUICE_API void LoadParameters(const std::string& path,
-                               const Program& program,
-                               Scope& scope);
+//    superfluous, or of another dtype or shape are named. With `partial` for one
+//    that has nothing in common with the program, or another dtype or shape.
+SLUICE_API LoadedParameters LoadParameters(const std::string& path,
+                                           const Program& program,
+                                           Scope& scope,
+                                           const LoadOptions& options = {});
 
 }  // namespace sluice::framework

@@ -11,6 +11,7 @@
 #include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/program.h"
+#include "sluice/framework/program/program_io.h"
 #include "sluice/framework/run_op.h"
 #include "sluice/framework/scope.h"
 #include "sluice/framework/tensor.h"
@@ -47,12 +48,14 @@ using framework::Fetches;
 using framework::KernelHintGuard;
 using framework::LoadKernelLibrary;
 using framework::LoadParameters;
+using framework::LoadProgram;
 using framework::ParamGrad;
 using framework::Plan;
 using framework::Program;
 using framework::RunOp;
 using framework::RunProfiled;
 using framework::SaveParameters;
+using framework::SaveProgram;
 using framework::Scope;
 using framework::Tensor;
 using framework::Var;

@@ -1,4 +1,9 @@
 #include <string>
+#include <utility>
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "sluice/framework/checkpoint/parameters_io.h"
 #include "sluice/framework/program/program_io.h"
@@ -28,12 +33,17 @@ void BindFiles(nb::module_& m) {
     framework::SaveParameters(file, program, scope);
   });
   m.def("_load_parameters", [](nb::handle path, nb::handle program_object,
-                               nb::handle scope_object) {
+                               nb::handle scope_object, bool partial) {
     const std::string file = ToPath(path);
     const auto& program = ToProgram(program_object, "load_params");
     auto& scope = ToScope(scope_object, "load_params");
-    const nb::gil_scoped_release release;
-    framework::LoadParameters(file, program, scope);
+    framework::LoadedParameters loaded;
+    {
+      const nb::gil_scoped_release release;
+      loaded = framework::LoadParameters(file, program, scope,
+                                         {.partial = partial});
+    }
+    return std::pair(std::move(loaded.missing), std::move(loaded.superfluous));
   });
 }
 

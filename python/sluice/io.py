@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from . import _core, executor, framework
 from .framework import Program
 
-__all__ = ["load_params", "load_program", "save_params", "save_program"]
+__all__ = [
+    "LoadedParams",
+    "load_params",
+    "load_program",
+    "save_params",
+    "save_program",
+]
+
+
+class LoadedParams(NamedTuple):
+    """What a partial load left out; both empty otherwise."""
+
+    missing: list[str]
+    """Of the program, not in the file."""
+    superfluous: list[str]
+    """In the file, not of the program."""
 
 
 def save_params(
@@ -36,20 +52,34 @@ def load_params(
     path: str | os.PathLike[str],
     program: Program | None = None,
     scope: _core.Scope | None = None,
-) -> None:
+    partial: bool = False,
+) -> LoadedParams:
     """Read any safetensors file: all of it or, on errors, nothing.
 
     One that :func:`save_params` wrote is checked against its checksums.
+
+    Args:
+        path: the file.
+        program: the default main program if None.
+        scope: where the values go; the global scope if None.
+        partial: take what file and program have in common. Without it both must
+            have the same variables.
+
+    Returns:
+        What a partial load left out.
 
     Raises:
         NotFoundError: the file cannot be read.
         DataLossError: it is truncated, damaged or no checkpoint.
         UnimplementedError: it is of a newer version.
-        InvalidArgumentError: it belongs to another program.
+        InvalidArgumentError: it belongs to another program; with `partial`: it
+            has nothing in common with this one, or a variable of another dtype
+            or shape.
     """
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
-    _core._load_parameters(path, program, scope)
+    loaded = _core._load_parameters(path, program, scope, bool(partial))
+    return LoadedParams(*loaded)
 
 
 def save_program(program: Program, path: str | os.PathLike[str]) -> None:

@@ -186,6 +186,38 @@ def test_parameters_survive_a_file(exe, tmp_path):
         sl.io.load_params(tmp_path / "none")
 
 
+def test_a_partial_load_takes_what_both_have(exe, tmp_path):
+    x = sl.data("x", [None, 2])
+    hidden = sl.layers.fc(x, 3, param_attr=sl.initializer.Constant(2.0))
+    exe.run(sl.default_startup_program())
+    path = tmp_path / "p.safetensors"
+    sl.io.save_params(path)
+    scope = sl.global_scope()
+    names = {var.name for var in sl.default_main_program().all_parameters()}
+    sl.layers.fc(hidden, 1)
+    exe.run(sl.default_startup_program())
+    with pytest.raises(sl.InvalidArgumentError, match="it lacks fc_"):
+        sl.io.load_params(path)
+    for name in names:
+        scope.set(name, np.zeros_like(scope.find_var(name)))
+    loaded = sl.io.load_params(path, partial=True)
+    assert loaded.superfluous == []
+    assert len(loaded.missing) == 2
+    assert names.isdisjoint(loaded.missing)
+    weights = max(names, key=lambda name: scope.find_var(name).size)
+    np.testing.assert_array_equal(scope.find_var(weights), np.full((2, 3), 2))
+    sl.io.save_params(path)
+    with sl.program_guard(sl.Program(), sl.Program()), sl.unique_name.guard():
+        sl.layers.fc(sl.data("x", [None, 2]), 3)
+        loaded = sl.io.load_params(path, partial=True)
+    assert loaded.missing == []
+    assert len(loaded.superfluous) == 2
+    with sl.program_guard(sl.Program(), sl.Program()):
+        sl.layers.fc(sl.data("x", [None, 2]), 3)
+        with pytest.raises(sl.InvalidArgumentError, match="none of the program"):
+            sl.io.load_params(path, partial=True)
+
+
 def test_an_array_initialises_a_parameter(exe):
     x = sl.data("x", [None, 2])
     weight = sl.initializer.NumpyArray([[1.5, 2.0], [3.0, 4.0]])

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "sluice/framework/executor.h"
@@ -208,8 +209,12 @@ TEST_F(CheckpointTest, RefusesToReplaceWhatIsNoRegularFile) {
   ASSERT_EQ(lstat(path_.c_str(), &status), 0);
   EXPECT_TRUE(S_ISFIFO(status.st_mode));
   refused(folder_);
-  refused("/dev/null");
-  EXPECT_EQ(Names().size(), 1U);
+  // A node like /dev/null, which only root can make. The system's own would be
+  // lost where this fails.
+  const std::string device = folder_ + "/null";
+  const bool made = mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0;
+  if (made) refused(device);
+  EXPECT_EQ(Names().size(), made ? 2U : 1U);
 }
 
 TEST_F(CheckpointTest, FollowsSymbolicLinks) {
