@@ -8,7 +8,17 @@
 
 namespace sluice::framework {
 
+struct PlanTimes;
 struct RunProfile;
+
+struct ExplainJsonOptions {
+  const RunProfile* profile = nullptr;  // adds "seconds" to each op
+  // Adds "measured" to each op, "seconds" to each instruction, and "times".
+  const PlanTimes* times = nullptr;
+  // Ops of one signature share their candidates in "candidate_lists": the text
+  // is much shorter where many ops are alike.
+  bool by_signature = false;
+};
 
 // What a plan does and why. With a profile, each op's time stands beside it.
 
@@ -18,9 +28,12 @@ struct RunProfile;
 SLUICE_API std::string ExplainText(const Plan& plan,
                                    const RunProfile* profile = nullptr);
 // {"place", "threads", "ops": [{"op", "index", "place", ..., "candidates"}],
-//  "transfers", "arenas", "notes"}.
+//  "instructions", "slots", "transfers", "arenas", "notes"}; design/report.md
+// says what each member means.
 SLUICE_API std::string ExplainJson(const Plan& plan,
                                    const RunProfile* profile = nullptr);
+SLUICE_API std::string ExplainJson(const Plan& plan,
+                                   const ExplainJsonOptions& options);
 // A graph for Graphviz: ops as boxes by place, transfers as dashed arrows.
 SLUICE_API std::string ExplainDot(const Plan& plan);
 

@@ -1,7 +1,12 @@
+#include <algorithm>
+#include <map>
 #include <new>
+#include <optional>
 
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/inspect/explain_values.h"
 #include "sluice/framework/inspect/json_writer.h"
+#include "sluice/framework/inspect/plan_times.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/platform/error.h"
 
@@ -9,20 +14,62 @@ namespace sluice::framework {
 
 namespace {
 
+void WriteWork(const KernelWork& work, JsonWriter* json) {
+  json->Key("work");
+  json->BeginObject();
+  json->Field("flops", work.flops);
+  json->Field("efficiency", work.efficiency);
+  json->Field("bytes", work.bytes);
+  json->Field("extra_bytes", work.extra_bytes);
+  json->Field("moves", work.moves);
+  json->EndObject();
+}
+
+void WriteRecord(const Record& record, JsonWriter* json) {
+  json->Key("measured");
+  json->BeginObject();
+  if (record.rounds > 0) {
+    json->Field("best", record.best);
+    json->Field("median", record.median);
+    json->Field("low", record.low);
+    json->Field("high", record.high);
+    json->Field("spread", record.spread);
+  }
+  json->Field("rounds", record.rounds);
+  json->Field("verdict", ToString(record.verdict));
+  json->Field("error", record.error);
+  json->Field("message", record.message);
+  json->Field("date", record.date);
+  json->EndObject();
+}
+
+// What does not depend on the op, but on its signature.
+void WriteCandidate(const Candidate& candidate, JsonWriter* json) {
+  const KernelDef& kernel = *candidate.kernel;
+  json->Field("kernel", ToString(kernel));
+  json->Field("library", kernel.key.library);
+  json->Field("variant", kernel.variant);
+  json->Field("dtype", ToString(kernel.key.dtype));
+  json->Field("place", ToString(candidate.place));
+  json->Field("refusal", candidate.refusal);
+  if (candidate.refusal.empty()) {
+    json->Field("predicted_seconds", candidate.seconds);
+    json->Field("evidence", ToString(candidate.evidence));
+    json->Field("estimated_seconds", candidate.estimate);
+    WriteWork(candidate.work, json);
+  }
+  if (candidate.record != nullptr) WriteRecord(*candidate.record, json);
+}
+
 void WriteCandidates(const Decision& decision, JsonWriter* json) {
+  json->Field("hints", decision.list->hints);
+  json->Field("notes", decision.list->notes);
   json->Key("candidates");
   json->BeginArray();
   for (const Candidate& candidate : decision.candidates()) {
     json->BeginObject();
-    json->Field("kernel", ToString(*candidate.kernel));
-    json->Field("place", ToString(candidate.place));
+    WriteCandidate(candidate, json);
     json->Field("chosen", candidate.kernel == decision.kernel);
-    json->Field("refusal", candidate.refusal);
-    if (candidate.refusal.empty()) {
-      json->Field("predicted_seconds", candidate.seconds);
-      json->Field("evidence", ToString(candidate.evidence));
-      json->Field("estimated_seconds", candidate.estimate);
-    }
     json->Field("transfer_bytes", decision.transfer_bytes(candidate.place));
     json->EndObject();
   }
@@ -38,7 +85,42 @@ void WriteCandidates(const Decision& decision, JsonWriter* json) {
   json->EndArray();
 }
 
-void WriteOp(const Decision& decision, JsonWriter* json) {
+void WriteLists(const std::vector<const CandidateList*>& lists,
+                JsonWriter* json) {
+  json->Key("candidate_lists");
+  json->BeginArray();
+  for (const CandidateList* list : lists) {
+    json->BeginObject();
+    json->Field("signature", list->signature);
+    json->Field("hints", list->hints);
+    json->Field("notes", list->notes);
+    json->Key("candidates");
+    json->BeginArray();
+    for (const Candidate& candidate : list->candidates) {
+      json->BeginObject();
+      WriteCandidate(candidate, json);
+      json->EndObject();
+    }
+    json->EndArray();
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+// How many times as long as the chosen kernel the best of the others would
+// take, as predicted; nothing where there is no other.
+std::optional<double> Margin(const Decision& decision,
+                             const Candidate& chosen) {
+  std::optional<double> next;
+  for (const Candidate& candidate : decision.candidates()) {
+    if (&candidate == &chosen || !candidate.refusal.empty()) continue;
+    if (!next || candidate.seconds < *next) next = candidate.seconds;
+  }
+  if (!next || !(chosen.seconds > 0)) return std::nullopt;
+  return *next / chosen.seconds;
+}
+
+void WriteOp(const Decision& decision, const OpDesc& desc, JsonWriter* json) {
   const OpKernelType& key = decision.kernel->key;
   json->Field("index", decision.op_index);
   json->Field("op", decision.op);
@@ -47,11 +129,44 @@ void WriteOp(const Decision& decision, JsonWriter* json) {
   json->Field("layout", ToString(decision.list->expected.layout));
   json->Field("library", key.library);
   json->Field("variant", decision.kernel->variant);
+  json->Field("kernel", ToString(*decision.kernel));
   json->Field("expected", ToString(decision.list->expected));
   json->Field("reason", decision.reason);
-  json->Field("hints", decision.list->hints);
-  json->Field("notes", decision.list->notes);
-  WriteCandidates(decision, json);
+  json->Field("purpose", PurposeName(desc.purpose));
+  json->Field("line", desc.location.file.empty()
+                          ? ""
+                          : platform::Format("{}:{}", desc.location.file,
+                                             desc.location.line));
+  json->Key("covers");
+  json->BeginArray();
+  for (const int covered : decision.covers) {
+    json->Value(covered);
+  }
+  json->EndArray();
+}
+
+void WritePrediction(const Decision& decision, JsonWriter* json) {
+  const auto& candidates = decision.candidates();
+  const auto chosen = std::find_if(candidates.begin(), candidates.end(),
+                                   [&](const Candidate& candidate) {
+                                     return candidate.kernel == decision.kernel;
+                                   });
+  json->Field("chosen", chosen - candidates.begin());
+  json->Field("predicted_seconds", chosen->seconds);
+  json->Field("evidence", ToString(chosen->evidence));
+  if (const auto margin = Margin(decision, *chosen)) {
+    json->Field("margin", *margin);
+  }
+}
+
+void WriteTransferBytes(const Decision& decision, JsonWriter* json) {
+  if (decision.transfers.empty()) return;
+  json->Key("transfer_bytes");
+  json->BeginObject();
+  for (const auto& [place, bytes] : decision.transfers) {
+    json->Field(ToString(place), bytes);
+  }
+  json->EndObject();
 }
 
 void WriteTransfers(const Plan& plan, JsonWriter* json) {
@@ -64,6 +179,7 @@ void WriteTransfers(const Plan& plan, JsonWriter* json) {
     json->Field("to", ToString(transfer.to));
     json->Field("bytes", transfer.bytes);
     json->Field("op_index", transfer.op_index);
+    json->Field("instruction", transfer.instruction);
     json->EndObject();
   }
   json->EndArray();
@@ -78,28 +194,79 @@ void WriteArenas(const Plan& plan, JsonWriter* json) {
   json->EndObject();
 }
 
+// Writes the ops; each list once where they are shared.
+class OpWriter {
+ public:
+  OpWriter(const Plan& plan, const ExplainJsonOptions& options)
+      : plan_(plan), options_(options) {
+    if (options.profile != nullptr) {
+      seconds_ = options.profile->SecondsByOp(plan);
+    }
+  }
+
+  void Write(JsonWriter* json) {
+    json->Key("ops");
+    json->BeginArray();
+    for (size_t i = 0; i < plan_.decisions().size(); ++i) {
+      json->BeginObject();
+      WriteOne(i, json);
+      json->EndObject();
+    }
+    json->EndArray();
+    if (options_.by_signature) WriteLists(lists_, json);
+  }
+
+ private:
+  void WriteOne(size_t position, JsonWriter* json) {
+    const Decision& decision = plan_.decisions()[position];
+    WriteOp(decision, plan_.op_descs()[decision.op_index], json);
+    WritePrediction(decision, json);
+    WriteOpValues(plan_, plan_.ops()[position], json);
+    if (!seconds_.empty()) json->Field("seconds", seconds_[decision.op_index]);
+    if (options_.times != nullptr) {
+      WriteTime("measured", options_.times->ops[decision.op_index], json);
+    }
+    if (!options_.by_signature) {
+      json->Field("signature", decision.list->signature);
+      WriteCandidates(decision, json);
+      return;
+    }
+    const auto [known, added] =
+        indices_.emplace(decision.list.get(), lists_.size());
+    if (added) lists_.push_back(decision.list.get());
+    json->Field("candidate_list", known->second);
+    WriteTransferBytes(decision, json);
+  }
+
+  const Plan& plan_;
+  const ExplainJsonOptions& options_;
+  std::vector<double> seconds_;
+  std::vector<const CandidateList*> lists_;
+  std::map<const CandidateList*, size_t> indices_;
+};
+
 }  // namespace
 
-std::string ExplainJson(const Plan& plan, const RunProfile* profile) try {
-  std::vector<double> seconds;
-  if (profile != nullptr) seconds = profile->SecondsByOp(plan);
+std::string ExplainJson(const Plan& plan, const RunProfile* profile) {
+  ExplainJsonOptions options;
+  options.profile = profile;
+  return ExplainJson(plan, options);
+}
+
+std::string ExplainJson(const Plan& plan,
+                        const ExplainJsonOptions& options) try {
   JsonWriter json;
   json.BeginObject();
   json.Field("place", ToString(plan.place()));
   json.Field("threads", plan.num_threads());
-  json.Field("instructions", plan.instructions().size());
-  json.Key("ops");
-  json.BeginArray();
-  for (const Decision& decision : plan.decisions()) {
-    json.BeginObject();
-    WriteOp(decision, &json);
-    if (!seconds.empty()) json.Field("seconds", seconds[decision.op_index]);
-    json.EndObject();
-  }
-  json.EndArray();
+  WriteFeedsAndFetches(plan, &json);
+  OpWriter(plan, options).Write(&json);
+  WriteInstructions(plan, options.times, &json);
+  WriteSlots(plan, &json);
   WriteTransfers(plan, &json);
   WriteArenas(plan, &json);
   json.Field("notes", plan.notes());
+  if (options.times != nullptr) WriteTimes(*options.times, &json);
   json.EndObject();
   return json.text();
 } catch (const std::bad_alloc&) {

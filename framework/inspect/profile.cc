@@ -112,6 +112,10 @@ std::string ChromeTrace(const Plan& plan, const RunProfile& profile) try {
     event.duration_ns = static_cast<int64_t>(profile.seconds[i] * 1e9);
     event.arguments = {{"instruction", std::to_string(i)},
                        {"op", std::to_string(instruction.op_index)}};
+    if (instruction.kernel != nullptr) {
+      event.arguments.emplace_back(
+          "kernel", ToString(*plan.decisions()[instruction.context].kernel));
+    }
     trace.Add(std::move(event));
   }
   return trace.ToJson();

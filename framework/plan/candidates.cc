@@ -219,12 +219,12 @@ void CandidateLister::Predict(const OpFacts& op,
                               Candidate* candidate) const {
   const KernelDef& kernel = *candidate->kernel;
   const KernelQuery query = op.QueryAt(candidate->place);
-  const KernelWork work = kernel.estimate == nullptr ? DefaultKernelWork(query)
-                                                     : kernel.estimate(query);
+  candidate->work = kernel.estimate == nullptr ? DefaultKernelWork(query)
+                                               : kernel.estimate(query);
   const bool on_cpu = candidate->place.kind == PlaceKind::kCPU;
   static const MachineFigures kDevice = DeviceFigures();
-  candidate->estimate =
-      PredictSeconds(work, op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
+  candidate->estimate = PredictSeconds(
+      candidate->work, op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
   candidate->seconds = candidate->estimate;
   const std::string name = ToString(kernel);
   const std::string version = std::to_string(kernel.version);
@@ -238,6 +238,7 @@ void CandidateLister::Predict(const OpFacts& op,
   const FoundRecord found = RecordStore::Default().Find(record_query);
   if (found.match != RecordMatch::kExact) return;
   const Record& record = *found.record;
+  candidate->record = found.record;
   if (record.verdict == Verdict::kWrong) {
     candidate->refusal = Format("gave wrong results: {}", record.message);
   } else if (record.rounds > 0) {

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/kernel_work.h"
 #include "sluice/framework/measure/machine_figures.h"
+#include "sluice/framework/measure/record.h"
 #include "sluice/framework/op_desc.h"
 #include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/registry.h"
@@ -57,6 +59,10 @@ struct Candidate {
   double seconds = 0;
   double estimate = 0;  // what the kernel's work says, also where measured
   Evidence evidence = Evidence::kEstimate;
+  KernelWork work;  // what `estimate` was made of
+  // What was measured or found wrong on this machine for this very signature;
+  // null where nothing was. Belongs to RecordStore::Default().
+  const Record* record = nullptr;
 };
 
 // What one or several ops take together.

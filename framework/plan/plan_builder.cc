@@ -194,6 +194,7 @@ Decision PlanBuilder::Decide(const PreparedOp& op) {
   decision.kernel = op.choice().kernel;
   decision.place = op.choice().place;
   decision.reason = op.reason;
+  decision.covers = op.covers;
   decision.list = op.list;
   std::vector<PlaceKey> places;
   for (const Candidate& candidate : op.list->candidates) {

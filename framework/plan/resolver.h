@@ -18,6 +18,8 @@ struct SLUICE_API Decision {
   const KernelDef* kernel = nullptr;
   PlaceKey place;
   std::string reason;
+  // Ops of the program whose work it does; none where a pass put the op in.
+  std::vector<int> covers;
   // All that was looked at; ops of the same signature share it.
   std::shared_ptr<const CandidateList> list;
   // Bytes of inputs that a kernel at a place would have to wait for, because

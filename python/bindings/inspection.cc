@@ -7,10 +7,12 @@
 
 #include "sluice/framework/inspect/compare.h"
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/inspect/plan_times.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
+#include "sluice/python/bindings/interrupt.h"
 
 namespace sluice::python {
 
@@ -62,6 +64,56 @@ Profile RunProfiled(const Plan& plan,
   return {framework::ExplainText(plan, &profile),
           framework::ChromeTrace(plan, profile), profile.SecondsByOp(plan),
           profile.total_seconds};
+}
+
+// A plan as JSON, with its times, and a trace of one of its runs.
+struct TimedPlan {
+  std::string json;
+  std::string trace;
+};
+
+TimedPlan TimeWithoutGil(const Plan& plan,
+                         const framework::Feeds& feeds,
+                         const Scope& scope,
+                         double budget,
+                         bool* interrupted) {
+  const nb::gil_scoped_release release;
+  const InterruptibleRun interruptible;
+  try {
+    const framework::PlanTimes times =
+        framework::TimePlan(plan, feeds, &scope, budget);
+    framework::ExplainJsonOptions options;
+    options.times = &times;
+    options.by_signature = true;
+    return {framework::ExplainJson(plan, options),
+            framework::ChromeTrace(plan, times.typical)};
+  } catch (...) {
+    *interrupted = interruptible.interrupted();
+    throw;
+  }
+}
+
+TimedPlan TimePlan(const Plan& plan,
+                   nb::handle program_object,
+                   nb::handle feed,
+                   nb::handle scope_object,
+                   double budget) {
+  const Program& program = ToProgram(program_object, "report");
+  const Scope& scope = ToScope(scope_object, "report");
+  const FeedArrays arrays(program, feed);
+  bool interrupted = false;
+  try {
+    return TimeWithoutGil(plan, arrays.feeds(), scope, budget, &interrupted);
+  } catch (...) {
+    if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
+    throw;
+  }
+}
+
+std::string ExplainBySignature(const Plan& plan) {
+  framework::ExplainJsonOptions options;
+  options.by_signature = true;
+  return framework::ExplainJson(plan, options);
 }
 
 // Seconds of one Plan::Run, without anything of Python: the yardstick of
@@ -117,6 +169,12 @@ void BindInspection(nb::module_& m) {
       .def("__str__", [](const Profile& self) { return self.table; });
   m.def("_profile", &RunProfiled, nb::arg("plan"), nb::arg("program").none(),
         nb::arg("feed").none(), nb::arg("scope").none());
+  nb::class_<TimedPlan>(m, "_TimedPlan")
+      .def_ro("json", &TimedPlan::json)
+      .def_ro("chrome_trace", &TimedPlan::trace);
+  m.def("_time_plan", &TimePlan, nb::arg("plan"), nb::arg("program").none(),
+        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
+  m.def("_explain_by_signature", &ExplainBySignature);
   m.def("_measure_plan", &MeasurePlan);
   m.def("memory_summary", &framework::MemoryTable,
         "Memory in use and peak at each place, as a table.");

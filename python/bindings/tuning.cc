@@ -223,6 +223,11 @@ void BindTuning(nb::module_& m) {
     return framework::FiguresToJson(
         framework::RecordStore::Default().Figures(threads));
   });
+  // The figures are not kept: those that estimates use stay as they are.
+  m.def("_measure_machine", [](double seconds) {
+    const nb::gil_scoped_release release;
+    return framework::FiguresToJson(framework::MeasureMachine(seconds));
+  });
   m.def("_tune", &Tune, nb::arg("executor"), nb::arg("program"),
         nb::arg("feed").none(), nb::arg("fetch_list").none(), nb::arg("scope"),
         nb::arg("budget"), nb::arg("again"), nb::arg("progress").none());

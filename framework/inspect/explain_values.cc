@@ -1,0 +1,189 @@
+#include "sluice/framework/inspect/explain_values.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::framework {
+
+namespace {
+
+std::string_view KindName(InstructionKind kind) {
+  switch (kind) {
+    case InstructionKind::kCompute:
+    case InstructionKind::kDeviceCompute:
+      return "compute";
+    case InstructionKind::kCopyFromHost:
+    case InstructionKind::kCopyToHost:
+    case InstructionKind::kCopyOnDevice:
+    case InstructionKind::kCopyOnHost:
+      return "copy";
+    case InstructionKind::kWait:
+    case InstructionKind::kQueueWait:
+      break;
+  }
+  return "wait";
+}
+
+std::string_view KindName(SlotKind kind) {
+  switch (kind) {
+    case SlotKind::kFeed:
+      return "feed";
+    case SlotKind::kPersistable:
+      return "persistable";
+    case SlotKind::kShadow:
+      return "shadow";
+    case SlotKind::kArena:
+      return "arena";
+    case SlotKind::kFetch:
+      return "fetch";
+    case SlotKind::kShape:
+      return "shape";
+    case SlotKind::kScratch:
+      break;
+  }
+  return "scratch";
+}
+
+void WriteShape(const DDim& dims, JsonWriter* json) {
+  json->Key("shape");
+  json->BeginArray();
+  for (const int64_t size : dims) {
+    json->Value(size);
+  }
+  json->EndArray();
+}
+
+void WriteArguments(
+    const Plan& plan,
+    std::string_view key,
+    const std::vector<std::pair<std::string, ArgVars>>& arguments,
+    const std::vector<int>& slots,
+    JsonWriter* json) {
+  json->Key(key);
+  json->BeginArray();
+  size_t flat = 0;
+  for (const auto& [argument, vars] : arguments) {
+    for (const std::string& var : vars) {
+      if (flat >= slots.size()) break;
+      const Slot& slot = plan.slots()[slots[flat]];
+      json->BeginObject();
+      json->Field("argument", argument);
+      json->Field("var", var);
+      json->Field("dtype", ToString(slot.dtype));
+      WriteShape(slot.dims, json);
+      json->Field("slot", slots[flat]);
+      json->EndObject();
+      ++flat;
+    }
+  }
+  json->EndArray();
+}
+
+void WriteTiming(std::string_view key, const Timing& timing, JsonWriter* json) {
+  json->Key(key);
+  json->BeginObject();
+  json->Field("best", timing.best);
+  json->Field("median", timing.median);
+  json->Field("low", timing.low);
+  json->Field("high", timing.high);
+  json->Field("spread", timing.spread);
+  json->Field("rounds", timing.rounds);
+  json->EndObject();
+}
+
+}  // namespace
+
+std::string_view PurposeName(OpPurpose purpose) {
+  switch (purpose) {
+    case OpPurpose::kForward:
+      return "forward";
+    case OpPurpose::kBackward:
+      return "backward";
+    case OpPurpose::kOptimize:
+      break;
+  }
+  return "optimize";
+}
+
+void WriteFeedsAndFetches(const Plan& plan, JsonWriter* json) {
+  json->Key("feeds");
+  json->BeginArray();
+  for (const FeedSpec& feed : plan.feed_specs()) {
+    json->BeginObject();
+    json->Field("var", feed.name);
+    json->Field("dtype", ToString(feed.dtype));
+    WriteShape(feed.dims, json);
+    json->Field("place", ToString(feed.place));
+    json->EndObject();
+  }
+  json->EndArray();
+  json->Field("fetches", plan.fetch_names());
+}
+
+void WriteOpValues(const Plan& plan, const PlannedOp& op, JsonWriter* json) {
+  const OpDesc& desc = plan.op_descs()[op.op_index];
+  WriteArguments(plan, "inputs", desc.inputs, op.inputs, json);
+  WriteArguments(plan, "outputs", desc.outputs, op.outputs, json);
+  if (op.scratch_bytes > 0) json->Field("scratch_bytes", op.scratch_bytes);
+}
+
+void WriteInstructions(const Plan& plan,
+                       const PlanTimes* times,
+                       JsonWriter* json) {
+  json->Key("instructions");
+  json->BeginArray();
+  for (size_t i = 0; i < plan.instructions().size(); ++i) {
+    const Instruction& instruction = plan.instructions()[i];
+    json->BeginObject();
+    json->Field("kind", KindName(instruction.kind));
+    json->Field("op_index", instruction.op_index);
+    json->Field("queue", instruction.device < 0
+                             ? ToString(PlaceKey(platform::CPUPlace()))
+                             : ToString(plan.queues()[instruction.device]));
+    if (times != nullptr) json->Field("seconds", times->instructions[i].median);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void WriteSlots(const Plan& plan, JsonWriter* json) {
+  json->Key("slots");
+  json->BeginArray();
+  for (const Slot& slot : plan.slots()) {
+    json->BeginObject();
+    json->Field("var", slot.var);
+    json->Field("kind", KindName(slot.kind));
+    json->Field("place", ToString(slot.place));
+    json->Field("bytes", slot.bytes);
+    if (slot.alias_of >= 0) json->Field("alias_of", slot.alias_of);
+    json->Field("first", slot.first);
+    json->Field("last", slot.last);
+    if (slot.kind == SlotKind::kArena || slot.kind == SlotKind::kScratch) {
+      json->Field("offset", slot.offset);
+    }
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void WriteTime(std::string_view key, const MedianTime& time, JsonWriter* json) {
+  json->Key(key);
+  json->BeginObject();
+  json->Field("median", time.median);
+  json->Field("low", time.low);
+  json->Field("high", time.high);
+  json->EndObject();
+}
+
+void WriteTimes(const PlanTimes& times, JsonWriter* json) {
+  json->Key("times");
+  json->BeginObject();
+  WriteTiming("run", times.run, json);
+  WriteTiming("profiled", times.profiled, json);
+  json->Field("profiled_runs", times.profiled_runs);
+  json->Field("drifted", times.drifted);
+  json->EndObject();
+}
+
+}  // namespace sluice::framework

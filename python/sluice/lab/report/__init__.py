@@ -1,0 +1,7 @@
+"""The report: a program's plan with all that is known of it, as one page."""
+
+from .collect import report
+from .difference import difference
+from .document import Report, read
+
+__all__ = ["Report", "difference", "read", "report"]

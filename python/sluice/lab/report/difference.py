@@ -1,0 +1,103 @@
+"""What differs between two reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_FACTS = ("op", "library", "variant", "dtype", "layout", "place")
+
+
+def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Compare two reports, op by op.
+
+    Ops are the same when they are of one type and make the same variable; of
+    several such ops, the first of one report is held against the first of the
+    other. A time has changed when the confidence intervals of both medians do
+    not overlap.
+
+    Returns:
+        ``ops``: for each op that is in one report only, or runs another kernel
+        or takes another time, ``changes`` (of "added", "removed", "kernel",
+        "dtype", "layout", "place", "slower", "faster"), and what it is in each
+        report as ``old`` and ``new`` (None where it is not there); most seconds
+        gained or lost first. ``same``: how many ops are left. ``comparable``:
+        whether machine and threads are the same.
+    """
+    olds, news = _by_identity(old), _by_identity(new)
+    rows = []
+    for key in dict.fromkeys([*news, *olds]):
+        row = _row(olds.get(key), news.get(key))
+        if row["changes"]:
+            rows.append(row)
+    rows.sort(key=lambda row: -abs(row["seconds"]))
+    return {
+        "old": _head(old),
+        "new": _head(new),
+        "comparable": _head(old)["machine"] == _head(new)["machine"]
+        and _head(old)["threads"] == _head(new)["threads"],
+        "ops": rows,
+        "same": len({*olds, *news}) - len(rows),
+    }
+
+
+def _head(data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": data["name"],
+        "created": data["created"],
+        "machine": data["machine"]["machine"],
+        "threads": data["plan"]["threads"],
+        "run": data["plan"]["times"]["run"],
+        "predicted_seconds": data["summary"]["predicted_seconds"],
+    }
+
+
+def _by_identity(data: dict[str, Any]) -> dict[tuple, dict[str, Any]]:
+    found: dict[tuple, dict[str, Any]] = {}
+    seen: dict[tuple, int] = {}
+    for op in data["plan"]["ops"]:
+        outputs = op["outputs"]
+        key = (op["op"], outputs[0]["var"] if outputs else "")
+        nth = seen[key] = seen.get(key, 0) + 1
+        found[(*key, nth)] = op
+    return found
+
+
+def _row(
+    old: dict[str, Any] | None, new: dict[str, Any] | None
+) -> dict[str, Any]:
+    changes = []
+    if old is None or new is None:
+        changes.append("added" if old is None else "removed")
+    else:
+        if (old["library"], old["variant"]) != (new["library"], new["variant"]):
+            changes.append("kernel")
+        changes += [
+            fact
+            for fact in ("dtype", "layout", "place")
+            if old[fact] != new[fact]
+        ]
+        if new["measured"]["low"] > old["measured"]["high"]:
+            changes.append("slower")
+        elif new["measured"]["high"] < old["measured"]["low"]:
+            changes.append("faster")
+    return {
+        "changes": changes,
+        "seconds": _median(new) - _median(old),
+        "old": _side(old),
+        "new": _side(new),
+    }
+
+
+def _median(op: dict[str, Any] | None) -> float:
+    return 0.0 if op is None else op["measured"]["median"]
+
+
+def _side(op: dict[str, Any] | None) -> dict[str, Any] | None:
+    if op is None:
+        return None
+    side = {fact: op[fact] for fact in _FACTS}
+    side["index"] = op["index"]
+    side["output"] = op["outputs"][0]["var"] if op["outputs"] else ""
+    side["measured"] = op["measured"]
+    side["predicted_seconds"] = op["predicted_seconds"]
+    return side

@@ -1,0 +1,112 @@
+"""A report as a value, and the files that it can be written to."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from sluice.errors import DataLossError, InvalidArgumentError
+
+from .difference import difference
+from .dot import to_dot
+
+SCHEMA = "sluice.report"
+VERSION = 1
+
+
+class Report:
+    """What is known of a plan and its times; a value.
+
+    Args:
+        data: the report as JSON has it; design/report.md says what is in it.
+        chrome_trace: JSON of one run, for Perfetto; "" where there is none.
+    """
+
+    def __init__(self, data: dict[str, Any], chrome_trace: str = ""):
+        self.data = data
+        self.chrome_trace = chrome_trace
+
+    def to_json(self) -> str:
+        """The report as JSON, which :func:`read` takes."""
+        return json.dumps(self.data, ensure_ascii=False, allow_nan=False)
+
+    def to_html(self, against: Report | None = None) -> str:
+        """One page that loads nothing else, of less than 3 MB.
+
+        Args:
+            against: an older report; the page says what has changed since.
+
+        Raises:
+            NotFoundError: D3 or Graphviz is missing; says what to install.
+        """
+        from .page import to_html
+
+        changes = None
+        if against is not None:
+            changes = difference(against.data, self.data)
+        return to_html(self.data, changes)
+
+    def to_dot(self) -> str:
+        """The graph for Graphviz, coloured by the ops' share of the time."""
+        return to_dot(self.data)
+
+    def save(
+        self, path: str | os.PathLike[str], against: Report | None = None
+    ) -> None:
+        """Write ``*.html``, ``*.json``, ``*.dot``, or else a Chrome trace.
+
+        The name's end decides: a trace is ``*.trace`` or ``*.trace.json``.
+
+        Raises:
+            InvalidArgumentError: the name ends otherwise.
+            OSError: the file cannot be written.
+        """
+        name = os.fspath(path)
+        if name.endswith((".trace", ".trace.json")):
+            text = self.chrome_trace
+        elif name.endswith(".json"):
+            text = self.to_json()
+        elif name.endswith(".dot"):
+            text = self.to_dot()
+        elif name.endswith((".html", ".htm")):
+            text = self.to_html(against)
+        else:
+            raise InvalidArgumentError(
+                f"report: {name!r}: expected a name that ends with .html, "
+                ".json, .dot or .trace.json",
+                "lab.report_path",
+            )
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def read(path: str | os.PathLike[str]) -> Report:
+    """Read a report that was saved as JSON.
+
+    Raises:
+        OSError: the file cannot be read.
+        DataLossError: it holds no JSON.
+        InvalidArgumentError: it is no report, or one of another version.
+    """
+    name = os.fspath(path)
+    with open(name, encoding="utf-8") as file:
+        try:
+            data = json.load(file)
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise DataLossError(
+                f"{name}: expected a report as JSON: {error}",
+                "lab.report_json",
+            ) from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise InvalidArgumentError(
+            f'{name}: expected a report, with "schema": "{SCHEMA}"',
+            "lab.report_schema",
+        )
+    if data.get("version") != VERSION:
+        raise InvalidArgumentError(
+            f"{name}: a report of version {data.get('version')}; this Sluice "
+            f"reads version {VERSION}",
+            "lab.report_version",
+        )
+    return Report(data)

@@ -1,0 +1,122 @@
+"""Where the nodes of a graph are drawn, by Graphviz."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+from sluice.errors import InternalError, NotFoundError
+
+from .graph import Graph
+
+_SECONDS = 30
+# The wheel of pygraphviz has Graphviz inside. It runs in a process of its own,
+# so that it can be ended.
+_PYGRAPHVIZ = """
+import sys
+import pygraphviz
+graph = pygraphviz.AGraph(string=sys.stdin.read())
+sys.stdout.buffer.write(graph.draw(format="plain", prog="dot"))
+"""
+_MISSING = """report: Graphviz is missing, which lays out the graph:
+  pip install pygraphviz, or apt-get install graphviz"""
+
+
+class TooSlowError(Exception):
+    """Graphviz takes too long for this graph."""
+
+
+def _command() -> list[str]:
+    program = shutil.which("dot")
+    if program is not None:
+        return [program, "-Tplain"]
+    if importlib.util.find_spec("pygraphviz") is not None:
+        return [sys.executable, "-c", _PYGRAPHVIZ]
+    raise NotFoundError(_MISSING, "lab.graphviz")
+
+
+def lay_out(
+    graph: Graph, widths: dict[str, float], height: float
+) -> dict[str, Any]:
+    """Give each node a middle and each edge a curve, in pixels.
+
+    Args:
+        graph: its nodes get positions.
+        widths: of nodes, in pixels.
+        height: of all nodes, in pixels.
+
+    Returns:
+        ``width``, ``height``; ``nodes``: name to [x, y]; ``edges``: for each
+        of the graph's, the points of a curve of cubic Bezier pieces.
+
+    Raises:
+        NotFoundError: there is no Graphviz.
+        TooSlowError: it takes more than 30 seconds.
+    """
+    names = graph.names()
+    if not names:
+        return {"width": 0, "height": 0, "nodes": {}, "edges": []}
+    many = len(names) > 300
+    lines = [
+        "digraph {",
+        "graph [nodesep=0.25, ranksep=0.4, nslimit=2, mclimit=0.5"
+        + (", splines=line" if many else "")
+        + "]",
+        f'node [shape=box, fixedsize=true, label="", height={height / 72:.3f}]',
+        *(f"{name} [width={widths[name] / 72:.3f}]" for name in names),
+        *(f"{edge.source} -> {edge.target}" for edge in graph.edges),
+        "}",
+    ]
+    command = _command()
+    try:
+        done = subprocess.run(
+            command,
+            input="\n".join(lines),
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise TooSlowError from None
+    if done.returncode != 0:
+        raise InternalError(
+            f"report: {shlex.quote(command[0])} failed with status "
+            f"{done.returncode}: {done.stderr.strip()[:500]}",
+            "lab.graphviz_failed",
+        )
+    return _read(done.stdout, graph)
+
+
+def _read(plain: str, graph: Graph) -> dict[str, Any]:
+    """Graphviz' format "plain": inches, from the bottom to the top."""
+    width = height = 0.0
+    nodes: dict[str, list[float]] = {}
+    curves: dict[tuple[str, str], list[list[float]]] = {}
+
+    def point(x: str, y: str) -> list[float]:
+        return [round(float(x) * 72, 1), round((height - float(y)) * 72, 1)]
+
+    for line in plain.splitlines():
+        words = line.split()
+        if not words:
+            continue
+        if words[0] == "graph":
+            width, height = float(words[2]), float(words[3])
+        elif words[0] == "node":
+            nodes[words[1]] = point(words[2], words[3])
+        elif words[0] == "edge":
+            count = int(words[3])
+            numbers = words[4 : 4 + 2 * count]
+            curves[words[1], words[2]] = [
+                point(numbers[2 * i], numbers[2 * i + 1]) for i in range(count)
+            ]
+    return {
+        "width": round(width * 72, 1),
+        "height": round(height * 72, 1),
+        "nodes": nodes,
+        "edges": [curves[e.source, e.target] for e in graph.edges],
+    }

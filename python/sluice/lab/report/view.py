@@ -1,0 +1,206 @@
+"""What the page shows of a report: all of it, or the most important parts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from . import graph, memory
+from .layout import TooSlowError, lay_out
+
+_HEIGHT = 40.0  # of nodes, in pixels
+_CHARACTER = 6.6  # the width of one, in pixels
+_LONGEST_LABEL = 26
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a long plan the page has."""
+
+    ops: int
+    nodes: int
+    groups: int
+    blocks: int
+    transfers: int
+    changes: int
+    arguments: int  # of one op
+    characters: int  # of one text
+
+    def halved(self) -> Limits:
+        """The same page with less in it."""
+        return replace(
+            self,
+            ops=self.ops // 2,
+            groups=max(self.groups // 2, 1),
+            blocks=max(self.blocks // 2, 1),
+            transfers=max(self.transfers // 2, 1),
+            changes=max(self.changes // 2, 1),
+            arguments=max(self.arguments // 2, 2),
+            characters=max(self.characters // 2, 50),
+        )
+
+
+LIMITS = Limits(2000, 600, 300, 400, 300, 500, 16, 400)
+
+
+def shortened(value: Any, characters: int) -> Any:
+    """The same with all texts cut that have more characters."""
+    if isinstance(value, str):
+        if len(value) <= characters:
+            return value
+        return f"{value[:characters]}... ({len(value)} characters)"
+    if isinstance(value, dict):
+        return {k: shortened(v, characters) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shortened(v, characters) for v in value]
+    return value
+
+
+def make_view(
+    data: dict[str, Any], changes: dict[str, Any] | None, limits: Limits
+) -> dict[str, Any]:
+    """The value that the page's scripts read.
+
+    It has the ops that take the most time, up to a limit, by their place in
+    the plan, and what the page says of the others together.
+    """
+    plan = data["plan"]
+    ops = plan["ops"]
+    order = sorted(
+        range(len(ops)), key=lambda i: -ops[i]["measured"]["median"]
+    )
+    shown = sorted(order[: limits.ops])
+    lists = sorted({ops[i]["candidate_list"] for i in shown})
+    moved = sorted(plan["transfers"], key=lambda t: -t["bytes"])
+    view = {
+        key: data[key]
+        for key in ("name", "created", "sluice", "machine", "tuning", "summary")
+    }
+    view |= {
+        key: plan[key]
+        for key in ("place", "threads", "times", "arenas", "feeds", "fetches")
+    }
+    view |= {
+        "notes": plan["notes"][:200],
+        "notes_left_out": max(len(plan["notes"]) - 200, 0),
+        "ops": [_op(ops[i], i, limits) for i in shown],
+        "ops_left_out": len(ops) - len(shown),
+        "lists": {str(i): plan["candidate_lists"][i] for i in lists},
+        "groups": _groups(plan, limits.groups),
+        "memory": memory.over_time(plan, 1500, limits.blocks),
+        "instructions": len(plan["instructions"]),
+        "transfers": moved[: limits.transfers],
+        "transfers_left_out": max(len(moved) - limits.transfers, 0),
+        "changes": None,
+    }
+    if changes is not None:
+        rows = changes["ops"][: limits.changes]
+        view["changes"] = {**changes, "ops": rows}
+        view["changes"]["left_out"] = len(changes["ops"]) - len(rows)
+    # A hostile name is as long in feeds as in ops.
+    view = shortened(view, limits.characters)
+    view["graph"] = _graph(plan, limits.nodes)
+    return view
+
+
+def _op(op: dict[str, Any], place: int, limits: Limits) -> dict[str, Any]:
+    shown = {k: v for k, v in op.items() if k not in ("kernel", "expected")}
+    shown["position"] = place
+    for key in ("inputs", "outputs", "covers"):
+        shown[key] = op[key][: limits.arguments]
+        if len(op[key]) > limits.arguments:
+            shown[f"{key}_left_out"] = len(op[key]) - limits.arguments
+    return shown
+
+
+def _groups(plan: dict[str, Any], most: int) -> list[dict[str, Any]]:
+    """Ops of one type that the same kernel runs, together."""
+    groups: dict[tuple, dict[str, Any]] = {}
+    for op in plan["ops"]:
+        key = (op["op"], op["library"], op["variant"], op["place"])
+        group = groups.setdefault(
+            key,
+            {
+                "op": op["op"],
+                "library": op["library"],
+                "variant": op["variant"],
+                "place": op["place"],
+                "count": 0,
+                "seconds": 0.0,
+                "predicted_seconds": 0.0,
+            },
+        )
+        group["count"] += 1
+        group["seconds"] += op["measured"]["median"]
+        group["predicted_seconds"] += op["predicted_seconds"]
+    return sorted(groups.values(), key=lambda g: -g["seconds"])[:most]
+
+
+def _label(text: str) -> str:
+    if len(text) <= _LONGEST_LABEL:
+        return text
+    return text[: _LONGEST_LABEL - 3] + "..."
+
+
+def _graph(plan: dict[str, Any], most_nodes: int) -> dict[str, Any]:
+    """Nodes with labels and positions, edges with curves."""
+    while True:
+        made = graph.make(plan, most_nodes)
+        nodes = _nodes(plan, made)
+        widths = {
+            node["id"]: _CHARACTER * max(map(len, node["label"])) + 22
+            for node in nodes
+        }
+        try:
+            where = lay_out(made, widths, _HEIGHT)
+            break
+        except TooSlowError:
+            if most_nodes <= 20:
+                raise
+            most_nodes //= 3
+    for node in nodes:
+        node["x"], node["y"] = where["nodes"][node["id"]]
+        node["width"] = round(widths[node["id"]], 1)
+    edges = [
+        {**asdict(edge), "points": points}
+        for edge, points in zip(made.edges, where["edges"], strict=True)
+    ]
+    return {
+        "width": where["width"],
+        "height": where["height"],
+        "node_height": _HEIGHT,
+        "nodes": nodes,
+        "edges": edges,
+    }
+
+
+def _nodes(plan: dict[str, Any], made: graph.Graph) -> list[dict[str, Any]]:
+    nodes: list[dict[str, Any]] = []
+    for feed in made.feeds:
+        name = plan["feeds"][feed]["var"]
+        nodes.append({"id": f"f{feed}", "label": [_label(name), "fed"]})
+    for number, stretch in enumerate(made.stretches):
+        inside = [plan["ops"][i] for i in stretch]
+        node: dict[str, Any] = {
+            "id": f"n{number}",
+            "first": stretch.start,
+            "count": len(inside),
+            "seconds": sum(op["measured"]["median"] for op in inside),
+            "predicted_seconds": sum(op["predicted_seconds"] for op in inside),
+            "margin": min(
+                (op["margin"] for op in inside if "margin" in op), default=None
+            ),
+            "groups": _groups({"ops": inside}, 8),
+        }
+        first = inside[0]
+        if len(inside) == 1:
+            kernel = f"{first['library'].lower()}/{first['variant']}"
+            node["label"] = [_label(first["op"]), _label(kernel)]
+            del node["groups"]
+        else:
+            node["label"] = [
+                f"{len(inside)} ops",
+                f"{first['index']} to {inside[-1]['index']}",
+            ]
+        nodes.append(node)
+    return nodes

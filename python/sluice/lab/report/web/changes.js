@@ -1,0 +1,40 @@
+// What has changed since another report.
+{
+  const { make } = sluice;
+  const kernel = (side) => (side ? `${side.library.toLowerCase()}/${side.variant}` : "");
+
+  const head = (report, name) => make("li", {}, make("b", {}, name), ` ${report.name}, ${report.created.replace("T", " ").replace("Z", " UTC")}: ${sluice.time(report.run.median)} a run (${sluice.interval(report.run)})`);
+
+  sluice.showChanges = () => {
+    const changes = sluice.report.changes;
+    if (!changes) return;
+    document.getElementById("changes").hidden = false;
+    document.getElementById("changes-link").hidden = false;
+    const ratio = changes.old.run.median / changes.new.run.median;
+    const apart = changes.new.run.high < changes.old.run.low || changes.new.run.low > changes.old.run.high;
+    const columns = [
+      ["op", (row) => (row.new || row.old).index, (row) => `${(row.new || row.old).index} ${(row.new || row.old).op}`],
+      ["what changed", (row) => row.changes.join(", ")],
+      ["kernel before", (row) => kernel(row.old)],
+      ["kernel now", (row) => kernel(row.new)],
+      ["layout before", (row) => (row.old ? row.old.layout : "")],
+      ["layout now", (row) => (row.new ? row.new.layout : "")],
+      ["time before", (row) => (row.old ? row.old.measured.median : null), (row) => (row.old ? sluice.time(row.old.measured.median) : "-")],
+      ["time now", (row) => (row.new ? row.new.measured.median : null), (row) => (row.new ? sluice.time(row.new.measured.median) : "-")],
+      ["gained (-) or lost (+)", (row) => row.seconds, (row) => `${row.seconds > 0 ? "+" : row.seconds < 0 ? "\u2212" : ""}${sluice.time(Math.abs(row.seconds))}`],
+    ];
+    const choose = (row) => {
+      const op = row.new && sluice.byIndex.get(row.new.index);
+      if (op) sluice.choose(op, true);
+    };
+    const { table } = sluice.table(columns, changes.ops, { choose });
+    sluice.fill("changes-body",
+      make("ul", {}, head(changes.old, "Before:"), head(changes.new, "Now:")),
+      make("p", { class: "verdict" }, apart
+        ? `A run is ${sluice.number(Math.max(ratio, 1 / ratio))} times as ${ratio > 1 ? "fast" : "slow"} as before.`
+        : "The confidence intervals of both runs overlap: no difference is shown."),
+      changes.comparable ? "" : make("p", { class: "warning" }, "Machine or number of threads differ: times cannot be compared."),
+      make("p", { class: "note" }, `${sluice.count(changes.ops.length + changes.left_out, "op")} changed, ${sluice.count(changes.same, "op")} did not.${changes.left_out ? ` The ${changes.ops.length} with the largest difference:` : ""}`),
+      changes.ops.length ? make("div", { class: "panel scroll tall" }, table) : "");
+  };
+}

@@ -1,0 +1,32 @@
+// The report, and what follows from it.
+sluice.report = JSON.parse(document.getElementById("data").textContent);
+
+{
+  const report = sluice.report;
+  sluice.opSeconds = report.summary.op_seconds || 1;
+  sluice.byPosition = new Map(report.ops.map((op) => [op.position, op]));
+  sluice.byIndex = new Map(report.ops.map((op) => [op.index, op]));
+  for (const op of report.ops) {
+    op.seconds = op.measured.median;
+    op.share = op.seconds / sluice.opSeconds;
+    op.ratio = op.predicted_seconds > 0 && op.seconds > 0 ? op.seconds / op.predicted_seconds : null;
+    op.kernelName = `${op.library.toLowerCase()}/${op.variant}`;
+    op.candidates = report.lists[op.candidate_list].candidates;
+    op.signature = report.lists[op.candidate_list].signature;
+    op.work = op.candidates[op.chosen].work;
+    op.part = op.covers.length === 0 ? "put in by Sluice" : op.purpose;
+  }
+  sluice.changeByIndex = new Map();
+  for (const row of report.changes ? report.changes.ops : []) {
+    if (row.new) sluice.changeByIndex.set(row.new.index, row);
+  }
+}
+
+sluice.outputText = (op) => op.outputs.map(sluice.shape).join(", ");
+
+// Calls each function with the op (or the node of several ops) that is chosen.
+sluice.onChoose = [];
+sluice.choose = (what, scroll = false) => {
+  sluice.chosen = what;
+  for (const call of sluice.onChoose) call(what, scroll);
+};

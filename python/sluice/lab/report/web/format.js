@@ -1,0 +1,74 @@
+"use strict";
+// Numbers with units, and elements of the page.
+const sluice = {};
+
+sluice.number = (value, digits = 3) => {
+  if (value === 0) return "0";
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  return value.toFixed(Math.max(0, digits - 1 - size));
+};
+
+const scaled = (value, units, base) => {
+  let at = 0;
+  while (at + 1 < units.length && Math.abs(value) >= 999.5 * units[at][1]) {
+    at += 1;
+  }
+  return `${sluice.number(value / units[at][1])} ${units[at][0]}`;
+};
+
+sluice.time = (seconds) =>
+  seconds === null || seconds === undefined
+    ? "-"
+    : seconds === 0
+      ? "0 s"
+      : scaled(seconds, [["ns", 1e-9], ["\u00b5s", 1e-6], ["ms", 1e-3], ["s", 1]]);
+
+sluice.bytes = (bytes) =>
+  bytes < 1000
+    ? `${bytes} B`
+    : scaled(bytes, [["B", 1], ["kB", 1e3], ["MB", 1e6], ["GB", 1e9], ["TB", 1e12]]);
+
+sluice.rate = (value, unit) =>
+  scaled(value, [[unit, 1], [`k${unit}`, 1e3], [`M${unit}`, 1e6], [`G${unit}`, 1e9], [`T${unit}`, 1e12]]);
+
+sluice.percent = (share) => {
+  const percent = 100 * share;
+  if (percent > 0 && percent < 0.1) return "< 0.1 %";
+  return `${percent < 10 ? percent.toFixed(1) : percent.toFixed(0)} %`;
+};
+
+sluice.times = (ratio) =>
+  ratio === null || ratio === undefined ? "-" : `${sluice.number(ratio)}\u00d7`;
+
+sluice.interval = (time) => `${sluice.time(time.low)} to ${sluice.time(time.high)}`;
+
+sluice.shape = (value) => `${value.dtype} [${value.shape.join(", ")}]`;
+
+sluice.count = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+// An element with text, or with other elements, inside.
+sluice.make = (tag, attributes = {}, ...inside) => {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== false) element.setAttribute(key, value);
+  }
+  element.append(...inside.flat().filter((part) => part !== null));
+  return element;
+};
+
+sluice.fill = (id, ...inside) => document.getElementById(id).replaceChildren(...inside.flat());
+
+// A text beside the mouse, and a title for those who have none.
+sluice.tip = (lines) => (event) => {
+  const tip = document.getElementById("tip");
+  tip.replaceChildren(...lines().map((line) => sluice.make("div", {}, line)));
+  tip.hidden = false;
+  const x = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8);
+  const y = Math.min(event.clientY + 14, window.innerHeight - tip.offsetHeight - 8);
+  tip.style.left = `${Math.max(x, 4)}px`;
+  tip.style.top = `${Math.max(y, 4)}px`;
+};
+sluice.hideTip = () => {
+  document.getElementById("tip").hidden = true;
+};

@@ -1,0 +1,86 @@
+// Puts the page together.
+{
+  const { make, report } = sluice;
+  const { summary, machine } = report;
+  const run = report.times.run;
+
+  sluice.fill("title", report.name);
+  sluice.fill("subtitle", `${machine.machine.split(",")[0]} \u00b7 ${sluice.count(report.threads, "thread")} \u00b7 at ${report.place} \u00b7 ${report.created.replace("T", " ").replace("Z", " UTC")} \u00b7 Sluice ${report.sluice}`);
+
+  const card = (title, value, detail, tip) => make("div", { class: "card", title: tip || null }, make("span", { class: "label" }, title), make("b", {}, value), make("span", { class: "detail" }, detail));
+  const ratio = run.median > 0 ? summary.predicted_seconds / run.median : null;
+  const measured = summary.evidence.measured || 0;
+  sluice.fill("cards",
+    card("one run", sluice.time(run.median), `95 % interval ${sluice.interval(run)}, ${sluice.count(run.rounds, "round")}`, "Median of runs of the plan as Executor.run runs it"),
+    card("predicted", sluice.time(summary.predicted_seconds), ratio === null ? "" : `${sluice.times(ratio)} the measured run`, "The sum of what the chosen kernels were predicted to take"),
+    card("ops", summary.ops.toLocaleString("en"), Object.entries(summary.libraries).sort((a, b) => b[1] - a[1]).map(([name, count]) => `${count.toLocaleString("en")} ${name.toLowerCase()}`).join(", "), "How many ops run, and by which library's kernels"),
+    card("chosen by measurement", sluice.percent(summary.ops ? measured / summary.ops : 0), `${measured.toLocaleString("en")} of ${sluice.count(summary.ops, "op")}; the others by estimates`, "Ops whose kernel was measured for exactly these shapes, on this machine"),
+    card("memory of values", sluice.bytes(summary.arena_bytes), "one block for all intermediate values"),
+    card("moved between places", sluice.bytes(summary.transfer_bytes), "in each run"));
+  const words = [];
+  if (summary.ops > 0) {
+    const first = report.groups[0];
+    words.push(`Most time takes ${first.op}, by ${first.library.toLowerCase()}/${first.variant}: ${sluice.percent(first.seconds / sluice.opSeconds)} of the time of all ops.`);
+    const outside = run.median - summary.op_seconds;
+    if (outside > 0.05 * run.median) words.push(`${sluice.time(outside)} of a run are outside of ops.`);
+  }
+  if (report.times.drifted) words.push("The clock rate changed, or other programs took part of the machine, while this was measured.");
+  sluice.fill("verdict", words.join(" "));
+
+  sluice.showStrip();
+  sluice.showBars();
+  sluice.showOps();
+  sluice.showPrediction();
+  sluice.showRoofline();
+  sluice.showMemory();
+  sluice.showTransfers();
+  sluice.showChanges();
+  sluice.paintGraph();
+
+  if (report.notes.length) {
+    document.getElementById("remarks").hidden = false;
+    sluice.fill("remarks-list", report.notes.map((note) => make("li", {}, note)), report.notes_left_out ? make("li", {}, `and ${report.notes_left_out} more`) : "");
+  }
+
+  const terms = [
+    ["Op, kernel, candidate", "An op is one step of the program. A kernel is code that computes an op: in some library, for some dtype, layout and place. All kernels for an op are its candidates; Sluice chooses one when it prepares the plan, never while it runs."],
+    ["Time in a run", "The median over several runs of this plan with a clock around each op; devices are waited for after each. The 95 % interval contains the true median with that confidence."],
+    ["Time by itself", "The median of one call of a kernel on the op's own inputs, in a race in which all its candidates take turns. Caches are warm, so that a kernel may take less time by itself than in a run."],
+    ["Predicted time", "What the choice is made by. Measured: the time by itself, for exactly this signature on this machine. Measured nearby: an estimate, corrected by measurements of other sizes. Estimated: from the kernel's work and the machine's figures."],
+    ["Margin", "The predicted time of the best other candidate over that of the chosen one. Below 1 where a hint, or a layout or place of the whole graph, matters more than the op itself."],
+    ["Refused, wrong results", "A refused kernel cannot compute this op, for the reason that is given. A kernel gave wrong results if it differed from the op's reference, lost a NaN, wrote out of bounds, or gave other bits when it ran again; it is never chosen for that signature."],
+    ["Error", "The largest error of a kernel's results against the op's plain kernel in float64, as a part of the error that rounding explains. Up to 1 is right."],
+    ["Layout", "The order of an image's dimensions in memory: NCHW (channel by channel) or NHWC (pixel by pixel). Any: it does not matter to the op."],
+    ["Roofline", "What the machine can do at most: arithmetic, and bytes from each cache or the memory. Operations and bytes are what the kernel's estimate counts, not what the CPU counts."],
+  ];
+  sluice.fill("glossary", terms.flatMap(([term, text]) => [make("dt", {}, term), make("dd", {}, text)]));
+
+  const figure = (value, unit) => (value ? sluice.rate(value, unit) : "-");
+  sluice.fill("machine-table", make("div", { class: "panel scroll" }, make("table", {}, make("tbody", {}, [
+    ["processor", machine.machine],
+    ["threads", String(machine.threads)],
+    ["arithmetic of one thread", `float32 ${figure(machine.float32, "op/s")}, float64 ${figure(machine.float64, "op/s")}, int8 ${figure(machine.int8, "op/s")}, bfloat16 ${figure(machine.bfloat16, "op/s")}`],
+    ["reading with all threads", ["l1", "l2", "l3", "memory"].map((level) => `${level === "memory" ? "memory" : level.toUpperCase()} ${figure(machine[`${level}_all_threads`], "B/s")}`).join(", ")],
+    ["figures", machine.date ? `measured ${machine.date}` : "derived from the CPU's features"],
+    ["SLUICE_TUNE", report.tuning],
+  ].map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value)))))));
+  sluice.fill("footer", `Written by Sluice ${report.sluice}. This page loads nothing from elsewhere; its data is the JSON in the element "data".`);
+
+  // Dark or light: what the system says, until somebody chooses.
+  const button = document.getElementById("theme");
+  const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const name = () => sluice.fill("theme", dark() ? "Light" : "Dark");
+  button.addEventListener("click", () => {
+    document.documentElement.dataset.theme = dark() ? "light" : "dark";
+    name();
+  });
+  name();
+
+  const slowest = report.ops.reduce((most, op) => (most === null || op.seconds > most.seconds ? op : most), null);
+  if (slowest !== null) {
+    sluice.choose(slowest);
+    window.scrollTo(0, 0);
+  } else {
+    sluice.fill("details", make("p", { class: "note" }, "This plan has no ops."));
+  }
+}
