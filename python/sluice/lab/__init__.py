@@ -7,13 +7,16 @@ from .networks import NETWORKS, Job
 from .programs import load
 from .race import Race, race
 from .records import records, records_table
+from .report import Report, report
 
 __all__ = [
     "NETWORKS",
     "Job",
     "Race",
+    "Report",
     "load",
     "race",
     "records",
     "records_table",
+    "report",
 ]

@@ -15,6 +15,7 @@ import sluice as sl
 from . import programs
 from .race import race
 from .records import files, machine_table, records_table
+from .report import command as report_command
 
 _TUNE = """\
 Measures the kernels of a program, so that plans choose by evidence from then
@@ -119,6 +120,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--svg", metavar="FILE", help="a chart, by Matplotlib")
     one.add_argument("--json", metavar="FILE")
 
+    report_command.add_parser(commands, _seconds, _count)
+
     known = commands.add_parser("records", help="what was measured")
     known.add_argument("op", nargs="?", metavar="OP")
     known.add_argument(
@@ -186,7 +189,12 @@ def _records(arguments: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; the exit status."""
     parsed = _parser().parse_args(arguments)
-    run = {"tune": _tune, "race": _race, "records": _records}[parsed.command]
+    run = {
+        "tune": _tune,
+        "race": _race,
+        "report": report_command.run,
+        "records": _records,
+    }[parsed.command]
     try:
         if parsed.threads is not None:
             sl.set_num_threads(parsed.threads)

@@ -13,7 +13,8 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     Ops are the same when they are of one type and make the same variable; of
     several such ops, the first of one report is held against the first of the
     other. A time has changed when the confidence intervals of both medians do
-    not overlap.
+    not overlap, and the medians differ by more than 5 % and by more than a
+    thousandth of a run: two processes rarely agree more closely than that.
 
     Returns:
         ``ops``: for each op that is in one report only, or runs another kernel
@@ -25,8 +26,9 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """
     olds, news = _by_identity(old), _by_identity(new)
     rows = []
+    least = 1e-3 * new["plan"]["times"]["run"]["median"]
     for key in dict.fromkeys([*news, *olds]):
-        row = _row(olds.get(key), news.get(key))
+        row = _row(olds.get(key), news.get(key), least)
         if row["changes"]:
             rows.append(row)
     rows.sort(key=lambda row: -abs(row["seconds"]))
@@ -63,7 +65,7 @@ def _by_identity(data: dict[str, Any]) -> dict[tuple, dict[str, Any]]:
 
 
 def _row(
-    old: dict[str, Any] | None, new: dict[str, Any] | None
+    old: dict[str, Any] | None, new: dict[str, Any] | None, least: float
 ) -> dict[str, Any]:
     changes = []
     if old is None or new is None:
@@ -76,9 +78,9 @@ def _row(
             for fact in ("dtype", "layout", "place")
             if old[fact] != new[fact]
         ]
-        if new["measured"]["low"] > old["measured"]["high"]:
+        if _shorter(old["measured"], new["measured"], least):
             changes.append("slower")
-        elif new["measured"]["high"] < old["measured"]["low"]:
+        elif _shorter(new["measured"], old["measured"], least):
             changes.append("faster")
     return {
         "changes": changes,
@@ -86,6 +88,14 @@ def _row(
         "old": _side(old),
         "new": _side(new),
     }
+
+
+def _shorter(a: dict[str, float], b: dict[str, float], least: float) -> bool:
+    return (
+        a["high"] < b["low"]
+        and b["median"] > 1.05 * a["median"]
+        and b["median"] - a["median"] > least
+    )
 
 
 def _median(op: dict[str, Any] | None) -> float:

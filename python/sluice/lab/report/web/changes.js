@@ -31,7 +31,9 @@
     sluice.fill("changes-body",
       make("ul", {}, head(changes.old, "Before:"), head(changes.new, "Now:")),
       make("p", { class: "verdict" }, apart
-        ? `A run is ${sluice.number(Math.max(ratio, 1 / ratio))} times as ${ratio > 1 ? "fast" : "slow"} as before.`
+        ? ratio > 1
+          ? `A run is ${sluice.number(ratio)} times as fast as before.`
+          : `A run takes ${sluice.number(1 / ratio)} times as long as before.`
         : "The confidence intervals of both runs overlap: no difference is shown."),
       changes.comparable ? "" : make("p", { class: "warning" }, "Machine or number of threads differ: times cannot be compared."),
       make("p", { class: "note" }, `${sluice.count(changes.ops.length + changes.left_out, "op")} changed, ${sluice.count(changes.same, "op")} did not.${changes.left_out ? ` The ${changes.ops.length} with the largest difference:` : ""}`),

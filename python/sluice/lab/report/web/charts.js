@@ -12,7 +12,7 @@
     let shown = ticks.filter((tick) => tick >= low && tick <= high);
     if (shown.length > most) shown = shown.filter((tick) => /^1e|^10*$|^0\.0*1$/.test(String(tick)) || Math.abs(Math.log10(tick) - Math.round(Math.log10(tick))) < 1e-9);
     while (shown.length > most) shown = shown.filter((_, i) => i % 2 === 0);
-    return axis.tickValues(shown).tickFormat((value) => text(Number(value.toPrecision(12))));
+    return axis.tickValues(shown).tickFormat((value) => sluice.plain(text(Number(value.toPrecision(12)))));
   };
 
   const chart = (id, height, label) => {
@@ -129,7 +129,7 @@
     const ops = report.ops.filter((op) => op.place === "cpu" && op.work.flops > 0 && bytesOf(op) > 0 && op.seconds > 0);
     const others = otherKernels().filter((other) => other.candidate.work.flops > 0 && other.bytes > 0);
     const left = report.ops.length - ops.length;
-    sluice.fill("roofline-note", `To the right: operations for each byte that a kernel reads and writes, as its estimate counts them. Upwards: operations a second. No kernel can be above the roof of the cache or memory that holds its data (slanted), nor above the arithmetic of ${sluice.count(machine.threads, "thread")} (level). Filled: the kernels that run, by their time in a run. Rings: the other kernels that were measured, by themselves. The machine's figures are ${machine.date ? `those measured on ${machine.date.slice(0, 10)}` : "derived from its CPU's features; nobody has measured them"}.${left ? ` ${sluice.count(left, "op")} without arithmetic or elsewhere than on the CPU ${left === 1 ? "is" : "are"} not here.` : ""}`);
+    sluice.fill("roofline-note", `To the right: FLOP (additions and multiplications) for each byte that a kernel reads and writes, as its estimate counts them. Upwards: FLOP a second. No kernel can be above the roof of the cache or memory that holds its data (slanted), nor above what the arithmetic units of ${sluice.count(machine.threads, "thread")} can do (level). Filled: the kernels that run, by their time in a run. Rings: the other kernels that were measured, by themselves. The machine's figures are ${machine.date ? `those measured on ${machine.date.slice(0, 10)}` : "derived from its CPU's features; nobody has measured them"}.${left ? ` ${sluice.count(left, "op")} without arithmetic or elsewhere than on the CPU ${left === 1 ? "is" : "are"} not here.` : ""}`);
     if (ops.length === 0) {
       sluice.fill("roofline-chart", sluice.make("p", { class: "note" }, "No op with arithmetic runs on the CPU."));
       return;
@@ -139,29 +139,31 @@
     const rates = around([...ops.map((op) => op.work.flops / op.seconds), ...others.map((o) => o.candidate.work.flops / o.seconds), peak], 1.8);
     const x = d3.scaleLog().domain(intensity).range([frame.left, frame.right]);
     const y = d3.scaleLog().domain(rates).range([frame.bottom, frame.top]);
-    axes(frame, x, y, (v) => sluice.number(v), (v) => sluice.rate(v, "op/s"), "operations a byte", "operations a second");
+    axes(frame, x, y, (v) => sluice.number(v), (v) => sluice.rate(v, "FLOP/s"), "FLOP a byte", "FLOP a second");
     const clip = frame.svg.append("clipPath").attr("id", "inside").append("rect").attr("x", frame.left).attr("y", frame.top).attr("width", frame.right - frame.left).attr("height", frame.bottom - frame.top);
     clip.attr("class", "clip");
     const roofs = frame.svg.append("g").attr("clip-path", "url(#inside)");
     const slope = (Math.atan2(y(1) - y(10), x(10) - x(1)) * 180) / Math.PI;
-    for (const [level, name] of [["memory", "memory"], ["l3", "L3 cache"], ["l2", "L2 cache"], ["l1", "L1 cache"]]) {
+    const levels = [["memory", "memory"], ["l3", "L3 cache"], ["l2", "L2 cache"], ["l1", "L1 cache"]];
+    for (const [i, [level, name]] of levels.entries()) {
       const bandwidth = bandwidthOf(level);
       const ridge = peak / bandwidth;
       const low = intensity[0];
       roofs.append("line").attr("class", "roof").attr("x1", x(low)).attr("y1", y(low * bandwidth)).attr("x2", x(ridge)).attr("y2", y(peak));
-      const labelled = Math.max(low * 1.3, (rates[0] * 1.6) / bandwidth);
+      // Side by side, since two caches may be as fast as each other.
+      const labelled = Math.max(low * 1.3, (rates[0] * 1.6) / bandwidth) * (ridge / low) ** (0.17 * i);
       roofs.append("text").attr("class", "roofname").attr("transform", `translate(${x(labelled)},${y(labelled * bandwidth) - 5}) rotate(${-slope})`).text(`${name} ${sluice.rate(bandwidth, "B/s")}`);
     }
     roofs.append("line").attr("class", "roof").attr("x1", x(peak / bandwidthOf("l1"))).attr("y1", y(peak)).attr("x2", frame.right).attr("y2", y(peak));
-    roofs.append("text").attr("class", "roofname").attr("x", frame.right - 8).attr("y", y(peak) - 6).attr("text-anchor", "end").text(`float32 ${sluice.rate(peak, "op/s")}`);
+    roofs.append("text").attr("class", "roofname").attr("x", frame.right - 8).attr("y", y(peak) - 6).attr("text-anchor", "end").text(`float32 ${sluice.rate(peak, "FLOP/s")}`);
     for (const other of others) {
       const { candidate } = other;
       point(frame.svg.append("circle").attr("class", "ring").attr("cx", x(candidate.work.flops / other.bytes)).attr("cy", y(candidate.work.flops / other.seconds)).attr("r", 4).attr("stroke", sluice.libraryColour(candidate.library)),
-        () => [`${candidate.library.toLowerCase()}/${candidate.variant}`, other.signature.slice(0, 90), `${sluice.time(other.seconds)} by itself`, sluice.rate(candidate.work.flops / other.seconds, "op/s")]);
+        () => [`${candidate.library.toLowerCase()}/${candidate.variant}`, other.signature.slice(0, 90), `${sluice.time(other.seconds)} by itself`, sluice.rate(candidate.work.flops / other.seconds, "FLOP/s")]);
     }
     for (const op of [...ops].sort((a, b) => b.seconds - a.seconds)) {
       point(frame.svg.append("circle").attr("class", "point").attr("cx", x(op.work.flops / bytesOf(op))).attr("cy", y(op.work.flops / op.seconds)).attr("r", radius(op)).attr("fill", sluice.libraryColour(op.library)),
-        () => [`${op.index} ${op.op}  ${op.kernelName}`, `${sluice.time(op.seconds)} in a run, ${sluice.percent(op.share)}`, `${sluice.rate(op.work.flops / op.seconds, "op/s")}, ${sluice.percent(op.work.flops / op.seconds / peak)} of the peak`, `${sluice.number(op.work.flops / bytesOf(op))} operations a byte`], op);
+        () => [`${op.index} ${op.op}  ${op.kernelName}`, `${sluice.time(op.seconds)} in a run, ${sluice.percent(op.share)}`, `${sluice.rate(op.work.flops / op.seconds, "FLOP/s")}, ${sluice.percent(op.work.flops / op.seconds / peak)} of the peak`, `${sluice.number(op.work.flops / bytesOf(op))} FLOP a byte`], op);
     }
     legend("roofline-chart", sluice.libraries.map((name) => [sluice.libraryColour(name), name.toLowerCase()]));
   };

@@ -73,7 +73,7 @@
       title: "change since the other report",
       of: (node, op) => (op ? changeColour(sluice.changeKind(sluice.changeByIndex.get(op.index))) : none),
       legend: () => steps(changeNames, changeColour, (name) => name),
-      note: "Faster and slower: the confidence intervals of both medians do not overlap.",
+      note: "Faster and slower: by more than 5 % and a thousandth of a run, and the confidence intervals of both medians do not overlap.",
     };
   }
 

@@ -98,7 +98,7 @@
   };
 
   const workText = (work) =>
-    `${sluice.rate(work.flops, "op").replace("op", "operations")}, ${sluice.bytes(Math.round(work.bytes))} read and written`
+    `${sluice.rate(work.flops, "FLOP")}, ${sluice.bytes(Math.round(work.bytes))} read and written`
     + (work.extra_bytes ? `, ${sluice.bytes(Math.round(work.extra_bytes))} more by further passes` : "");
 
   sluice.opDetails = (op) => {

@@ -8,6 +8,9 @@ sluice.number = (value, digits = 3) => {
   return value.toFixed(Math.max(0, digits - 1 - size));
 };
 
+// "1.00 ms" as "1 ms", for axes.
+sluice.plain = (text) => text.replace(/\.0+(?= |$)/, "").replace(/(\.\d*?)0+(?= |$)/, "$1");
+
 const scaled = (value, units, base) => {
   let at = 0;
   while (at + 1 < units.length && Math.abs(value) >= 999.5 * units[at][1]) {

@@ -18,7 +18,7 @@
     node.first === undefined ? { fed: sluice.report.feeds[Number(node.id.slice(1))] } : opOf(node) || node;
 
   svg.append("defs").append("marker").attr("id", "arrow").attr("viewBox", "0 0 8 8").attr("refX", 7).attr("refY", 4)
-    .attr("markerWidth", 7).attr("markerHeight", 7).attr("orient", "auto").append("path").attr("class", "arrow").attr("d", "M0,0L8,4L0,8z");
+    .attr("markerUnits", "userSpaceOnUse").attr("markerWidth", 8).attr("markerHeight", 8).attr("orient", "auto").append("path").attr("class", "arrow").attr("d", "M0,0L8,4L0,8z");
 
   const edgePath = (points) => {
     const path = d3.path();
@@ -58,7 +58,7 @@
       if (node.first === undefined) return;
       const colour = mode.of(node, opOf(node));
       d3.select(this).select("rect").attr("fill", colour);
-      d3.select(this).selectAll("text").attr("fill", sluice.inkOn(colour));
+      d3.select(this).selectAll("text").style("fill", sluice.inkOn(colour));
     });
     sluice.fill("legend", sluice.legend(mode.legend()));
     sluice.fill("graph-note", mode.note);

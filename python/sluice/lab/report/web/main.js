@@ -5,7 +5,7 @@
   const run = report.times.run;
 
   sluice.fill("title", report.name);
-  sluice.fill("subtitle", `${machine.machine.split(",")[0]} \u00b7 ${sluice.count(report.threads, "thread")} \u00b7 at ${report.place} \u00b7 ${report.created.replace("T", " ").replace("Z", " UTC")} \u00b7 Sluice ${report.sluice}`);
+  sluice.fill("subtitle", `${machine.machine.split("), ")[0].replace(" (family", ", family")} \u00b7 ${sluice.count(report.threads, "thread")} \u00b7 at ${report.place} \u00b7 ${report.created.replace("T", " ").replace("Z", " UTC")} \u00b7 Sluice ${report.sluice}`);
 
   const card = (title, value, detail, tip) => make("div", { class: "card", title: tip || null }, make("span", { class: "label" }, title), make("b", {}, value), make("span", { class: "detail" }, detail));
   const ratio = run.median > 0 ? summary.predicted_seconds / run.median : null;
@@ -59,12 +59,18 @@
   sluice.fill("machine-table", make("div", { class: "panel scroll" }, make("table", {}, make("tbody", {}, [
     ["processor", machine.machine],
     ["threads", String(machine.threads)],
-    ["arithmetic of one thread", `float32 ${figure(machine.float32, "op/s")}, float64 ${figure(machine.float64, "op/s")}, int8 ${figure(machine.int8, "op/s")}, bfloat16 ${figure(machine.bfloat16, "op/s")}`],
+    ["arithmetic of one thread", `float32 ${figure(machine.float32, "FLOP/s")}, float64 ${figure(machine.float64, "FLOP/s")}, int8 ${figure(machine.int8, "FLOP/s")}, bfloat16 ${figure(machine.bfloat16, "FLOP/s")}`],
     ["reading with all threads", ["l1", "l2", "l3", "memory"].map((level) => `${level === "memory" ? "memory" : level.toUpperCase()} ${figure(machine[`${level}_all_threads`], "B/s")}`).join(", ")],
     ["figures", machine.date ? `measured ${machine.date}` : "derived from the CPU's features"],
     ["SLUICE_TUNE", report.tuning],
   ].map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value)))))));
   sluice.fill("footer", `Written by Sluice ${report.sluice}. This page loads nothing from elsewhere; its data is the JSON in the element "data".`);
+
+  const belowHeader = () => {
+    document.documentElement.style.scrollPaddingTop = `${document.querySelector("header").offsetHeight + 12}px`;
+  };
+  window.addEventListener("resize", belowHeader);
+  belowHeader();
 
   // Dark or light: what the system says, until somebody chooses.
   const button = document.getElementById("theme");

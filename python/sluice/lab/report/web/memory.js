@@ -9,7 +9,7 @@
     const y = d3.scaleLinear().domain([0, place.arena || 1]).range([bottom, top]);
     const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("class", "chart").attr("role", "img").attr("aria-label", `Memory at ${place.place}`);
     svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(Math.min(last, 10)).tickFormat((v) => (Number.isInteger(v) ? v.toLocaleString("en") : "")));
-    svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(6).tickSize(left - right).tickFormat((v) => sluice.bytes(Math.round(v))));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(6).tickSize(left - right).tickFormat((v) => sluice.plain(sluice.bytes(Math.round(v)))));
     svg.append("text").attr("class", "title").attr("x", (left + right) / 2).attr("y", bottom + 38).attr("text-anchor", "middle").text("instruction of the plan");
     svg.append("text").attr("class", "title").attr("transform", `translate(16,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text("bytes");
     for (const block of place.blocks) {

@@ -18,7 +18,8 @@
       if (i === 0 && choose) {
         return make("th", { scope: "row" }, make("button", { type: "button", class: "link", onclick: () => choose(row) }, shown));
       }
-      return make("td", { class: typeof value(row) === "string" ? null : "n" }, shown);
+      const kind = typeof value(row) !== "string" ? "n" : shown.length > 24 ? "long" : null;
+      return make("td", { class: kind }, shown);
     }));
     const compare = (a, b) => {
       const [x, y] = [columns[column][1](a), columns[column][1](b)];
