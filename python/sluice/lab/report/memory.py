@@ -26,13 +26,17 @@ def over_time(
             and "alias_of" not in slot
             and slot["first"] >= 0
         ]
-        slots.sort(key=lambda slot: -slot["bytes"])
+        largest = sorted(
+            range(len(slots)),
+            # Of those of one size, some from everywhere in the plan.
+            key=lambda i: (-slots[i]["bytes"], i * 7919 % len(slots)),
+        )
         blocks = [
             {
-                key: slot[key]
+                key: slots[i][key]
                 for key in ("var", "kind", "first", "last", "offset", "bytes")
             }
-            for slot in slots[:most_blocks]
+            for i in largest[:most_blocks]
         ]
         places.append(
             {

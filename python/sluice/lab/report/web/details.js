@@ -129,6 +129,9 @@
     ];
   };
 
+  const inside = (node) =>
+    sluice.report.ops.filter((op) => op.position >= node.first && op.position < node.first + node.count);
+
   sluice.stretchDetails = (node) => [
     make("h3", {}, `${sluice.count(node.count, "op")}, from place ${node.first} on`),
     make("p", { class: "note" }, "This plan has more ops than fit into a picture, so that each box is a stretch of ops that run one after another."),
@@ -142,8 +145,8 @@
         make("td", {}, group.op), make("td", {}, `${group.library.toLowerCase()}/${group.variant}`),
         make("td", { class: "n" }, String(group.count)), make("td", { class: "n" }, sluice.time(group.seconds)))))),
     make("h4", {}, "Its ops that take the most time"),
-    make("div", {}, sluice.report.ops.filter((op) => op.position >= node.first && op.position < node.first + node.count)
-      .sort((a, b) => b.seconds - a.seconds).slice(0, 20)
+    inside(node).length ? null : make("p", { class: "note" }, "None of them is among those that this page has; the JSON has them."),
+    make("div", {}, inside(node).sort((a, b) => b.seconds - a.seconds).slice(0, 20)
       .map((op) => make("button", { type: "button", class: "link", onclick: () => sluice.choose(op) }, `${op.index} ${op.op} ${sluice.time(op.seconds)}`))),
   ];
 
@@ -152,7 +155,8 @@
     if (what.fed) {
       panel.replaceChildren(make("h3", {}, what.fed.var), make("p", {}, `Fed: ${sluice.shape(what.fed)} at ${what.fed.place}`));
     } else {
-      panel.replaceChildren(...(what.candidates ? sluice.opDetails(what) : sluice.stretchDetails(what)));
+      const parts = what.candidates ? sluice.opDetails(what) : sluice.stretchDetails(what);
+      panel.replaceChildren(...parts.filter((part) => part !== null));
     }
     panel.scrollTop = 0;
     if (scroll) {

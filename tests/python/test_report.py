@@ -1,0 +1,418 @@
+"""Reports: their JSON, their page, what they are next to each other."""
+
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from sluice import lab
+from sluice.lab.__main__ import main
+from sluice.lab.report import difference, libraries, read
+from sluice.lab.report.page import to_html
+
+# Both come with `pip install sluice[report]`; ./dev has them in its own.
+pytest.importorskip("mpld3")
+pytest.importorskip("pygraphviz")
+
+HOSTILE = [
+    "quote\"'`",
+    "</script><script>window.hacked = 1</script>",
+    "<!-- <script>",
+    "\u2028 \u2029 \U0001f600 \u00e9 \\u003c \\",
+    "&lt;b&gt; ${1} @data@ @scripts@",
+    "x" * 100_000,
+]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = sl.num_threads()
+    sl.set_num_threads(1)
+    yield
+    sl.set_num_threads(threads)
+
+
+def image_net():
+    """A small network with images, in the default program; feeds, fetches."""
+    image = sl.data("image", [2, 3, 12, 12])
+    x = sl.layers.conv2d(image, 4, 3, act="relu")
+    x = sl.layers.pool2d(x, 2)
+    out = sl.layers.softmax(sl.layers.fc(x, 5))
+    sl.Executor().run(sl.default_startup_program())
+    feed = {"image": np.random.default_rng(0).random((2, 3, 12, 12), np.float32)}
+    return feed, [out]
+
+
+def made(**options):
+    feed, fetches = image_net()
+    return lab.report(sl.default_main_program(), feed, fetches, seconds=0.2, **options)
+
+
+def data_of(page):
+    """What the page's scripts read."""
+    element = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.S)
+    return json.loads(element[1])
+
+
+def test_json_says_what_explain_says():
+    feed, fetches = image_net()
+    program = sl.default_main_program()
+    report = lab.report(program, feed, fetches, tune=3, seconds=0.2)
+    assert report.data["schema"] == "sluice.report" and report.data["version"] == 1
+    plan = report.data["plan"]
+    explained = json.loads(sl.Executor().prepare(program, feed, fetches).explain_json())
+    assert [op["index"] for op in plan["ops"]] == [op["index"] for op in explained["ops"]]
+    for op, other in zip(plan["ops"], explained["ops"], strict=True):
+        for key in ("op", "kernel", "reason", "layout", "predicted_seconds", "evidence",
+                    "margin", "inputs", "outputs", "covers", "line"):
+            assert op.get(key) == other.get(key), key
+        candidates = plan["candidate_lists"][op["candidate_list"]]
+        assert candidates["signature"] == other["signature"]
+        assert len(candidates["candidates"]) == len(other["candidates"])
+        for one, nested in zip(candidates["candidates"], other["candidates"], strict=True):
+            assert {key: nested[key] for key in one} == one
+        assert other["candidates"][op["chosen"]]["chosen"]
+        assert candidates["candidates"][op["chosen"]]["kernel"] == op["kernel"]
+    for key in ("slots", "transfers", "arenas", "feeds", "fetches", "notes"):
+        assert plan[key] == explained[key], key
+
+
+def test_a_tuned_op_has_times_errors_and_work_of_its_candidates():
+    plan = made(tune=3).data["plan"]
+    (op,) = [op for op in plan["ops"] if op["op"] == "softmax"]
+    assert op["evidence"] == "measured"
+    candidates = plan["candidate_lists"][op["candidate_list"]]["candidates"]
+    possible = [c for c in candidates if not c["refusal"]]
+    assert len(possible) >= 1
+    for candidate in possible:
+        measured = candidate["measured"]
+        assert 0 < measured["low"] <= measured["median"] <= measured["high"]
+        assert measured["verdict"] == "ok" and 0 <= measured["error"] <= 1
+        assert candidate["work"]["bytes"] >= 2 * 5 * 4 * 2
+    for candidate in candidates:
+        assert bool(candidate["refusal"]) == ("work" not in candidate)
+
+
+def test_margin_is_the_next_best_over_the_chosen_one():
+    plan = made(tune=3).data["plan"]
+    margins = 0
+    for op in plan["ops"]:
+        candidates = plan["candidate_lists"][op["candidate_list"]]["candidates"]
+        others = [c["predicted_seconds"] for i, c in enumerate(candidates)
+                  if not c["refusal"] and i != op["chosen"]]
+        if not others:
+            assert "margin" not in op
+            continue
+        margins += 1
+        assert op["margin"] == pytest.approx(min(others) / op["predicted_seconds"])
+    assert margins > 0
+
+
+def test_times_are_of_the_plan_that_run_uses():
+    report = made()
+    plan, summary = report.data["plan"], report.data["summary"]
+    run = plan["times"]["run"]
+    assert 0 < run["low"] <= run["median"] <= run["high"] and run["rounds"] >= 5
+    seconds = [op["measured"]["median"] for op in plan["ops"]]
+    assert all(s > 0 for s in seconds)
+    assert summary["op_seconds"] == pytest.approx(sum(seconds))
+    # A clock around each op costs little.
+    assert 0.2 * run["median"] < sum(seconds) < 20 * run["median"]
+    assert summary["predicted_seconds"] == pytest.approx(
+        sum(op["predicted_seconds"] for op in plan["ops"]))
+
+
+def test_a_report_leaves_parameters_alone():
+    x = sl.data("x", [4, 3])
+    loss = sl.layers.mean(sl.layers.fc(x, 2))
+    sl.optimizer.SGD(0.5).minimize(loss)
+    sl.Executor().run(sl.default_startup_program())
+    names = [v["name"] for v in sl.default_main_program()._blocks()[0]["vars"] if v["persistable"]]
+    before = {name: np.array(sl.global_scope()[name]) for name in names}
+    lab.report(sl.default_main_program(), {"x": np.ones((4, 3), "f4")}, [loss], seconds=0.1)
+    assert len(before) >= 2
+    for name in names:
+        np.testing.assert_array_equal(np.array(sl.global_scope()[name]), before[name])
+
+
+def test_the_page_is_one_small_file_that_loads_nothing():
+    page = made().to_html()
+    assert len(page.encode()) < 3_000_000
+    assert "default-src 'none'" in page
+    own = page.replace(libraries.d3(), "")
+    # What would be loaded: attributes with an address, imports, fetches.
+    assert not re.search(r'(src|href)\s*=\s*["\']?\s*(https?:)?//', own)
+    assert not re.search(r"@import|url\(\s*[\"']?(?!#)|fetch\(|XMLHttpRequest|import\(", own)
+
+
+def test_memory_over_time_stays_within_the_arena():
+    report = made()
+    (place,) = data_of(report.to_html())["memory"]
+    arena = report.data["plan"]["arenas"]["cpu"]
+    assert place["place"] == "cpu" and place["arena"] == arena
+    assert 0 < max(used for _, used in place["steps"]) <= arena
+    for block in place["blocks"]:
+        assert block["offset"] + block["bytes"] <= arena
+        at = [used for i, used in place["steps"] if block["first"] <= i <= block["last"]]
+        assert min(at) >= block["bytes"]
+
+
+def test_ops_that_were_put_in_and_transfers_are_told():
+    image = sl.data("x", [64, 32])
+    y = sl.layers.manhattan_distance(sl.layers.relu(image), image)
+    feed = {"x": np.ones((64, 32), "f4")}
+    with sl.kernel_hints("manhattan_distance: require place=fpga:0"):
+        report = lab.report(sl.default_main_program(), feed, [y], seconds=0.1)
+    view = data_of(report.to_html())
+    assert {t["to"] for t in view["transfers"]} == {"fpga:0", "cpu"}
+    assert report.data["summary"]["transfer_bytes"] == sum(t["bytes"] for t in view["transfers"])
+    moved = [edge for edge in view["graph"]["edges"] if edge["moved"]]
+    assert moved and all(edge["moved"] <= edge["bytes"] for edge in moved)
+    assert "style=dashed" in report.to_dot()
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_are_text_and_nothing_else(name):
+    x = sl.data(name, [2, 3])
+    y = sl.layers.relu(x)
+    report = lab.report(sl.default_main_program(), {name: np.ones((2, 3), "f4")}, [y],
+                        seconds=0.05, name=name)
+    page = report.to_html()
+    assert len(page.encode()) < 3_000_000
+    # Those of the page itself, and no other.
+    assert page.count("<script") == 3 and page.count("</script>") == 3
+    view = data_of(page)
+    shown = name if len(name) <= 400 else name[:400]
+    assert view["name"].startswith(shown)
+    assert view["ops"][0]["inputs"][0]["var"].startswith(shown)
+    title = re.search("<title>(.*?)</title>", page, re.S)[1]
+    assert html.unescape(title).startswith(shown)
+    assert read_back(report).data["plan"]["feeds"][0]["var"] == name
+    assert report.to_dot().count("\n") < 10
+    assert json.loads(report.chrome_trace)["traceEvents"]
+
+
+def read_back(report):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        report.save(path)
+        return read(path)
+
+
+def test_a_report_that_was_read_again_is_the_same():
+    report = made()
+    again = read_back(report)
+    assert again.data == report.data
+    assert data_of(again.to_html()) == data_of(report.to_html())
+
+
+def test_a_program_without_ops():
+    x = sl.data("x", [2])
+    report = lab.report(sl.default_main_program(), {"x": np.ones(2, "f4")}, [], seconds=0.05)
+    assert report.data["plan"]["ops"] == [] and report.data["summary"]["ops"] == 0
+    assert data_of(report.to_html())["graph"]["nodes"] == []
+    assert report.to_dot().startswith("digraph plan {")
+
+
+def test_a_program_with_one_op():
+    y = sl.layers.exp(sl.data("x", [2]))
+    report = lab.report(sl.default_main_program(), {"x": np.ones(2, "f4")}, [y], seconds=0.05)
+    (node,) = [n for n in data_of(report.to_html())["graph"]["nodes"] if "first" in n]
+    assert node["label"][0] == "exp" and node["count"] == 1
+
+
+def test_a_plan_of_100000_ops_is_summarised():
+    x = sl.data("x", [2, 3])
+    for _ in range(100_000):
+        x = sl.layers.relu(x)
+    report = lab.report(sl.default_main_program(), {"x": np.ones((2, 3), "f4")}, [x], seconds=0.5)
+    page = report.to_html()
+    assert len(page.encode()) < 3_000_000
+    view = data_of(page)
+    assert view["summary"]["ops"] == 100_000
+    assert len(view["ops"]) + view["ops_left_out"] == 100_000
+    nodes = [n for n in view["graph"]["nodes"] if "first" in n]
+    assert sum(n["count"] for n in nodes) == 100_000 and len(nodes) <= 600
+    total = view["summary"]["op_seconds"]
+    assert sum(n["seconds"] for n in nodes) == pytest.approx(total)
+    assert sum(g["seconds"] for g in view["groups"]) == pytest.approx(total)
+    least = min(op["measured"]["median"] for op in view["ops"])
+    times = sorted((op["measured"]["median"] for op in report.data["plan"]["ops"]), reverse=True)
+    assert least == times[len(view["ops"]) - 1]
+    assert report.to_dot().count(" -> ") < 2001
+
+
+def test_a_page_that_would_be_too_large_has_fewer_ops():
+    report = made()
+    ops = report.data["plan"]["ops"]
+    # As many texts as can be, each as long as the page shows.
+    ops[0]["reason"] = "r" * 400
+    report.data["plan"]["ops"] = [{**ops[0], "index": i} for i in range(20_000)]
+    page = report.to_html()
+    assert len(page.encode()) < 3_000_000
+    assert 0 < len(data_of(page)["ops"]) < 2000
+
+
+def changed(report, **facts):
+    """A copy whose first op differs."""
+    data = json.loads(report.to_json())
+    data["plan"]["ops"][0].update(facts)
+    return data
+
+
+def test_a_report_does_not_differ_from_itself():
+    data = made().data
+    found = difference(data, json.loads(json.dumps(data)))
+    assert found["ops"] == [] and found["same"] == len(data["plan"]["ops"])
+    assert found["comparable"]
+
+
+def test_differences_are_named():
+    report = made()
+    data = report.data
+    slow = {"median": 1.0, "low": 0.9, "high": 1.1}
+    for facts, changes in [
+        ({"library": "OTHER"}, ["kernel"]),
+        ({"layout": "NHWC", "variant": "other"}, ["kernel", "layout"]),
+        ({"place": "fpga:0"}, ["place"]),
+        ({"measured": slow}, ["slower"]),
+    ]:
+        found = difference(data, changed(report, **facts))
+        (row,) = found["ops"]
+        assert row["changes"] == changes
+        assert row["old"]["index"] == row["new"]["index"] == data["plan"]["ops"][0]["index"]
+    (row,) = difference(changed(report, measured=slow), data)["ops"]
+    assert row["changes"] == ["faster"] and row["seconds"] < 0
+
+
+def test_times_within_noise_do_not_differ():
+    report = made()
+    base = changed(report, measured={"median": 1.0, "low": 0.99, "high": 1.01})
+    overlap = changed(report, measured={"median": 1.2, "low": 1.0, "high": 1.3})
+    close = changed(report, measured={"median": 1.04, "low": 1.03, "high": 1.05})
+    assert difference(base, overlap)["ops"] == []
+    assert difference(base, close)["ops"] == []
+    small = changed(report, measured={"median": 1e-15, "low": 1e-15, "high": 1e-15})
+    twice = changed(report, measured={"median": 2e-15, "low": 2e-15, "high": 2e-15})
+    assert difference(small, twice)["ops"] == []
+
+
+def test_ops_of_one_report_only_are_added_or_removed():
+    report = made()
+    fewer = json.loads(report.to_json())
+    gone = fewer["plan"]["ops"].pop()
+    (row,) = difference(report.data, fewer)["ops"]
+    assert row["changes"] == ["removed"] and row["new"] is None
+    assert row["old"]["op"] == gone["op"]
+    (row,) = difference(fewer, report.data)["ops"]
+    assert row["changes"] == ["added"] and row["old"] is None
+
+
+def test_other_machines_are_not_comparable():
+    report = made()
+    other = json.loads(report.to_json())
+    other["machine"]["machine"] = "another"
+    assert not difference(report.data, other)["comparable"]
+
+
+def test_the_command_writes_what_is_asked_for(tmp_path, capsys):
+    names = ["page.html", "report.json", "run.trace.json", "graph.dot"]
+    page, data, trace, dot = [str(tmp_path / name) for name in names]
+    assert main(["report", "mlp", "--batch", "4", "--budget", "2", "--seconds", "0.2",
+                 "-o", page, "--json", data, "--trace", trace, "--dot", dot]) == 0
+    assert capsys.readouterr().out.split()[-1] == page
+    assert read(data).data["name"] == "mlp"
+    events = json.loads(open(trace).read())["traceEvents"]
+    assert any(e["ph"] == "X" and e["args"].get("kernel") for e in events)
+    assert all({"ph", "pid", "tid", "name"} <= set(e) for e in events)
+    assert open(dot).read().count("momentum") >= 6
+    # A page of saved reports, without measuring.
+    assert main(["report", data, "--against", data, "-o", page]) == 0
+    assert data_of(open(page).read())["changes"]["ops"] == []
+
+
+def test_the_graph_of_dot_is_one_that_graphviz_takes():
+    import pygraphviz
+
+    feed, fetches = image_net()
+    report = lab.report(sl.default_main_program(), feed, fetches, seconds=0.05)
+    graph = pygraphviz.AGraph(string=report.to_dot())
+    assert len(graph.nodes()) == 1 + len(report.data["plan"]["ops"])
+    assert graph.has_edge("f0", "n0") or len(graph.edges()) >= 1
+
+
+BAD = {
+    "no program": (["report", "lenett"], "did you mean lenet?"),
+    "no json": (["report", "none.json"], "none.json"),
+    "seconds": (["report", "mlp", "--seconds", "0"], "no number of seconds above 0"),
+    "budget": (["report", "mlp", "--budget", "-1"], "no number of seconds above 0"),
+    "no older report": (["report", "mlp", "--against", "none.json"], "none.json"),
+    "no folder": (["report", "mlp", "--no-tune", "--seconds", "0.05", "-o", "none/x.html"], "none/x.html"),
+}
+
+
+@pytest.mark.parametrize("arguments, message", BAD.values(), ids=BAD)
+def test_bad_input_is_named(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    try:
+        assert main(arguments) == 1
+    except SystemExit as end:
+        assert end.code == 2
+    err = capsys.readouterr().err
+    assert message in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("text, message", [
+    ("{", "expected a report as JSON"),
+    ("[]", 'expected a report, with "schema"'),
+    ('{"schema": "other"}', 'expected a report, with "schema"'),
+    ('{"schema": "sluice.report", "version": 99}', "a report of version 99"),
+])
+def test_files_that_are_no_report(text, message, tmp_path, capsys):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    assert main(["report", str(path), "-o", str(tmp_path / "x.html")]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(sl.errors.InvalidArgumentError, match="expected a Program, got int"):
+        lab.report(3)
+    with pytest.raises(sl.errors.InvalidArgumentError, match="expected a number above 0, got str"):
+        lab.report(sl.Program(), seconds="3")
+    with pytest.raises(sl.errors.InvalidArgumentError, match="more than 0 seconds"):
+        lab.report(sl.Program(), seconds=0)
+    with pytest.raises(sl.errors.InvalidArgumentError, match="ends with .html"):
+        made().save("report.pdf")
+
+
+def test_what_is_missing_is_named(monkeypatch):
+    data = made().data
+    monkeypatch.setattr(libraries, "_DEBIAN", libraries.Path("/nowhere"))
+    monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(sl.errors.NotFoundError, match="pip install mpld3, or apt-get install node-d3"):
+        libraries.d3()
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(sl.errors.NotFoundError, match="pip install pygraphviz, or apt-get install graphviz"):
+        to_html(data, None)
+
+
+def test_a_report_needs_no_library_for_its_json():
+    code = """
+import sys
+sys.modules["mpld3"] = sys.modules["pygraphviz"] = sys.modules["matplotlib"] = None
+import numpy as np, sluice as sl
+from sluice import lab
+y = sl.layers.relu(sl.data("x", [2]))
+r = lab.report(sl.default_main_program(), {"x": np.ones(2, "f4")}, [y], seconds=0.05)
+print(len(r.to_json()) > 500, "relu" in r.to_dot())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ)
+    assert done.stdout.split() == ["True", "True"], done.stderr

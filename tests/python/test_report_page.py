@@ -1,0 +1,271 @@
+"""The report's page in headless Chromium."""
+
+import json
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from sluice import lab
+from sluice.lab.report import Report
+
+
+def missing():
+    """What the browser tests lack, or ""."""
+    for program in ("chromium", "chromedriver"):
+        if shutil.which(program) is None:
+            return f"no {program} (Debian: chromium, chromium-driver)"
+    try:
+        import mpld3, pygraphviz, selenium  # noqa: E401, F401
+    except ImportError as error:
+        return str(error)
+    return ""
+
+
+if missing():
+    if os.environ.get("DEMAND"):
+        raise RuntimeError(f"the report's page is not tested: {missing()}, and DEMAND is set")
+    pytest.skip(missing(), allow_module_level=True)
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     "--window-size=1440,1000"):
+        options.add_argument(argument)
+    options.binary_location = shutil.which("chromium")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver.implicitly_wait(0)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def report():
+    """Of a training step, tuned, so that candidates have all that they can."""
+    job = lab.load("lenet", 4)
+    return lab.report(job.program, job.feed, job.fetch_list, tune=8, seconds=0.3,
+                      scope=job.scope, name="lenet")
+
+
+def show(browser, tmp_path, report, against=None, width=1440):
+    """Opens the page; fails for anything in the console and any request."""
+    path = tmp_path / "report.html"
+    report.save(path, against)
+    browser.set_window_size(width, 1000)
+    browser.get_log("browser"), browser.get_log("performance")
+    browser.get(path.as_uri())
+    quiet(browser)
+    requests = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [r["params"]["request"]["url"] for r in requests if r["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith("data:")] == [path.as_uri()]
+    return browser
+
+
+def quiet(browser):
+    assert browser.get_log("browser") == []
+
+
+def details(browser):
+    return browser.find_element(By.ID, "details")
+
+
+def candidates(browser):
+    """The rows of the table of candidates, by kernel."""
+    rows = details(browser).find_elements(By.CSS_SELECTOR, ".candidates tbody tr:not(.reason)")
+    return {row.find_element(By.TAG_NAME, "th").text: row.text for row in rows}
+
+
+def conv(report):
+    """An op with several candidates, and its place in the plan."""
+    ops = report.data["plan"]["ops"]
+    return next((i, op) for i, op in enumerate(ops) if op["op"] == "conv2d")
+
+
+def click(browser, element):
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    element.click()
+
+
+def test_a_click_on_an_op_shows_its_candidates(browser, tmp_path, report):
+    show(browser, tmp_path, report)
+    place, op = conv(report)
+    click(browser, browser.find_element(By.ID, f"node-n{place}"))
+    assert details(browser).find_element(By.TAG_NAME, "h3").text == f"{op['index']} conv2d"
+    rows = candidates(browser)
+    expected = report.data["plan"]["candidate_lists"][op["candidate_list"]]["candidates"]
+    wanted = [c for c in expected if not c["refusal"].startswith("computes ")]
+    assert len(rows) == len(wanted)
+    for candidate in wanted:
+        text = rows[f"{candidate['library'].lower()}/{candidate['variant']}"]
+        if candidate["refusal"]:
+            assert "refused" in text or "wrong results" in text
+            assert candidate["refusal"][:60] in details(browser).text
+        else:
+            assert " to " in text and "round" in text and ("of bound" in text or "none" in text)
+    assert f"All {len(expected)} candidates" in details(browser).text
+    assert browser.find_element(By.ID, f"node-n{place}").get_attribute("class") == "node selected"
+    quiet(browser)
+
+
+def test_an_op_opens_by_keyboard(browser, tmp_path, report):
+    show(browser, tmp_path, report)
+    node = browser.find_element(By.ID, "node-n1")
+    browser.execute_script("arguments[0].focus()", node)
+    node.send_keys(Keys.ENTER)
+    op = report.data["plan"]["ops"][1]
+    assert details(browser).find_element(By.TAG_NAME, "h3").text == f"{op['index']} {op['op']}"
+    quiet(browser)
+
+
+def test_every_way_to_colour_colours_the_graph(browser, tmp_path, report):
+    show(browser, tmp_path, report, against=report)
+    select = Select(browser.find_element(By.ID, "colour-mode"))
+    modes = [option.get_attribute("value") for option in select.options]
+    assert modes == ["time", "margin", "ratio", "library", "part", "change"]
+    seen = set()
+    for mode in modes:
+        select.select_by_value(mode)
+        colours = browser.execute_script(
+            "return [...document.querySelectorAll('.node:not(.fed) rect')].map(r => r.getAttribute('fill'))")
+        assert all(colours) and len(colours) == len(report.data["plan"]["ops"])
+        # From one report to itself nothing changes.
+        assert (len(set(colours)) == 1) == (mode == "change"), mode
+        assert len(browser.find_elements(By.CSS_SELECTOR, "#legend .entry")) >= 2
+        seen.add(tuple(colours))
+    assert len(seen) == len(modes)
+    quiet(browser)
+
+
+def test_labels_can_be_read_on_their_colour(browser, tmp_path, report):
+    show(browser, tmp_path, report)
+    contrasts = browser.execute_script("""
+      const linear = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+      const light = c => { const {r, g, b} = d3.rgb(c); return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b); };
+      return [...document.querySelectorAll('.node')].map(node => {
+        const [a, b] = [light(getComputedStyle(node.querySelector('rect')).fill), light(getComputedStyle(node.querySelector('text')).fill)];
+        return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      });""")
+    assert min(contrasts) >= 4.5
+
+
+def test_tables_are_sorted_and_filtered(browser, tmp_path, report):
+    show(browser, tmp_path, report)
+    table = browser.find_element(By.ID, "ops-table")
+
+    def column(i):
+        rows = table.find_elements(By.CSS_SELECTOR, "tbody tr")
+        return [row.find_elements(By.XPATH, "*")[i].text for row in rows]
+
+    longest = max(report.data["plan"]["ops"], key=lambda op: op["measured"]["median"])
+    assert column(0)[0] == f"{longest['index']} {longest['op']}"
+    heads = table.find_elements(By.CSS_SELECTOR, "thead button")
+    click(browser, heads[0])
+    indices = [int(text.split()[0]) for text in column(0)]
+    assert indices == sorted(indices, reverse=True)
+    click(browser, heads[0])
+    assert [int(text.split()[0]) for text in column(0)] == sorted(indices)
+    browser.find_element(By.ID, "filter").send_keys("Momentum optimize")
+    assert len(column(0)) == 8 and all(text.endswith("momentum") for text in column(0))
+    click(browser, table.find_element(By.CSS_SELECTOR, "tbody button"))
+    assert "momentum" in details(browser).find_element(By.TAG_NAME, "h3").text
+    quiet(browser)
+
+
+def test_roofline_and_predictions_have_every_op(browser, tmp_path, report):
+    show(browser, tmp_path, report)
+    plan = report.data["plan"]
+    work = [plan["candidate_lists"][op["candidate_list"]]["candidates"][op["chosen"]]["work"]
+            for op in plan["ops"]]
+    drawn = browser.find_elements(By.CSS_SELECTOR, "#roofline-chart .point")
+    assert len(drawn) == sum(1 for w in work if w["flops"] > 0 and w["bytes"] + w["extra_bytes"] > 0)
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#roofline-chart .roof")) == 5
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#prediction-chart .point")) == len(plan["ops"])
+    assert browser.find_elements(By.CSS_SELECTOR, "#roofline-chart .ring")
+    drawn = browser.page_source.split('<script id="data"')[0]
+    assert not re.search(r'="[^"]*(NaN|undefined)', drawn)
+    first = browser.find_element(By.CSS_SELECTOR, "#prediction-chart .point")
+    first.send_keys(Keys.ENTER)
+    quiet(browser)
+
+
+def test_dark_mode_is_a_button(browser, tmp_path, report):
+    show(browser, tmp_path, report)
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    before = browser.execute_script(ground)
+    browser.find_element(By.ID, "theme").click()
+    assert browser.execute_script(ground) != before
+    browser.find_element(By.ID, "theme").click()
+    assert browser.execute_script(ground) == before
+
+
+def test_nothing_is_wider_than_the_window(browser, tmp_path, report):
+    for width in (1440, 800):
+        show(browser, tmp_path, report, width=width)
+        wide = browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, width
+
+
+def test_changes_are_shown(browser, tmp_path, report):
+    older = json.loads(report.to_json())
+    place, op = conv(report)
+    older["plan"]["ops"][place].update(
+        variant="older", measured={"median": 1.0, "low": 0.9, "high": 1.1})
+    show(browser, tmp_path, report, against=Report(older))
+    row = browser.find_element(By.CSS_SELECTOR, "#changes-body tbody tr")
+    assert "kernel, faster" in row.text and "/older" in row.text
+    node = browser.find_element(By.CSS_SELECTOR, f"#node-n{place} rect")
+    others = browser.find_elements(By.CSS_SELECTOR, ".node:not(.fed) rect")
+    colours = [rect.get_attribute("fill") for rect in others]
+    assert colours.count(node.get_attribute("fill")) == 1
+    quiet(browser)
+
+
+@pytest.mark.parametrize("name", [
+    "</script><script>document.body.innerHTML = 'hacked'</script>",
+    "<img src=x onerror=\"document.body.innerHTML = 'hacked'\">",
+    "\u2028\u202e\U0001f600\"'`${1}\\",
+    "y" * 100_000,
+], ids=range(4))
+def test_hostile_names_are_shown_as_text(browser, tmp_path, name):
+    y = sl.layers.relu(sl.data(name, [2, 3]))
+    made = lab.report(sl.default_main_program(), {name: np.ones((2, 3), "f4")}, [y],
+                      seconds=0.05, name=name)
+    show(browser, tmp_path, made)
+    shown = name if len(name) <= 400 else name[:400]
+    assert browser.execute_script("return document.getElementById('title').textContent").startswith(shown)
+    click(browser, browser.find_element(By.ID, "node-n0"))
+    text = browser.execute_script("return document.getElementById('details').textContent")
+    assert shown in text
+    assert browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth") <= 0
+    quiet(browser)
+
+
+@pytest.mark.parametrize("ops", [0, 1, 5000])
+def test_plans_of_any_length_open(browser, tmp_path, ops):
+    x = sl.data("x", [2, 3])
+    for _ in range(ops):
+        x = sl.layers.relu(x)
+    made = lab.report(sl.default_main_program(), {"x": np.ones((2, 3), "f4")}, [x] if ops else [],
+                      seconds=0.1)
+    show(browser, tmp_path, made)
+    if ops > 1:
+        node = browser.execute_script("""
+          const place = sluice.report.ops[0].position;
+          return sluice.report.graph.nodes.find(n => n.first <= place && place < n.first + n.count).id;""")
+        click(browser, browser.find_element(By.ID, f"node-{node}"))
+        assert "stretch of ops" in details(browser).text
+        click(browser, details(browser).find_element(By.CSS_SELECTOR, "button.link"))
+        assert "candidates" in details(browser).text
+    quiet(browser)
