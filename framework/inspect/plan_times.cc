@@ -1,10 +1,9 @@
 #include "sluice/framework/inspect/plan_times.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <deque>
 #include <new>
-#include <numeric>
 #include <utility>
 
 #include "sluice/framework/measure/order_statistics.h"
@@ -65,62 +64,99 @@ int MostRounds(const Plan& plan) {
       std::clamp(kMostSamples / instructions, kFewest, kMost));
 }
 
-void Evaluate(const Plan& plan,
-              std::vector<RunProfile>* profiles,
-              PlanTimes* times) {
-  std::sort(profiles->begin(), profiles->end(),
-            [](const RunProfile& a, const RunProfile& b) {
-              return a.total_seconds < b.total_seconds;
-            });
-  std::vector<std::vector<double>> by_op;
-  std::vector<std::vector<double>> by_instruction;
-  for (const RunProfile& profile : *profiles) {
-    by_op.push_back(profile.SecondsByOp(plan));
-    by_instruction.push_back(profile.seconds);
+// One plan in the race, with parameters of its own.
+class TimedPlan {
+ public:
+  TimedPlan(const Plan& plan, const Feeds& feeds, const Scope* scope)
+      : plan_(plan), feeds_(feeds), most_(MostRounds(plan)) {
+    CopyPersistables(plan, scope, &values_);
   }
-  times->ops = MediansByColumn(by_op);
-  times->instructions = MediansByColumn(by_instruction);
-  times->profiled_runs = static_cast<int>(profiles->size());
-  times->typical = std::move((*profiles)[(profiles->size() - 1) / 2]);
+
+  int most_rounds() const { return most_; }
+  void Run() { plan_.Run(feeds_, &values_); }
+  void RunWithClock() {
+    RunProfile one = RunProfiled(plan_, feeds_, &values_).profile;
+    if (profiles_.size() < static_cast<size_t>(most_)) {
+      profiles_.push_back(std::move(one));
+    }
+  }
+  // For the errors of a run, which a race would keep.
+  void WarmUp() {
+    Run();
+    RunWithClock();
+    profiles_.clear();
+  }
+
+  PlanTimes Evaluate(Timing run, Timing profiled) {
+    if (profiles_.empty()) RunWithClock();
+    std::sort(profiles_.begin(), profiles_.end(),
+              [](const RunProfile& a, const RunProfile& b) {
+                return a.total_seconds < b.total_seconds;
+              });
+    std::vector<std::vector<double>> by_op;
+    std::vector<std::vector<double>> by_instruction;
+    for (const RunProfile& profile : profiles_) {
+      by_op.push_back(profile.SecondsByOp(plan_));
+      by_instruction.push_back(profile.seconds);
+    }
+    PlanTimes times;
+    times.run = std::move(run);
+    times.profiled = std::move(profiled);
+    times.ops = MediansByColumn(by_op);
+    times.instructions = MediansByColumn(by_instruction);
+    times.profiled_runs = static_cast<int>(profiles_.size());
+    times.typical = std::move(profiles_[(profiles_.size() - 1) / 2]);
+    return times;
+  }
+
+ private:
+  const Plan& plan_;
+  const Feeds& feeds_;
+  int most_;
+  Scope values_;
+  std::vector<RunProfile> profiles_;
+};
+
+RaceResult RaceOf(std::deque<TimedPlan>* timed, double budget_seconds) {
+  std::vector<Contestant> contestants;
+  RaceOptions options;
+  options.budget_seconds = budget_seconds;
+  options.cancelled = [] { return CancelRequested(); };
+  for (TimedPlan& one : *timed) {
+    options.max_rounds = std::min(options.max_rounds, one.most_rounds());
+    contestants.push_back({"run", [&one] { one.Run(); }});
+    contestants.push_back({"profiled run", [&one] { one.RunWithClock(); }});
+  }
+  RaceResult race = Race(contestants, options);
+  SLUICE_ENFORCE(!race.cancelled, ErrorCode::kFailedPrecondition,
+                 "plan_times.cancelled", "timing the plan was interrupted");
+  return race;
 }
 
 }  // namespace
 
-PlanTimes TimePlan(const Plan& plan,
-                   const Feeds& feeds,
-                   const Scope* scope,
-                   double budget_seconds) try {
+std::vector<PlanTimes> TimePlans(std::span<const Plan* const> plans,
+                                 const Feeds& feeds,
+                                 const Scope* scope,
+                                 double budget_seconds) try {
   SLUICE_ENFORCE(budget_seconds > 0 && std::isfinite(budget_seconds),
                  ErrorCode::kInvalidArgument, "plan_times.budget",
                  "timing a plan needs a budget of more than 0 seconds, got {}",
                  budget_seconds);
-  Scope values;
-  CopyPersistables(plan, scope, &values);
-  plan.Run(feeds, &values);  // for its errors, which a race would keep
-  const size_t most = static_cast<size_t>(MostRounds(plan));
-  std::vector<RunProfile> profiles;
-  const auto profile = [&] {
-    RunProfile one = RunProfiled(plan, feeds, &values).profile;
-    if (profiles.size() < most) profiles.push_back(std::move(one));
-  };
-  profile();
-  profiles.clear();
-  const std::array<Contestant, 2> contestants = {
-      Contestant{"run", [&] { plan.Run(feeds, &values); }},
-      Contestant{"profiled run", profile}};
-  RaceOptions options;
-  options.budget_seconds = budget_seconds;
-  options.max_rounds = static_cast<int>(most);
-  options.cancelled = [] { return CancelRequested(); };
-  RaceResult race = Race(contestants, options);
-  SLUICE_ENFORCE(!race.cancelled, ErrorCode::kFailedPrecondition,
-                 "plan_times.cancelled", "timing the plan was interrupted");
-  if (profiles.empty()) profile();
-  PlanTimes times;
-  times.run = std::move(race.timings[0]);
-  times.profiled = std::move(race.timings[1]);
-  times.drifted = race.drifted;
-  Evaluate(plan, &profiles, &times);
+  SLUICE_ENFORCE(!plans.empty(), ErrorCode::kInvalidArgument,
+                 "plan_times.plans",
+                 "timing needs at least one plan, got none");
+  std::deque<TimedPlan> timed;
+  for (const Plan* plan : plans) {
+    timed.emplace_back(*plan, feeds, scope).WarmUp();
+  }
+  RaceResult race = RaceOf(&timed, budget_seconds);
+  std::vector<PlanTimes> times;
+  for (size_t i = 0; i < timed.size(); ++i) {
+    times.push_back(timed[i].Evaluate(std::move(race.timings[2 * i]),
+                                      std::move(race.timings[2 * i + 1])));
+    times.back().drifted = race.drifted;
+  }
   return times;
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "sluice/framework/inspect/profile.h"
@@ -29,14 +30,15 @@ struct PlanTimes {
   bool drifted = false;  // see RaceResult
 };
 
-// Runs the plan in turns as Run does and with a clock around every instruction,
-// for about `budget_seconds` at most, but at least once each. `scope` is not
-// written; it may be null when the program has no persistables. Raises
-// InvalidArgument for a budget that is not above 0, FailedPrecondition when
-// SetCancelRequested ended it, and what running the plan raises.
-SLUICE_API PlanTimes TimePlan(const Plan& plan,
-                              const Feeds& feeds,
-                              const Scope* scope,
-                              double budget_seconds);
+// Runs each plan as Run does and with a clock around every instruction, all in
+// turns, for about `budget_seconds` at most, but at least once each: times of
+// plans that are to be compared come from one call. `scope` is not written; it
+// may be null when the program has no persistables. Raises InvalidArgument for
+// a budget that is not above 0 and for no plans, FailedPrecondition when
+// SetCancelRequested ended it, and what running the plans raises.
+SLUICE_API std::vector<PlanTimes> TimePlans(std::span<const Plan* const> plans,
+                                            const Feeds& feeds,
+                                            const Scope* scope,
+                                            double budget_seconds);
 
 }  // namespace sluice::framework

@@ -72,38 +72,45 @@ struct TimedPlan {
   std::string trace;
 };
 
-TimedPlan TimeWithoutGil(const Plan& plan,
-                         const framework::Feeds& feeds,
-                         const Scope& scope,
-                         double budget,
-                         bool* interrupted) {
+std::vector<TimedPlan> TimeWithoutGil(const std::vector<const Plan*>& plans,
+                                      const framework::Feeds& feeds,
+                                      const Scope& scope,
+                                      double budget,
+                                      bool* interrupted) {
   const nb::gil_scoped_release release;
   const InterruptibleRun interruptible;
   try {
-    const framework::PlanTimes times =
-        framework::TimePlan(plan, feeds, &scope, budget);
-    framework::ExplainJsonOptions options;
-    options.times = &times;
-    options.by_signature = true;
-    return {framework::ExplainJson(plan, options),
-            framework::ChromeTrace(plan, times.typical)};
+    const auto times = framework::TimePlans(plans, feeds, &scope, budget);
+    std::vector<TimedPlan> timed;
+    for (size_t i = 0; i < plans.size(); ++i) {
+      framework::ExplainJsonOptions options;
+      options.times = &times[i];
+      options.by_signature = true;
+      timed.push_back({framework::ExplainJson(*plans[i], options),
+                       framework::ChromeTrace(*plans[i], times[i].typical)});
+    }
+    return timed;
   } catch (...) {
     *interrupted = interruptible.interrupted();
     throw;
   }
 }
 
-TimedPlan TimePlan(const Plan& plan,
-                   nb::handle program_object,
-                   nb::handle feed,
-                   nb::handle scope_object,
-                   double budget) {
+std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
+                                 nb::handle program_object,
+                                 nb::handle feed,
+                                 nb::handle scope_object,
+                                 double budget) {
   const Program& program = ToProgram(program_object, "report");
   const Scope& scope = ToScope(scope_object, "report");
   const FeedArrays arrays(program, feed);
+  std::vector<const Plan*> plans;
+  for (const nb::handle plan : plan_objects) {
+    plans.push_back(nb::cast<const Plan*>(plan));
+  }
   bool interrupted = false;
   try {
-    return TimeWithoutGil(plan, arrays.feeds(), scope, budget, &interrupted);
+    return TimeWithoutGil(plans, arrays.feeds(), scope, budget, &interrupted);
   } catch (...) {
     if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
     throw;
@@ -172,7 +179,7 @@ void BindInspection(nb::module_& m) {
   nb::class_<TimedPlan>(m, "_TimedPlan")
       .def_ro("json", &TimedPlan::json)
       .def_ro("chrome_trace", &TimedPlan::trace);
-  m.def("_time_plan", &TimePlan, nb::arg("plan"), nb::arg("program").none(),
+  m.def("_time_plans", &TimePlans, nb::arg("plans"), nb::arg("program").none(),
         nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
   m.def("_explain_by_signature", &ExplainBySignature);
   m.def("_measure_plan", &MeasurePlan);

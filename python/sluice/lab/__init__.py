@@ -7,7 +7,7 @@ from .networks import NETWORKS, Job
 from .programs import load
 from .race import Race, race
 from .records import records, records_table
-from .report import Report, report
+from .report import Report, report, report_plans
 
 __all__ = [
     "NETWORKS",
@@ -19,4 +19,5 @@ __all__ = [
     "records",
     "records_table",
     "report",
+    "report_plans",
 ]

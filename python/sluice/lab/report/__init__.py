@@ -1,7 +1,7 @@
 """The report: a program's plan with all that is known of it, as one page."""
 
-from .collect import report
+from .collect import report, report_plans
 from .difference import difference
 from .document import Report, read
 
-__all__ = ["Report", "difference", "read", "report"]
+__all__ = ["Report", "difference", "read", "report", "report_plans"]

@@ -55,6 +55,43 @@ def report(
             f"{type(program).__name__}",
             "lab.report_program",
         )
+    fetches = display.unread(program) if fetch_list is None else fetch_list
+    if tune is not None:
+        sl.tune(program, feed, fetches, tune, place=place, scope=scope)
+    plan = sl.Executor(place).prepare(program, feed, fetches)
+    (made,) = report_plans(
+        [plan], program, feed, seconds=seconds, scope=scope, names=[name]
+    )
+    return made
+
+
+def report_plans(
+    plans: Sequence[sl._core.Plan],
+    program: sl.Program,
+    feed: Mapping[str, Any] | None = None,
+    *,
+    seconds: float = 3,
+    scope: sl.Scope | None = None,
+    names: Sequence[str] = (),
+) -> list[Report]:
+    """Report on several plans of one program, which take turns.
+
+    Their times can be compared: what disturbs one disturbs all. For plans by
+    other hints, or from before and after ``sl.tune``.
+
+    Args:
+        plans: of ``Executor.prepare``, for the same feeds.
+        program: that they were prepared from.
+        feed: as for ``Executor.run``.
+        seconds: for running all plans.
+        scope: as for :func:`report`.
+        names: what the pages call them; "program" if empty.
+
+    Raises:
+        InvalidArgumentError: a number of seconds that is not above 0, or no
+            plans.
+        SluiceError: what running the plans raises.
+    """
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise InvalidArgumentError(
             "report: seconds: expected a number above 0, got "
@@ -62,27 +99,31 @@ def report(
             "lab.report_seconds",
         )
     scope = sl.global_scope() if scope is None else scope
-    fetches = display.unread(program) if fetch_list is None else fetch_list
-    if tune is not None:
-        sl.tune(program, feed, fetches, tune, place=place, scope=scope)
-    plan = sl.Executor(place).prepare(program, feed, fetches)
-    timed = sl._core._time_plan(plan, program, feed, scope, float(seconds))
+    timed = sl._core._time_plans(
+        list(plans), program, feed, scope, float(seconds)
+    )
     machine = sl._core._measure_machine(_SECONDS_FOR_MACHINE)
-    data = {
-        "schema": SCHEMA,
-        "version": VERSION,
-        "name": name,
-        "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "sluice": sl.__version__,
-        "machine": json.loads(machine),
-        "assumed_machine": json.loads(
-            sl._core._machine_figures(plan.num_threads)
-        ),
-        "tuning": os.environ.get("SLUICE_TUNE", "estimate"),
-        "plan": json.loads(timed.json),
-    }
-    data["summary"] = _summary(data["plan"])
-    return Report(data, timed.chrome_trace)
+    reports = []
+    for i, one in enumerate(timed):
+        plan = json.loads(one.json)
+        data = {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "name": names[i] if i < len(names) else "program",
+            "created": datetime.now(timezone.utc).strftime(
+                "%Y-%m-%dT%H:%M:%SZ"
+            ),
+            "sluice": sl.__version__,
+            "machine": json.loads(machine),
+            "assumed_machine": json.loads(
+                sl._core._machine_figures(plan["threads"])
+            ),
+            "tuning": os.environ.get("SLUICE_TUNE", "estimate"),
+            "summary": _summary(plan),
+            "plan": plan,
+        }
+        reports.append(Report(data, one.chrome_trace))
+    return reports
 
 
 def _summary(plan: dict[str, Any]) -> dict[str, Any]:

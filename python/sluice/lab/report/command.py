@@ -57,7 +57,7 @@ def add_parser(
     parser.add_argument(
         "--no-tune",
         action="store_true",
-        help="measure no kernel by itself; candidates have records or estimates",
+        help="measure no kernel by itself: records and estimates as they are",
     )
     parser.add_argument(
         "--seconds",

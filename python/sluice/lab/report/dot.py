@@ -46,8 +46,7 @@ def to_dot(data: dict[str, Any]) -> str:
         )
         label = _quoted(f"{what} {seconds * 1e6:.1f} us")
         lines.append(
-            f"  n{node} [label={label}, "
-            f'fillcolor="{_shade(seconds / total)}"];'
+            f'  n{node} [label={label}, fillcolor="{_shade(seconds / total)}"];'
         )
     for edge in made.edges:
         style = ", style=dashed" if edge.moved else ""

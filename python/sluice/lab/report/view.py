@@ -66,9 +66,7 @@ def make_view(
     """
     plan = data["plan"]
     ops = plan["ops"]
-    order = sorted(
-        range(len(ops)), key=lambda i: -ops[i]["measured"]["median"]
-    )
+    order = sorted(range(len(ops)), key=lambda i: -ops[i]["measured"]["median"])
     shown = sorted(order[: limits.ops])
     lists = sorted({ops[i]["candidate_list"] for i in shown})
     moved = sorted(plan["transfers"], key=lambda t: -t["bytes"])

@@ -25,6 +25,7 @@
     if (outside > 0.05 * run.median) words.push(`${sluice.time(outside)} of a run are outside of ops.`);
   }
   if (report.times.drifted) words.push("The clock rate changed, or other programs took part of the machine, while this was measured.");
+  if (run.spread > 0.25) words.push(`Other programs disturbed this measurement: half of the runs differ by ${sluice.percent(run.spread)} of the median or more.`);
   sluice.fill("verdict", words.join(" "));
 
   sluice.showStrip();
