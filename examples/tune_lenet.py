@@ -1,9 +1,9 @@
-"""Tunes a LeNet for 28x28 pixels, and measures what it gains.
+"""Tunes a LeNet for 28x28 pixels, and shows what it gains.
 
 Every kernel of a training step is compared with the reference of its op and
 raced against the others. Then the plan from before, chosen by estimates alone,
-and the plan by records take turns. Writes the result as JSON; its path is
-printed last.
+and the plan by records take turns. Writes a report of each; the path of the
+page about the plan by records, and what has changed, is printed last.
 """
 
 from __future__ import annotations
@@ -11,33 +11,26 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
-import time
 from pathlib import Path
 
-STEPS = 5  # of each plan at a time
-SECONDS = 12  # for all turns
 
-
-def take_turns(plans: dict, job, sl) -> dict[str, list[float]]:
-    """Seconds of one step in each round, by the name of the plan."""
-    rounds: dict[str, list[float]] = {name: [] for name in plans}
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end or len(rounds["after"]) < 5:
-        for name, plan in plans.items():
-            rounds[name].append(
-                sl._core._measure_plan(
-                    plan, job.program, job.feed, job.scope, STEPS
-                )
-            )
-    return rounds
+def gain(before: dict, after: dict) -> str:
+    """How many times as fast, from the medians of one race."""
+    apart = after["high"] < before["low"] or before["high"] < after["low"]
+    ratio = before["median"] / after["median"]
+    return (
+        f"{before['median'] * 1e3:.3f} ms by estimates, "
+        f"{after['median'] * 1e3:.3f} ms by records: {ratio:.2f} times as fast"
+        + ("" if apart else ", which is within the noise of this machine")
+    )
 
 
 def main() -> None:
-    """Tune, compare and write the result."""
+    """Tune, compare and write the reports."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/lab"))
     parser.add_argument("--budget", type=float, default=20)
+    parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument(
         "--threads", type=int, help="all processors if left out"
@@ -66,35 +59,32 @@ def main() -> None:
     )
     print(tuned)
     after = exe.prepare(job.program, job.feed, job.fetch_list)
-    rounds = take_turns({"before": before, "after": after}, job, sl)
-    median = {name: statistics.median(row) for name, row in rounds.items()}
-    # Of each round, so that what disturbed both does not count.
-    gain = statistics.median(
-        b / a for b, a in zip(rounds["before"], rounds["after"], strict=True)
+    old, new = lab.report_plans(
+        [before, after],
+        job.program,
+        job.feed,
+        seconds=arguments.seconds,
+        scope=job.scope,
+        names=["lenet by estimates", "lenet by records"],
     )
-    print(
-        f"a training step of {arguments.batch} images: "
-        f"{median['before'] * 1e3:.2f} ms by estimates, "
-        f"{median['after'] * 1e3:.2f} ms by records, "
-        f"{gain:.2f} times as fast"
-    )
+    runs = [one.data["plan"]["times"]["run"] for one in (old, new)]
+    print(f"a training step of {arguments.batch} images: {gain(*runs)}")
     wrong = [
         {"kernel": kernel.name, "message": kernel.message}
         for signature in tuned.signatures
         for kernel in signature.kernels
         if kernel.verdict == "wrong"
     ]
-    path = arguments.out / "lenet.json"
-    path.write_text(
+    (arguments.out / "lenet.json").write_text(
         json.dumps(
             {
                 "program": "lenet",
                 "batch": arguments.batch,
                 "threads": sl.num_threads(),
-                "seconds_before": median["before"],
-                "seconds_after": median["after"],
-                "times_as_fast": gain,
-                "rounds": len(rounds["after"]),
+                "seconds_before": runs[0]["median"],
+                "seconds_after": runs[1]["median"],
+                "times_as_fast": runs[0]["median"] / runs[1]["median"],
+                "rounds": runs[1]["rounds"],
                 "tuned_seconds": tuned.seconds,
                 "signatures": len(tuned.signatures),
                 "wrong": wrong,
@@ -104,7 +94,13 @@ def main() -> None:
         )
         + "\n"
     )
-    print(path)
+    old.save(arguments.out / "before.json")
+    new.save(arguments.out / "after.json")
+    new.save(arguments.out / "after.trace.json")
+    new.save(arguments.out / "after.dot")
+    page = arguments.out / "report.html"
+    new.save(page, against=old)
+    print(page)
 
 
 if __name__ == "__main__":

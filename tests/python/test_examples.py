@@ -89,3 +89,16 @@ def test_the_field_alone_falls_to_the_cpu():
         # Emissions come back: 60 strings of 12 images, 10 scores of 4 bytes.
         assert re.search(rf"{place} +cpu +28800 ", text)
     assert text.count("the same tags as on the CPU") == len(places)
+
+
+def test_a_lenet_is_tuned_and_reported(tmp_path):
+    text = run_example("tune_lenet.py", "--out", tmp_path, "--budget", 3, "--seconds", 1,
+                       "--batch", 4)
+    page = pathlib.Path(text.split()[-1])
+    assert page == tmp_path / "report.html"
+    assert "lenet by records" in page.read_text(encoding="utf-8")
+    # One line says what it gains, and its numbers agree.
+    ((before, after, ratio),) = re.findall(
+        r"a training step .* ([0-9.]+) ms by estimates, ([0-9.]+) ms by records: "
+        r"([0-9.]+) times as fast", text)
+    assert abs(float(before) / float(after) - float(ratio)) < 0.02
