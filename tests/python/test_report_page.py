@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -12,29 +13,27 @@ import sluice as sl
 from sluice import lab
 from sluice.lab.report import Report
 
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+except ImportError:
+    webdriver = None
+
 
 def missing():
-    """What the browser tests lack, or ""."""
-    for program in ("chromium", "chromedriver"):
-        if shutil.which(program) is None:
-            return f"no {program} (Debian: chromium, chromium-driver)"
-    try:
-        import mpld3, pygraphviz, selenium  # noqa: E401, F401
-    except ImportError as error:
-        return str(error)
-    return ""
+    """What the browser tests lack."""
+    programs = {"chromium": "chromium", "chromedriver": "chromium-driver"}
+    modules = [name for name in ("selenium", "mpld3", "pygraphviz") if find_spec(name) is None]
+    packages = [package for name, package in programs.items() if shutil.which(name) is None]
+    return ", ".join([f"Python's {name}" for name in modules] + [f"Debian's {name}" for name in packages])
 
 
-if missing():
-    if os.environ.get("DEMAND"):
-        raise RuntimeError(f"the report's page is not tested: {missing()}, and DEMAND is set")
-    pytest.skip(missing(), allow_module_level=True)
-
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select
+if missing() and os.environ.get("DEMAND"):
+    raise RuntimeError(f"the report's page is not tested without {missing()}, and DEMAND is set")
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"without {missing()}")
 
 
 @pytest.fixture(scope="module")
