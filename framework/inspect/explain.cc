@@ -61,11 +61,6 @@ std::string OpName(const Plan& plan, int op_index) {
              : Format("{} {}", op_index, plan.op_descs()[op_index].type);
 }
 
-// "12.3 us measured".
-std::string Predicted(const Candidate& candidate) {
-  return Format("{:.3g} us {}", candidate.seconds * 1e6, candidate.evidence);
-}
-
 const Candidate& Chosen(const Decision& decision) {
   const auto& candidates = decision.candidates();
   return *std::find_if(candidates.begin(), candidates.end(),
@@ -76,7 +71,7 @@ const Candidate& Chosen(const Decision& decision) {
 
 // How a candidate that could have been taken compares with the one that was.
 std::string Margin(const Decision& decision, const Candidate& candidate) {
-  return Format("{}, {:.2f} of the chosen one's", Predicted(candidate),
+  return Format("{}, {:.2f} of the chosen one's", PredictionText(candidate),
                 candidate.seconds / Chosen(decision).seconds);
 }
 
@@ -151,7 +146,7 @@ std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {
                std::string(ToString(key.dtype)),
                std::string(ToString(decision.list->expected.layout)),
                key.library, decision.kernel->variant,
-               Predicted(Chosen(decision)), decision.reason,
+               PredictionText(Chosen(decision)), decision.reason,
                seconds.empty()
                    ? ""
                    : Format("{:.1f} us", seconds[decision.op_index] * 1e6)});

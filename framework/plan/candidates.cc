@@ -172,6 +172,15 @@ std::string_view ToString(Evidence evidence) {
   return "estimated";
 }
 
+std::string PredictionText(const Candidate& candidate) {
+  const double us = candidate.seconds * 1e6;
+  // From four digits on, {:.3g} would write an exponent.
+  const std::string time = us < 999.5     ? Format("{:.3g} us", us)
+                           : us < 999.5e3 ? Format("{:.3g} ms", us / 1e3)
+                                          : Format("{:.4g} s", us / 1e6);
+  return Format("{} {}", time, candidate.evidence);
+}
+
 bool HintFits(const KernelHint& hint,
               const KernelDef& kernel,
               PlaceKey place,

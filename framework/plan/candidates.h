@@ -86,6 +86,9 @@ SLUICE_API std::pair<double, double> ComparableSeconds(const PredictedTime& a,
 // The layout that an op's kernel is asked to have: that of its data_format.
 Layout ExpectedLayout(const OpDesc& op);
 
+// "12.3 us measured": the predicted time and where it comes from.
+SLUICE_API std::string PredictionText(const Candidate& candidate);
+
 // All kernels of an op, with what depends on the op's signature alone. Ops of
 // a plan with the same signature share one list.
 struct CandidateList {

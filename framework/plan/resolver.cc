@@ -38,10 +38,6 @@ bool Better(const PreparedOp& op, const Candidate& a, const Candidate& b) {
   return a.seconds < b.seconds;
 }
 
-std::string Microseconds(const Candidate& candidate) {
-  return Format("{:.3g} us {}", candidate.seconds * 1e6, candidate.evidence);
-}
-
 // Sets why `chosen` is better than `second`, the next one.
 void SetReason(const Candidate& chosen,
                const Candidate* second,
@@ -65,10 +61,10 @@ void SetReason(const Candidate& chosen,
   } else if (second->place != chosen.place) {
     op->reason = Format("at the expected place {}", chosen.place);
   } else if (second->seconds != chosen.seconds) {
-    op->reason = Format("{} before {} with {}", Microseconds(chosen),
-                        second->kernel->variant, Microseconds(*second));
+    op->reason = Format("{} before {} with {}", PredictionText(chosen),
+                        second->kernel->variant, PredictionText(*second));
   } else {
-    op->reason = Format("{} as is {}; registered first", Microseconds(chosen),
+    op->reason = Format("{} as is {}; registered first", PredictionText(chosen),
                         second->kernel->variant);
   }
 }

@@ -1,5 +1,8 @@
 #include "sluice/framework/inspect/explain.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tests/framework/test_ops.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +10,8 @@
 
 #include "sluice/framework/executor.h"
 #include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/measure/machine.h"
+#include "sluice/framework/measure/record_store.h"
 
 namespace sluice::framework {
 namespace {
@@ -89,6 +94,20 @@ TEST_F(ExplainTest, KernelsOfDevicesThatNobodyAskedForAreListed) {
   EXPECT_EQ(last["chosen"], false);
 }
 
+TEST(PredictionTextTest, HasAUnitThatFits) {
+  Candidate candidate;
+  for (const auto& [seconds, text] : {std::pair(1.234e-7, "0.123 us estimated"),
+                                      {1.234e-5, "12.3 us "},
+                                      {9.994e-4, "999 us "},
+                                      {9.996e-4, "1 ms "},
+                                      {1.57e-2, "15.7 ms "},
+                                      {1.5, "1.5 s "},
+                                      {2345.6, "2346 s "}}) {
+    candidate.seconds = seconds;
+    EXPECT_THAT(PredictionText(candidate), ::testing::StartsWith(text));
+  }
+}
+
 TEST_F(ExplainTest, TextHasTimesOfAProfile) {
   EXPECT_THAT(DecisionTable(*plan_), Not(HasSubstr("time")));
   RunProfile profile;
@@ -134,6 +153,149 @@ TEST_F(ExplainTest, JsonSaysTheSame) {
   EXPECT_EQ(plan["transfers"][0]["bytes"], 24);
   EXPECT_EQ(plan["arenas"]["cpu"], plan_->arenas()[0].second);
   EXPECT_FALSE(plan["ops"][0].contains("seconds"));
+}
+
+TEST_F(ExplainTest, JsonHasValuesAndWhereTheirMemoryIs) {
+  const json plan = json::parse(ExplainJson(*plan_));
+  const json& second = plan["ops"][1];
+  ASSERT_EQ(second["inputs"].size(), 2u);
+  const json& x = second["inputs"][0];
+  EXPECT_EQ(x["argument"], "X");
+  EXPECT_EQ(x["var"], sum_);
+  EXPECT_EQ(x["dtype"], "float32");
+  EXPECT_EQ(x["shape"], json({2, 3}));
+  // What the op reads is the copy at its place.
+  const json& copy = plan["slots"][x["slot"].get<int>()];
+  EXPECT_EQ(copy["var"], sum_);
+  EXPECT_EQ(copy["place"], "fpga:0");
+  EXPECT_EQ(copy["bytes"], 24);
+  EXPECT_EQ(copy["kind"], "arena");
+  EXPECT_LE(copy["first"], copy["last"]);
+  EXPECT_EQ(plan["slots"].size(), plan_->slots().size());
+  EXPECT_EQ(plan["feeds"][0]["var"], "x\"y");
+  EXPECT_EQ(plan["feeds"][0]["shape"], json({2, 3}));
+  EXPECT_EQ(plan["fetches"], json({end_}));
+  ASSERT_EQ(plan["instructions"].size(), plan_->instructions().size());
+  const int moved = plan["transfers"][0]["instruction"];
+  EXPECT_EQ(plan["instructions"][moved]["kind"], "copy");
+  EXPECT_EQ(plan["instructions"][moved]["op_index"], 1);
+}
+
+TEST_F(ExplainTest, JsonSaysWhatAnOpIsThereFor) {
+  const json plan = json::parse(ExplainJson(*plan_));
+  const json& first = plan["ops"][0];
+  EXPECT_EQ(first["covers"], json({0}));
+  EXPECT_EQ(first["purpose"], "forward");
+  EXPECT_THAT(first["line"], ContainsRegex("^/.+:[0-9]+$"));
+}
+
+TEST_F(ExplainTest, JsonHasTheWorkOfEachPossibleKernelAndTheMargin) {
+  const json plan = json::parse(ExplainJson(*plan_));
+  const json& first = plan["ops"][0];
+  const double chosen = first["predicted_seconds"];
+  double next = INFINITY;
+  for (const json& candidate : first["candidates"]) {
+    EXPECT_EQ(candidate.contains("work"), candidate["refusal"] == "");
+    if (candidate["refusal"] != "" || candidate["chosen"]) continue;
+    next = std::min(next, candidate["predicted_seconds"].get<double>());
+  }
+  for (const json& candidate : first["candidates"]) {
+    if (!candidate["chosen"]) continue;
+    EXPECT_EQ(candidate["predicted_seconds"], chosen);
+    EXPECT_EQ(candidate["work"]["flops"], 6);
+    EXPECT_EQ(candidate["work"]["bytes"], 3 * 24);
+  }
+  ASSERT_TRUE(std::isfinite(next));
+  EXPECT_DOUBLE_EQ(first["margin"], next / chosen);
+  EXPECT_FALSE(plan["ops"][1].contains("margin")) << "it has one kernel";
+}
+
+TEST_F(ExplainTest, JsonHasWhatWasMeasured) {
+  program_.Data("z", DType::kFloat32, {5, 7});
+  const std::string out =
+      Append(&program_, "test_add", {{"X", {"z"}}, {"Y", {"z"}}});
+  const Feeds feeds = {{"z", Iota({5, 7})}};
+  const auto before = executor_.Prepare(program_, feeds, {out});
+  const Decision& decision = before->decisions()[0];
+  const auto record = [&](size_t candidate) {
+    Record one;
+    one.op = "test_add";
+    one.signature = decision.list->signature;
+    one.kernel = ToString(*decision.candidates()[candidate].kernel);
+    one.kernel_version =
+        std::to_string(decision.candidates()[candidate].kernel->version);
+    one.threads = before->num_threads();
+    one.machine = MachineId().text;
+    return one;
+  };
+  size_t wrong = 0;
+  size_t right = 0;
+  for (size_t i = 0; i < decision.candidates().size(); ++i) {
+    const KernelDef& kernel = *decision.candidates()[i].kernel;
+    if (kernel.key.dtype != DType::kFloat32) continue;
+    if (kernel.variant == "plain") right = i;
+    if (kernel.variant == "wrong") wrong = i;
+  }
+  Record timed = record(right);
+  timed.best = 1e-6;
+  timed.low = 2e-6;
+  timed.median = 3e-6;
+  timed.high = 4e-6;
+  timed.spread = 0.1;
+  timed.rounds = 9;
+  timed.error = 0.5;
+  timed.verdict = Verdict::kOk;
+  Record bad = record(wrong);
+  bad.error = INFINITY;
+  bad.verdict = Verdict::kWrong;
+  bad.message = "Out[1] is 3";
+  RecordStore::Default().Add({timed, bad});
+  Executor executor;
+  const auto plan = executor.Prepare(program_, feeds, {out});
+  const json candidates =
+      json::parse(ExplainJson(*plan))["ops"][0]["candidates"];
+  EXPECT_EQ(candidates[right]["measured"]["median"], 3e-6);
+  EXPECT_EQ(candidates[right]["measured"]["low"], 2e-6);
+  EXPECT_EQ(candidates[right]["measured"]["high"], 4e-6);
+  EXPECT_EQ(candidates[right]["measured"]["rounds"], 9);
+  EXPECT_EQ(candidates[right]["measured"]["error"], 0.5);
+  EXPECT_EQ(candidates[right]["measured"]["verdict"], "ok");
+  EXPECT_EQ(candidates[right]["evidence"], "measured");
+  EXPECT_EQ(candidates[wrong]["measured"]["verdict"], "wrong");
+  EXPECT_EQ(candidates[wrong]["measured"]["message"], "Out[1] is 3");
+  EXPECT_TRUE(candidates[wrong]["measured"]["error"].is_null());
+  EXPECT_FALSE(candidates[wrong]["measured"].contains("median"));
+}
+
+TEST_F(ExplainTest, JsonBySignatureHasEachListOnce) {
+  const std::string again =
+      Append(&program_, "test_add", {{"X", {"x\"y"}}, {"Y", {"x\"y"}}});
+  const std::string third =
+      Append(&program_, "test_add", {{"X", {"x\"y"}}, {"Y", {"x\"y"}}});
+  const auto made = executor_.Prepare(program_, {{"x\"y", Iota({2, 3})}},
+                                      {end_, again, third});
+  ExplainJsonOptions options;
+  options.by_signature = true;
+  const json shared = json::parse(ExplainJson(*made, options));
+  const json nested = json::parse(ExplainJson(*made));
+  ASSERT_EQ(shared["ops"].size(), 4u);
+  EXPECT_EQ(shared["candidate_lists"].size(), 3u) << "one op has a hint";
+  EXPECT_EQ(shared["ops"][2]["candidate_list"],
+            shared["ops"][3]["candidate_list"]);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_FALSE(shared["ops"][i].contains("candidates"));
+    const json& list = shared["candidate_lists"]
+                             [shared["ops"][i]["candidate_list"].get<size_t>()];
+    EXPECT_EQ(list["signature"], nested["ops"][i]["signature"]);
+    for (size_t k = 0; k < list["candidates"].size(); ++k) {
+      json other = nested["ops"][i]["candidates"][k];
+      EXPECT_EQ(k == shared["ops"][i]["chosen"], other["chosen"]);
+      other.erase("chosen");
+      other.erase("transfer_bytes");
+      EXPECT_EQ(list["candidates"][k], other);
+    }
+  }
+  EXPECT_EQ(shared["ops"][1]["transfer_bytes"]["fpga:0"], 48);
 }
 
 TEST_F(ExplainTest, JsonHasTheSecondsOfAProfile) {

@@ -18,7 +18,7 @@
   const chart = (id, height, label) => {
     const width = 900;
     const svg = d3.select(`#${id}`).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("class", "chart").attr("role", "img").attr("aria-label", label);
-    return { svg, width, height, left: 84, right: width - 20, top: 16, bottom: height - 50 };
+    return { svg, width, height, left: 108, right: width - 20, top: 16, bottom: height - 50 };
   };
 
   const axes = (frame, x, y, xText, yText, xTitle, yTitle) => {
