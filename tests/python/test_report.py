@@ -4,9 +4,11 @@ import html
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.util import find_spec
 
 import numpy as np
@@ -357,3 +359,45 @@ print(len(r.to_json()) > 500, "relu" in r.to_dot())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ)
     assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+def residual_report():
+    """Of a training step of a network of 130 ops, with edges over many rows."""
+    image, label = sl.data("image", [2, 3, 6, 6]), sl.data("label", [2, 1], "int64")
+    x = sl.layers.conv2d(image, 4, 3)
+    for _ in range(6):
+        y = sl.layers.conv2d(x, 4, 3, padding=1, act="relu")
+        x = sl.layers.relu(sl.layers.elementwise_add(x, sl.layers.conv2d(y, 4, 3, padding=1)))
+    loss = sl.layers.mean(sl.layers.softmax_with_cross_entropy(sl.layers.fc(x, 3), label))
+    sl.optimizer.SGD(0.01).minimize(loss)
+    sl.Executor().run(sl.default_startup_program())
+    feed = {"image": np.ones((2, 3, 6, 6), "f4"), "label": np.zeros((2, 1), "int64")}
+    return lab.report(sl.default_main_program(), feed, [loss], seconds=0.1)
+
+
+@pytest.mark.parametrize("graphviz", ["dot", "pygraphviz"])
+def test_a_large_graph_is_laid_out_soon_and_has_all_edges(graphviz, monkeypatch):
+    if graphviz == "dot" and shutil.which("dot") is None:
+        pytest.skip("without Debian's graphviz")
+    if graphviz == "pygraphviz":
+        monkeypatch.setenv("PATH", "/nowhere")
+    report = residual_report()
+    begin = time.monotonic()
+    graph = data_of(report.to_html())["graph"]
+    assert time.monotonic() - begin < 10
+    assert len(graph["nodes"]) > 100
+    # What an op reads of another one, in the plan itself.
+    plan = report.data["plan"]
+    maker, wanted = {f["var"]: f"f{i}" for i, f in enumerate(plan["feeds"])}, set()
+    for i, op in enumerate(plan["ops"]):
+        wanted |= {(maker[v["var"]], f"n{i}") for v in op["inputs"] if v["var"] in maker}
+        maker |= {v["var"]: f"n{i}" for v in op["outputs"]}
+    assert {(e["source"], e["target"]) for e in graph["edges"]} == wanted
+    long = [e for e in graph["edges"] if e["points"] is None]
+    assert 0 < len(long) < len(graph["edges"]) / 2
+    # No box covers another one.
+    boxes = sorted((n["y"], n["x"], n["width"]) for n in graph["nodes"])
+    for (y1, x1, w1), (y2, x2, w2) in zip(boxes, boxes[1:]):
+        assert y2 - y1 >= graph["node_height"] or x2 - x1 >= (w1 + w2) / 2 - 1
+    for node in graph["nodes"]:
+        assert 0 <= node["x"] <= graph["width"] and 0 <= node["y"] <= graph["height"]

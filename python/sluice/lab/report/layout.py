@@ -11,9 +11,13 @@ from typing import Any
 
 from sluice.errors import InternalError, NotFoundError
 
-from .graph import Graph
+from .graph import Edge, Graph
 
 _SECONDS = 30
+# From so many nodes on, edges over more rows are not Graphviz' concern: it
+# would take minutes for them, and they would cover the others.
+_MANY_NODES = 100
+_MOST_ROWS = 8
 # The wheel of pygraphviz has Graphviz inside. It runs in a process of its own,
 # so that it can be ended.
 _PYGRAPHVIZ = """
@@ -51,7 +55,8 @@ def lay_out(
 
     Returns:
         ``width``, ``height``; ``nodes``: name to [x, y]; ``edges``: for each
-        of the graph's, the points of a curve of cubic Bezier pieces.
+        of the graph's, the points of a curve of cubic Bezier pieces, or None
+        for one that was left out since it is long and the graph is large.
 
     Raises:
         NotFoundError: there is no Graphviz.
@@ -60,15 +65,13 @@ def lay_out(
     names = graph.names()
     if not names:
         return {"width": 0, "height": 0, "nodes": {}, "edges": []}
-    many = len(names) > 300
+    kept = _short_edges(graph) if len(names) > _MANY_NODES else graph.edges
     lines = [
         "digraph {",
-        "graph [nodesep=0.25, ranksep=0.4, nslimit=2, mclimit=0.5"
-        + (", splines=line" if many else "")
-        + "]",
+        "graph [nodesep=0.25, ranksep=0.4, nslimit=2, mclimit=0.5]",
         f'node [shape=box, fixedsize=true, label="", height={height / 72:.3f}]',
         *(f"{name} [width={widths[name] / 72:.3f}]" for name in names),
-        *(f"{edge.source} -> {edge.target}" for edge in graph.edges),
+        *(f"{edge.source} -> {edge.target}" for edge in kept),
         "}",
     ]
     command = _command()
@@ -89,6 +92,26 @@ def lay_out(
             "lab.graphviz_failed",
         )
     return _read(done.stdout, graph)
+
+
+def _short_edges(graph: Graph) -> list[Edge]:
+    """Edges over few rows, and for each node without any its shortest."""
+    row = dict.fromkeys(graph.names(), 0)
+    # Edges come in the order of their targets, whose sources come before.
+    for edge in graph.edges:
+        row[edge.target] = max(row[edge.target], row[edge.source] + 1)
+
+    def rows(edge: Edge) -> int:
+        return row[edge.target] - row[edge.source]
+
+    kept = []
+    connected: set[str] = set()
+    for edge in sorted(graph.edges, key=rows):
+        ends = {edge.source, edge.target}
+        if rows(edge) <= _MOST_ROWS or not ends <= connected:
+            kept.append(edge)
+            connected |= ends
+    return kept
 
 
 def _read(plain: str, graph: Graph) -> dict[str, Any]:
@@ -118,5 +141,5 @@ def _read(plain: str, graph: Graph) -> dict[str, Any]:
         "width": round(width * 72, 1),
         "height": round(height * 72, 1),
         "nodes": nodes,
-        "edges": [curves[e.source, e.target] for e in graph.edges],
+        "edges": [curves.get((e.source, e.target)) for e in graph.edges],
     }
