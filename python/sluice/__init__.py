@@ -156,3 +156,12 @@ __all__ = [
     "uint8",
     "unique_name",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # The laboratory is imported when somebody wants it.
+    if name == "lab":
+        from importlib import import_module
+
+        return import_module(".lab", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

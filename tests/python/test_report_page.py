@@ -147,6 +147,23 @@ def test_every_way_to_colour_colours_the_graph(browser, tmp_path, report):
     quiet(browser)
 
 
+def test_colours_are_those_that_the_note_names(browser, tmp_path, report):
+    show(browser, tmp_path, report)
+
+    def red_and_blue(mode, node):
+        return browser.execute_script(
+            "const c = d3.rgb(sluice.colourModes[arguments[0]].of(arguments[1])); return [c.r, c.b]", mode, node)
+
+    for mode, purple, orange in [
+        ("margin", {"margin": 3}, {"margin": 1 / 3}),
+        ("ratio", {"seconds": 1, "predicted_seconds": 3}, {"seconds": 3, "predicted_seconds": 1}),
+    ]:
+        red, blue = red_and_blue(mode, purple)
+        assert blue > red, mode
+        red, blue = red_and_blue(mode, orange)
+        assert red > blue, mode
+
+
 def test_labels_can_be_read_on_their_colour(browser, tmp_path, report):
     show(browser, tmp_path, report)
     contrasts = browser.execute_script("""

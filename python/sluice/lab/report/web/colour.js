@@ -21,13 +21,13 @@
 
   const longest = d3.max(report.graph.nodes, (node) => node.seconds || 0) || 1e-9;
   const time = (seconds) => d3.interpolateViridis(1 - Math.sqrt(Math.min(1, seconds / longest)));
-  // 1 is in the middle; a factor of `most` is at the ends.
-  const around = (most, turn) => (value) => {
-    const at = Math.max(-1, Math.min(1, Math.log(value) / Math.log(most)));
-    return d3.interpolatePuOr(0.5 + (turn ? 0.42 : -0.42) * at);
+  // White is 1; from a factor of 4 on it is purple (at 0) or orange (at 1).
+  const around = (above) => (value) => {
+    const at = Math.max(-1, Math.min(1, Math.log(value) / Math.log(4)));
+    return d3.interpolatePuOr(0.5 + (above === "orange" ? 0.42 : -0.42) * at);
   };
-  const margin = around(4, true);
-  const ratio = around(4, false);
+  const margin = around("purple");
+  const ratio = around("orange");
 
   const steps = (values, colour, text) => values.map((value) => [colour(value), text(value)]);
 
