@@ -70,6 +70,15 @@ def test_ops_of_one_report_only_are_added_or_removed(report):
     assert row["changes"] == ["added"] and row["old"] is None
 
 
+def test_of_several_ops_that_make_one_variable_each_has_its_own(report):
+    twice = json.loads(report.to_json())
+    twice["plan"]["ops"].insert(1, {**twice["plan"]["ops"][0], "index": 99})
+    other = json.loads(json.dumps(twice))
+    other["plan"]["ops"][1]["variant"] = "other"
+    (row,) = difference(twice, other)["ops"]
+    assert row["new"]["index"] == 99 and row["changes"] == ["kernel"]
+
+
 def test_other_machines_are_not_comparable(report):
     other = json.loads(report.to_json())
     other["machine"]["machine"] = "another"

@@ -195,6 +195,8 @@ def test_tables_are_sorted_and_filtered(browser, tmp_path, report):
     browser.find_element(By.ID, "filter").send_keys("Momentum optimize")
     assert len(column(0)) == 8 and all(text.endswith("momentum") for text in column(0))
     click(browser, table.find_element(By.CSS_SELECTOR, "tbody button"))
+    browser.find_element(By.ID, "filter").send_keys(" forward")
+    assert column(0) == [] and browser.find_element(By.ID, "filter-count").text == "0 ops"
     assert "momentum" in details(browser).find_element(By.TAG_NAME, "h3").text
     quiet(browser)
 
