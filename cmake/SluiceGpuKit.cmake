@@ -53,7 +53,8 @@ if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
     install(TARGETS sluice_core_any RUNTIME_DEPENDENCY_SET gpu_kit
       LIBRARY DESTINATION python/sluice ${component})
     install(DIRECTORY python/sluice/ DESTINATION python/sluice ${component}
-      FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
+      FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN "*.css"
+      PATTERN "*.js" PATTERN __pycache__ EXCLUDE)
     list(APPEND built sluice_core_any)
   endif()
 endif()

@@ -25,6 +25,20 @@ def gain(before: dict, after: dict) -> str:
     )
 
 
+def change(row: dict) -> str:
+    """What became of one op, with its times in runs of both plans."""
+
+    def side(op: dict | None) -> str:
+        if op is None:
+            return "nothing"
+        kernel = f"{op['library'].lower()}/{op['variant']}"
+        return f"{kernel} {op['measured']['median'] * 1e6:.1f} us"
+
+    op = row["new"] or row["old"]
+    name = f"op {op['index']} {op['op']}"
+    return f"  {name:32} {side(row['old'])} -> {side(row['new'])}"
+
+
 def main() -> None:
     """Tune, compare and write the reports."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -44,6 +58,7 @@ def main() -> None:
     os.environ["SLUICE_TUNE"] = "estimate"
     import sluice as sl
     from sluice import lab
+    from sluice.lab.report import difference
 
     if arguments.threads is not None:
         sl.set_num_threads(arguments.threads)
@@ -57,7 +72,10 @@ def main() -> None:
         arguments.budget,
         scope=job.scope,
     )
-    print(tuned)
+    print(
+        f"{len(tuned.signatures)} signatures of ops measured in "
+        f"{tuned.seconds:.1f} s; the report has all of their kernels"
+    )
     after = exe.prepare(job.program, job.feed, job.fetch_list)
     old, new = lab.report_plans(
         [before, after],
@@ -67,6 +85,8 @@ def main() -> None:
         scope=job.scope,
         names=["lenet by estimates", "lenet by records"],
     )
+    for row in difference(old.data, new.data)["ops"]:
+        print(change(row))
     runs = [one.data["plan"]["times"]["run"] for one in (old, new)]
     print(f"a training step of {arguments.batch} images: {gain(*runs)}")
     wrong = [

@@ -43,15 +43,19 @@ void WriteRecord(const Record& record, JsonWriter* json) {
   json->EndObject();
 }
 
-// What does not depend on the op, but on its signature.
-void WriteCandidate(const Candidate& candidate, JsonWriter* json) {
-  const KernelDef& kernel = *candidate.kernel;
+void WriteKernel(const KernelDef& kernel,
+                 std::string_view place,
+                 std::string_view refusal,
+                 JsonWriter* json) {
   json->Field("kernel", ToString(kernel));
   json->Field("library", kernel.key.library);
   json->Field("variant", kernel.variant);
   json->Field("dtype", ToString(kernel.key.dtype));
-  json->Field("place", ToString(candidate.place));
-  json->Field("refusal", candidate.refusal);
+  json->Field("place", place);
+  json->Field("refusal", refusal);
+}
+
+void WritePossible(const Candidate& candidate, JsonWriter* json) {
   if (candidate.refusal.empty()) {
     json->Field("predicted_seconds", candidate.seconds);
     json->Field("evidence", ToString(candidate.evidence));
@@ -61,47 +65,42 @@ void WriteCandidate(const Candidate& candidate, JsonWriter* json) {
   if (candidate.record != nullptr) WriteRecord(*candidate.record, json);
 }
 
-void WriteCandidates(const Decision& decision, JsonWriter* json) {
+// With `shared` only what holds for all ops of the signature.
+void WriteCandidates(const Decision& decision, bool shared, JsonWriter* json) {
+  json->Field("signature", decision.list->signature);
   json->Field("hints", decision.list->hints);
   json->Field("notes", decision.list->notes);
   json->Key("candidates");
   json->BeginArray();
   for (const Candidate& candidate : decision.candidates()) {
     json->BeginObject();
-    WriteCandidate(candidate, json);
-    json->Field("chosen", candidate.kernel == decision.kernel);
-    json->Field("transfer_bytes", decision.transfer_bytes(candidate.place));
+    WriteKernel(*candidate.kernel, ToString(candidate.place), candidate.refusal,
+                json);
+    WritePossible(candidate, json);
+    if (!shared) {
+      json->Field("chosen", candidate.kernel == decision.kernel);
+      json->Field("transfer_bytes", decision.transfer_bytes(candidate.place));
+    }
     json->EndObject();
   }
   for (const KernelDef* kernel : KernelsElsewhere(decision)) {
     json->BeginObject();
-    json->Field("kernel", ToString(*kernel));
-    json->Field("place", ToString(kernel->key.place));
-    json->Field("chosen", false);
-    json->Field("refusal",
-                "neither the executor nor a hint asks for its place");
+    WriteKernel(*kernel, ToString(kernel->key.place),
+                "neither the executor nor a hint asks for its place", json);
+    if (!shared) json->Field("chosen", false);
     json->EndObject();
   }
   json->EndArray();
 }
 
-void WriteLists(const std::vector<const CandidateList*>& lists,
+// One list for each of these decisions.
+void WriteLists(const std::vector<const Decision*>& decisions,
                 JsonWriter* json) {
   json->Key("candidate_lists");
   json->BeginArray();
-  for (const CandidateList* list : lists) {
+  for (const Decision* decision : decisions) {
     json->BeginObject();
-    json->Field("signature", list->signature);
-    json->Field("hints", list->hints);
-    json->Field("notes", list->notes);
-    json->Key("candidates");
-    json->BeginArray();
-    for (const Candidate& candidate : list->candidates) {
-      json->BeginObject();
-      WriteCandidate(candidate, json);
-      json->EndObject();
-    }
-    json->EndArray();
+    WriteCandidates(*decision, true, json);
     json->EndObject();
   }
   json->EndArray();
@@ -213,7 +212,7 @@ class OpWriter {
       json->EndObject();
     }
     json->EndArray();
-    if (options_.by_signature) WriteLists(lists_, json);
+    if (options_.by_signature) WriteLists(firsts_, json);
   }
 
  private:
@@ -227,13 +226,12 @@ class OpWriter {
       WriteTime("measured", options_.times->ops[decision.op_index], json);
     }
     if (!options_.by_signature) {
-      json->Field("signature", decision.list->signature);
-      WriteCandidates(decision, json);
+      WriteCandidates(decision, false, json);
       return;
     }
     const auto [known, added] =
-        indices_.emplace(decision.list.get(), lists_.size());
-    if (added) lists_.push_back(decision.list.get());
+        indices_.emplace(decision.list.get(), firsts_.size());
+    if (added) firsts_.push_back(&decision);
     json->Field("candidate_list", known->second);
     WriteTransferBytes(decision, json);
   }
@@ -241,7 +239,7 @@ class OpWriter {
   const Plan& plan_;
   const ExplainJsonOptions& options_;
   std::vector<double> seconds_;
-  std::vector<const CandidateList*> lists_;
+  std::vector<const Decision*> firsts_;  // of each list
   std::map<const CandidateList*, size_t> indices_;
 };
 

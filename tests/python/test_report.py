@@ -72,10 +72,12 @@ def data_of(page):
 def test_json_says_what_explain_says():
     feed, fetches = image_net()
     program = sl.default_main_program()
-    report = lab.report(program, feed, fetches, tune=3, seconds=0.2)
+    sl.tune(program, feed, fetches, 3, False)
+    prepared = sl.Executor().prepare(program, feed, fetches)
+    (report,) = lab.report_plans([prepared], program, feed, seconds=0.2)
     assert report.data["schema"] == "sluice.report" and report.data["version"] == 1
     plan = report.data["plan"]
-    explained = json.loads(sl.Executor().prepare(program, feed, fetches).explain_json())
+    explained = json.loads(prepared.explain_json())
     assert [op["index"] for op in plan["ops"]] == [op["index"] for op in explained["ops"]]
     for op, other in zip(plan["ops"], explained["ops"], strict=True):
         for key in ("op", "kernel", "reason", "layout", "predicted_seconds", "evidence",
@@ -328,6 +330,27 @@ def test_files_that_are_no_report(text, message, tmp_path, capsys):
     path.write_text(text)
     assert main(["report", str(path), "-o", str(tmp_path / "x.html")]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", [
+    lambda data: data.pop("plan"),
+    lambda data: data.pop("machine"),
+    lambda data: data["plan"].update(ops=3),
+    lambda data: data["plan"]["ops"][0].pop("measured"),
+    lambda data: data["plan"]["ops"][0].update(candidate_list=999),
+    lambda data: data["plan"]["ops"][0]["inputs"][0].update(slot="x"),
+    lambda data: [slot.update(last=10**9) for slot in data["plan"]["slots"]],
+    lambda data: data["plan"].pop("times"),
+], ids=range(8))
+def test_damaged_reports_are_named(damage, tmp_path, capsys):
+    y = sl.layers.exp(sl.layers.relu(sl.layers.scale(sl.data("x", [2]))))
+    report = lab.report(sl.default_main_program(), {"x": np.ones(2, "f4")}, [y], seconds=0.05)
+    damage(report.data)
+    path = tmp_path / "damaged.json"
+    path.write_text(json.dumps(report.data))
+    assert main(["report", str(path), "-o", str(tmp_path / "x.html")]) == 1
+    err = capsys.readouterr().err
+    assert f"{path}: a report of which something is missing" in err
 
 
 def test_wrong_arguments_are_named():

@@ -8,6 +8,7 @@ from typing import Any
 
 from sluice.errors import DataLossError, InvalidArgumentError
 
+from . import memory
 from .difference import difference
 from .dot import to_dot
 
@@ -86,7 +87,7 @@ def read(path: str | os.PathLike[str]) -> Report:
 
     Raises:
         OSError: the file cannot be read.
-        DataLossError: it holds no JSON.
+        DataLossError: it holds no JSON, or members are missing.
         InvalidArgumentError: it is no report, or one of another version.
     """
     name = os.fspath(path)
@@ -109,4 +110,22 @@ def read(path: str | os.PathLike[str]) -> Report:
             f"reads version {VERSION}",
             "lab.report_version",
         )
+    _check(data, name)
     return Report(data)
+
+
+def _check(data: dict[str, Any], name: str) -> None:
+    """Do with a report what pages do that need no library."""
+    try:
+        difference(data, data)
+        to_dot(data)
+        memory.over_time(data["plan"], 100, 100)
+        for op in data["plan"]["ops"]:
+            lists = data["plan"]["candidate_lists"][op["candidate_list"]]
+            lists["candidates"][op["chosen"]]["work"]["flops"]
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise DataLossError(
+            f"{name}: a report of which something is missing or of another "
+            f"kind: {type(error).__name__} {error}",
+            "lab.report_member",
+        ) from None

@@ -8,8 +8,17 @@
       values.map((value) => make("li", {}, make("b", {}, value.argument), ` ${value.var} `, make("span", { class: "quiet" }, sluice.shape(value)))),
       left ? make("li", { class: "quiet" }, `and ${left} more`) : null);
 
-  // "wrong dtype" refusals say the same for each dtype: they go together.
-  const otherDtype = (candidate) => candidate.refusal.startsWith("computes ");
+  // Refusals that say the same for each of many kernels: they go together.
+  const together = [
+    [/^computes /, "for other dtypes"],
+    [/^(neither the executor|nobody asked for) /, "of places that neither the executor nor a hint asks for"],
+  ];
+  const isAlone = (candidate) => !together.some(([pattern]) => pattern.test(candidate.refusal));
+  const groupText = (op, pattern, text) => {
+    const group = op.candidates.filter((c) => pattern.test(c.refusal));
+    const name = (c) => `${c.place === op.place ? "" : `${c.place} `}${c.library.toLowerCase()}/${c.variant} ${c.dtype}`;
+    return group.length === 0 ? null : make("p", { class: "note" }, `${sluice.count(group.length, "kernel")} ${text}: ${group.map(name).join(", ")}`);
+  };
 
   const seconds = (candidate) =>
     candidate.measured && candidate.measured.median ? candidate.measured.median : candidate.predicted_seconds;
@@ -24,9 +33,9 @@
           : ["possible", "possible"];
 
   const error = (measured) => {
-    if (!measured || measured.verdict === "unchecked") return "not checked";
-    if (measured.error === null) return "not finite";
-    return measured.error === 0 ? "none" : `${sluice.number(measured.error, 2)} of bound`;
+    if (!measured || measured.verdict === "unchecked") return "?";
+    if (measured.error === null) return "infinite";
+    return sluice.number(measured.error, 2);
   };
 
   const candidateRow = (op, candidate) => {
@@ -35,7 +44,7 @@
     const timed = measured && measured.median;
     const chosen = op.candidates[op.chosen];
     const cells = [
-      make("th", { scope: "row" }, `${candidate.library.toLowerCase()}/${candidate.variant}`,
+      make("th", { scope: "row" }, `${candidate.library.toLowerCase()}/`, make("wbr"), candidate.variant,
         candidate.place === op.place ? null : make("span", { class: "quiet" }, ` at ${candidate.place}`)),
       make("td", {}, make("span", { class: `tag ${kind}` }, word)),
       make("td", { class: "n" }, candidate.refusal ? "-" : sluice.time(candidate.predicted_seconds)),
@@ -81,19 +90,16 @@
   };
 
   const candidateTable = (op) => {
-    const main = op.candidates.filter((c) => !otherDtype(c));
-    const rest = op.candidates.filter(otherDtype);
+    const main = op.candidates.filter(isAlone);
     const order = { chosen: 0, possible: 1, wrong: 2, refused: 3 };
     main.sort((a, b) => order[state(op, a)[0]] - order[state(op, b)[0]] || (seconds(a) || 0) - (seconds(b) || 0));
-    const head = ["kernel", "state", "predicted", "measured by itself", "over chosen", "error"];
+    const head = ["kernel", "state", "predicted", "measured by itself", "over chosen", "error over bound"];
     return [
       intervals(op, main),
       make("table", { class: "candidates" },
         make("thead", {}, make("tr", {}, head.map((text) => make("th", { scope: "col" }, text)))),
         make("tbody", {}, main.flatMap((candidate) => candidateRow(op, candidate)))),
-      rest.length === 0 ? null : make("p", { class: "note" },
-        `${sluice.count(rest.length, "kernel")} for other dtypes: `,
-        rest.map((c) => `${c.library.toLowerCase()}/${c.variant} ${c.dtype}`).join(", ")),
+      ...together.map(([pattern, text]) => groupText(op, pattern, text)),
     ];
   };
 

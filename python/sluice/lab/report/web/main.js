@@ -50,7 +50,7 @@
     ["Predicted time", "What the choice is made by. Measured: the time by itself, for exactly this signature on this machine. Measured nearby: an estimate, corrected by measurements of other sizes. Estimated: from the kernel's work and the machine's figures."],
     ["Margin", "The predicted time of the best other candidate over that of the chosen one. Below 1 where a hint, or a layout or place of the whole graph, matters more than the op itself."],
     ["Refused, wrong results", "A refused kernel cannot compute this op, for the reason that is given. A kernel gave wrong results if it differed from the op's reference, lost a NaN, wrote out of bounds, or gave other bits when it ran again; it is never chosen for that signature."],
-    ["Error", "The largest error of a kernel's results against the op's plain kernel in float64, as a part of the error that rounding explains. Up to 1 is right."],
+    ["Error", "The largest error of a kernel's results against the op's plain kernel in float64, over the bound that rounding explains. Up to 1 is right; ? was not checked."],
     ["Layout", "The order of an image's dimensions in memory: NCHW (channel by channel) or NHWC (pixel by pixel). Any: it does not matter to the op."],
     ["Roofline", "What the machine can do at most: arithmetic, and bytes from each cache or the memory. Operations and bytes are what the kernel's estimate counts, not what the CPU counts."],
   ];
