@@ -12,8 +12,6 @@
 
 namespace sluice::framework {
 
-using platform::ErrorCode;
-
 namespace {
 
 constexpr double kConfidence = 0.95;
