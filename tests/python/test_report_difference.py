@@ -75,8 +75,10 @@ def test_of_several_ops_that_make_one_variable_each_has_its_own(report):
     twice["plan"]["ops"].insert(1, {**twice["plan"]["ops"][0], "index": 99})
     other = json.loads(json.dumps(twice))
     other["plan"]["ops"][1]["variant"] = "other"
-    (row,) = difference(twice, other)["ops"]
+    found = difference(twice, other)
+    (row,) = found["ops"]
     assert row["new"]["index"] == 99 and row["changes"] == ["kernel"]
+    assert found["same"] == len(report.data["plan"]["ops"])
 
 
 def test_other_machines_are_not_comparable(report):
