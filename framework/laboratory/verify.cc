@@ -132,12 +132,44 @@ std::string Verifier::CheckOwnInputs(KernelRun* run,
     const Deviation deviation =
         CompareWithReference(op_, reference_, run->outputs());
     result->error = std::max(result->error, deviation.error);
-    if (!deviation.message.empty()) return deviation.message;
+    if (!deviation.message.empty()) {
+      std::string left_out = LeftOut(run);
+      result->check = left_out.empty() ? "values" : "elements";
+      return left_out.empty() ? deviation.message : left_out;
+    }
     std::string outside = run->WrittenOutside();
+    result->check = "bounds";
     if (!outside.empty()) return outside;
     if (!again) first = BytesOf(run->outputs());
   }
+  result->check = "reruns";
   return OtherBits(op_.facts, first, BytesOf(run->outputs()));
+}
+
+// The first element that holds what it held before the kernel ran, whatever
+// that is.
+std::string Verifier::LeftOut(KernelRun* run) const {
+  std::vector<std::vector<uint8_t>> spoilt[2];
+  std::vector<std::vector<uint8_t>> after[2];
+  for (const bool other : {false, true}) {
+    run->Spoil(other);
+    spoilt[other ? 1 : 0] = BytesOf(run->outputs());
+    run->Run();
+    after[other ? 1 : 0] = BytesOf(run->outputs());
+  }
+  for (size_t i = 0; i < after[0].size(); ++i) {
+    const size_t size = platform::SizeOf(op_.facts.output_dtypes[i]);
+    for (size_t at = 0; at < after[0][i].size(); at += size) {
+      const auto unchanged = [&](int run_number) {
+        return std::equal(after[run_number][i].begin() + at,
+                          after[run_number][i].begin() + at + size,
+                          spoilt[run_number][i].begin() + at);
+      };
+      if (!unchanged(0) || !unchanged(1)) continue;
+      return Format("{} is not written", ElementName(op_.facts, i, at / size));
+    }
+  }
+  return "";
 }
 
 std::string Verifier::CheckNans(const KernelDef& kernel,
@@ -159,15 +191,22 @@ Verification Verifier::Check(const KernelDef& kernel,
   try {
     result.message = CheckOwnInputs(run, &result);
     if (result.message.empty()) {
+      result.check = "NaN";
       result.message = CheckNans(kernel, place, num_threads);
     }
+    if (result.message.empty()) result.check.clear();
   } catch (const platform::Error& error) {
+    result.check = error.code() == ErrorCode::kDeviceLost          ? "device"
+                   : error.code() == ErrorCode::kResourceExhausted ? "memory"
+                                                                   : "raises";
     result.message = Format("it raised \"{}\"", error.what());
     if (IsCircumstance(error)) return result;
   } catch (const std::bad_alloc&) {
+    result.check = "memory";
     result.message = "it found no memory";
     return result;
   } catch (const std::exception& error) {
+    result.check = "raises";
     result.message = Format("it raised \"{}\"", error.what());
   }
   result.verdict = result.message.empty() ? Verdict::kOk : Verdict::kWrong;

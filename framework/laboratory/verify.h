@@ -18,7 +18,10 @@ struct Verification {
   Verdict verdict = Verdict::kUnchecked;
   double error = 0;     // over its bound, see CompareWithReference
   std::string message;  // why it is wrong, or was not checked
-  double seconds = 0;   // of one call; 0 where it raised
+  // What `message` is about: "values", "elements" (some are not written),
+  // "bounds", "reruns", "NaN", "raises", "memory" or "device".
+  std::string check;
+  double seconds = 0;  // of one call; 0 where it raised
 };
 
 // Finds kernels that give wrong results for an op. A kernel is wrong when, for
@@ -46,6 +49,7 @@ class SLUICE_API Verifier {
  private:
   void PlantNans();
   std::string CheckOwnInputs(KernelRun* run, Verification* result) const;
+  std::string LeftOut(KernelRun* run) const;
   std::string CheckNans(const KernelDef& kernel,
                         PlaceKey place,
                         int num_threads) const;

@@ -1,5 +1,6 @@
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/kernels.h"
+#include "sluice/python/bindings/verifying.h"
 
 NB_MODULE(_core, m) {
   using namespace sluice::python;  // NOLINT(google-build-using-namespace)
@@ -18,5 +19,6 @@ NB_MODULE(_core, m) {
   BindKernels(m);
   BindInspection(m);
   BindTuning(m);
+  BindVerifying(m);
   BindBuild(m);
 }

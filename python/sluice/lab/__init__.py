@@ -8,16 +8,21 @@ from .programs import load
 from .race import Race, race
 from .records import records, records_table
 from .report import Report, report, report_plans
+from .verify import Mistake, Verdict, Verification, verify
 
 __all__ = [
     "NETWORKS",
     "Job",
+    "Mistake",
     "Race",
     "Report",
+    "Verdict",
+    "Verification",
     "load",
     "race",
     "records",
     "records_table",
     "report",
     "report_plans",
+    "verify",
 ]

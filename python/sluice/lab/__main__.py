@@ -16,6 +16,8 @@ from . import programs
 from .race import race
 from .records import files, machine_table, records_table
 from .report import command as report_command
+from .verify import add_parser as add_verify_parser
+from .verify import run as run_verify
 
 _TUNE = """\
 Measures the kernels of a program, so that plans choose by evidence from then
@@ -129,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="what the machine can do, as estimates take it",
     )
+    add_verify_parser(commands, _count, _seconds)
     return parser
 
 
@@ -194,11 +197,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "race": _race,
         "report": report_command.run,
         "records": _records,
+        "records": _records,
+        "verify": run_verify,
     }[parsed.command]
     try:
         if parsed.threads is not None:
             sl.set_num_threads(parsed.threads)
-        run(parsed)
+        status = run(parsed)
     except BrokenPipeError:
         # Nobody reads on; nothing more shall be written when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -206,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (sl.SluiceError, OSError) as error:
         print(f"sluice-lab: {error}", file=sys.stderr)
         return 1
-    return 0
+    return status or 0
 
 
 if __name__ == "__main__":

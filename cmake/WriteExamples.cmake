@@ -1,0 +1,16 @@
+# cmake -DINPUT=FILE -DOUTPUT=FILE -P WriteExamples.cmake
+# Writes a source with the lines of INPUT, what the library tries kernels with.
+file(READ "${INPUT}" lines)
+file(WRITE "${OUTPUT}"
+"// Written by CMake from ${INPUT}; do not edit.
+#include \"sluice/framework/laboratory/op_example.h\"
+
+namespace sluice::framework {
+
+std::string_view BuiltinExampleLines() {
+  return R\"LINES(
+${lines})LINES\";
+}
+
+}  // namespace sluice::framework
+")

@@ -1,0 +1,457 @@
+#include "sluice/framework/laboratory/kernel_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "sluice/framework/inspect/tensor_values.h"
+#include "sluice/framework/laboratory/example_op.h"
+#include "sluice/framework/laboratory/kernel_run.h"
+#include "sluice/framework/laboratory/verify.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::DType;
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+// More elements are computed by several threads, which take turns otherwise.
+constexpr int64_t kLarge = 4096;
+constexpr int kReruns = 4;
+constexpr int kMostBadInputs = 4;
+constexpr size_t kMostSeeds = 4;
+
+int64_t Elements(const OpFacts& op) {
+  int64_t most = 0;
+  for (const std::vector<DDim>* all : {&op.inputs, &op.outputs}) {
+    for (const DDim& dims : *all) {
+      most = std::max(most, dims.numel());
+    }
+  }
+  return most;
+}
+
+bool IsRefusal(const platform::Error& error) {
+  return error.code() == ErrorCode::kInvalidArgument ||
+         error.code() == ErrorCode::kOutOfRange;
+}
+
+bool HasElements(const OpExample& example) {
+  return std::all_of(
+      example.inputs.begin(), example.inputs.end(),
+      [](const ExampleInput& input) { return input.dims.numel() > 0; });
+}
+
+// The op with one element of one input replaced.
+IsolatedOp With(const IsolatedOp& op, size_t input, double value) {
+  IsolatedOp changed = op;
+  const Tensor& tensor = op.inputs[input];
+  std::vector<double> values = ToDoubles(tensor);
+  values.back() = value;
+  changed.inputs[input] = FromDoubles(tensor.dtype(), tensor.dims(), values);
+  if (tensor.dtype() == DType::kInt64) {
+    // Beyond 2^53 doubles are too coarse.
+    changed.inputs[input].data<int64_t>()[tensor.numel() - 1] =
+        value < 0 ? static_cast<int64_t>(value)
+                  : std::numeric_limits<int64_t>::max();
+  }
+  return changed;
+}
+
+std::vector<std::vector<double>> RunPlain(const IsolatedOp& op,
+                                          const KernelDef& plain) {
+  KernelRun run(op, plain, CPUPlace(), 1);
+  run.Run();
+  std::vector<std::vector<double>> outputs;
+  for (const Tensor& output : run.outputs()) {
+    outputs.push_back(ToDoubles(output));
+  }
+  return outputs;
+}
+
+std::vector<std::vector<uint8_t>> Bytes(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<uint8_t>> bytes;
+  for (const Tensor& tensor : tensors) {
+    const Tensor host = tensor.CopyTo(CPUPlace());
+    const auto* begin = static_cast<const uint8_t*>(host.raw_data());
+    bytes.emplace_back(begin, begin + host.bytes());
+  }
+  return bytes;
+}
+
+// Checks all kernels with one example after the other.
+class KernelChecker {
+ public:
+  KernelChecker(std::span<const KernelDef* const> kernels,
+                const KernelCheckOptions& options)
+      : options_(options),
+        schema_(Registry::Global().Schema(kernels[0]->op)),
+        dtype_(kernels[0]->key.dtype) {
+    for (const KernelDef* kernel : kernels) {
+      reports_.emplace_back().kernel = kernel;
+    }
+  }
+
+  std::vector<KernelReport> Run() {
+    const auto examples = ExamplesToCheck(schema_, dtype_, options_);
+    for (size_t i = 0; i < examples.size(); ++i) {
+      number_ = static_cast<int>(i);
+      if (options_.only >= 0 && number_ != options_.only) continue;
+      CheckExample(examples[i]);
+    }
+    return std::move(reports_);
+  }
+
+ private:
+  void Before(int threads, const std::string& step) {
+    if (options_.before) options_.before(number_, threads, signature_, step);
+  }
+
+  // Where the check of one kernel with one example has come to.
+  struct At {
+    KernelReport* report;
+    PlaceKey place;
+    int threads = 1;
+  };
+
+  void Add(const At& at, const std::string& check, const std::string& message) {
+    auto& mistakes = at.report->mistakes;
+    const bool known = std::any_of(
+        mistakes.begin(), mistakes.end(),
+        [&](const KernelMistake& other) { return other.check == check; });
+    if (known) return;
+    mistakes.push_back({check, number_, at.threads, signature_, message});
+  }
+
+  // What a kernel raises is a mistake.
+  template <typename Step>
+  void Try(const At& at, const Step& step) {
+    try {
+      step();
+    } catch (const platform::Error& error) {
+      const ErrorCode code = error.code();
+      if (code == ErrorCode::kUnimplemented) {
+        ++at.report->refused;
+        return;
+      }
+      Add(at,
+          code == ErrorCode::kDeviceLost          ? "device"
+          : code == ErrorCode::kResourceExhausted ? "memory"
+                                                  : "raises",
+          Format("it raised \"{}\"", error.what()));
+    } catch (const std::bad_alloc&) {
+      Add(at, "memory", "it found no memory");
+    } catch (const std::exception& error) {
+      Add(at, "raises", Format("it raised \"{}\"", error.what()));
+    } catch (...) {
+      Add(at, "raises", "it raised what is no std::exception");
+    }
+  }
+
+  static bool IsLost(const KernelReport& report) {
+    return std::any_of(
+        report.mistakes.begin(), report.mistakes.end(),
+        [](const KernelMistake& mistake) { return mistake.check == "device"; });
+  }
+
+  // Those that take the op, as far as their predicates tell.
+  std::vector<At> Takers(const OpFacts& op) {
+    std::vector<At> takers;
+    for (KernelReport& report : reports_) {
+      const KernelDef& kernel = *report.kernel;
+      const PlaceKey place(kernel.key.place, 0);
+      if (IsLost(report)) continue;
+      bool takes = false;
+      Try({&report, place}, [&] {
+        takes =
+            !kernel.predicate || kernel.predicate(op.QueryAt(place)).empty();
+      });
+      if (takes) {
+        takers.push_back({&report, place});
+      } else {
+        ++report.refused;
+      }
+    }
+    return takers;
+  }
+
+  void CheckExample(const OpExample& example) {
+    signature_ = ToString(example, dtype_);
+    std::optional<ExampleOp> made;
+    try {
+      made.emplace(example, dtype_);
+    } catch (const platform::Error&) {
+      return;  // the op does not take these sizes
+    }
+    const IsolatedOp& op = made->op();
+    if (op.facts.dtype != dtype_) return;
+    const std::vector<At> takers = Takers(op.facts);
+    if (takers.empty()) return;
+    std::optional<Verifier> verifier;
+    try {
+      verifier.emplace(op, Registry::Global());
+    } catch (const platform::Error& error) {
+      if (IsRefusal(error)) return CheckRefusals(op, takers, error.what());
+      throw;
+    }
+    for (At at : takers) {
+      CheckKernel(*made, *verifier, at);
+    }
+    CheckBadInputs(op, takers);
+  }
+
+  void CheckKernel(const ExampleOp& made, const Verifier& verifier, At at) {
+    const bool large = Elements(made.op().facts) > kLarge;
+    const size_t counts =
+        std::min<size_t>(options_.threads.size(), large ? 3 : 2);
+    bool first = true;
+    for (size_t i = 0; i < counts; ++i) {
+      at.threads = options_.threads[i];
+      const size_t before = at.report->mistakes.size();
+      const int refused = at.report->refused;
+      Try(at, [&] { CheckRun(made, verifier, at, large, first); });
+      if (at.report->refused > refused) return;
+      first = false;
+      if (at.report->mistakes.size() > before) break;
+    }
+    ++at.report->examples;
+  }
+
+  void CheckRun(const ExampleOp& made,
+                const Verifier& verifier,
+                const At& at,
+                bool large,
+                bool first) {
+    const KernelDef& kernel = *at.report->kernel;
+    Before(at.threads, "values");
+    KernelRun run(made.op(), kernel, at.place, at.threads);
+    if (!verifier.has_reference()) {
+      at.report->remark = "the op has no plain kernel to compare with";
+      run.Run();
+      return;
+    }
+    const Verification found =
+        verifier.Check(kernel, at.place, at.threads, &run);
+    at.report->error = std::max(at.report->error, found.error);
+    const std::string changed = made.ChangedInput();
+    if (!changed.empty()) Add(at, "inputs", Format("it changes {}", changed));
+    if (!found.message.empty()) return Add(at, found.check, found.message);
+    if (large && at.threads > 1) {
+      Before(at.threads, "reruns");
+      CheckReruns(&run, at);
+    }
+    if (first) {
+      Before(at.threads, "infinity");
+      CheckInfinity(made.op(), at);
+    }
+  }
+
+  void CheckReruns(KernelRun* run, const At& at) {
+    const auto first = Bytes(run->outputs());
+    for (int i = 0; i < kReruns; ++i) {
+      run->Spoil(i % 2 == 0);
+      run->Run();
+      if (Bytes(run->outputs()) != first) {
+        return Add(at, "reruns",
+                   Format("it gives other bits when it runs again with {} "
+                          "threads",
+                          at.threads));
+      }
+    }
+  }
+
+  // As for NaNs, in the first input of floats.
+  void CheckInfinity(const IsolatedOp& op, const At& at) {
+    const KernelDef* plain = PlainKernel(op.facts, Registry::Global());
+    if (plain == nullptr || op.facts.schema->random()) return;
+    size_t input = 0;
+    while (input < op.inputs.size() &&
+           !(platform::IsFloating(op.inputs[input].dtype()) &&
+             op.inputs[input].numel() > 0)) {
+      ++input;
+    }
+    if (input == op.inputs.size()) return;
+    for (const double infinity : {std::numeric_limits<double>::infinity(),
+                                  -std::numeric_limits<double>::infinity()}) {
+      const IsolatedOp planted = With(op, input, infinity);
+      std::vector<std::vector<double>> expected;
+      try {
+        expected = RunPlain(planted, *plain);
+      } catch (const platform::Error&) {
+        return;  // the op refuses infinities
+      }
+      KernelRun run(planted, *at.report->kernel, at.place, at.threads);
+      run.Spoil(true);
+      run.Run();
+      const std::string message =
+          LostInfinity(op.facts, run.outputs(), expected, *plain);
+      if (!message.empty()) {
+        return Add(at, "infinity",
+                   Format("with {} as the last element of {}, {}", infinity,
+                          InputName(op.facts, input), message));
+      }
+    }
+  }
+
+  static std::string InputName(const OpFacts& op, size_t input) {
+    for (const auto& [argument, vars] : op.desc.inputs) {
+      if (input < vars.size()) return argument;
+      input -= vars.size();
+    }
+    return "";
+  }
+
+  static std::string LostInfinity(
+      const OpFacts& op,
+      const std::vector<Tensor>& outputs,
+      const std::vector<std::vector<double>>& expected,
+      const KernelDef& plain) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!platform::IsFloating(op.output_dtypes[i])) continue;
+      const auto values = ToDoubles(outputs[i].CopyTo(CPUPlace()));
+      for (size_t j = 0; j < values.size(); ++j) {
+        if (!std::isfinite(values[j]) || std::isfinite(expected[i][j])) {
+          continue;
+        }
+        return Format("{} is {}, {} gives {}", ElementName(op, i, j), values[j],
+                      plain,
+                      std::abs(expected[i][j]) == expected[i][j]
+                          ? expected[i][j]
+                          : -std::abs(expected[i][j]));
+      }
+    }
+    return "";
+  }
+
+  // Labels, indices and lengths that the plain kernel refuses.
+  void CheckBadInputs(const IsolatedOp& op, const std::vector<At>& takers) {
+    const KernelDef* plain = PlainKernel(op.facts, Registry::Global());
+    if (plain == nullptr || bad_inputs_ >= kMostBadInputs) return;
+    bool any = false;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const DType dtype = op.inputs[i].dtype();
+      const bool index = dtype == DType::kInt32 || dtype == DType::kInt64;
+      if (!index || op.inputs[i].numel() == 0) continue;
+      for (const double bad : {-1.0, -0x1p31, 0x1p31 - 1}) {
+        const IsolatedOp changed = With(op, i, bad);
+        try {
+          RunPlain(changed, *plain);
+        } catch (const platform::Error& error) {
+          if (!IsRefusal(error)) continue;
+          any = true;
+          CheckRefusals(changed, takers, error.what());
+        }
+      }
+    }
+    bad_inputs_ += any ? 1 : 0;
+  }
+
+  void CheckRefusals(const IsolatedOp& op,
+                     const std::vector<At>& takers,
+                     const std::string& message) {
+    for (const At& at : takers) {
+      Before(at.threads, "bad input");
+      try {
+        KernelRun run(op, *at.report->kernel, at.place, at.threads);
+        run.Run();
+        Add(at, "bad input",
+            Format("it gives results for inputs that the plain kernel refuses: "
+                   "\"{}\"",
+                   message));
+      } catch (const platform::Error& error) {
+        if (IsRefusal(error) || error.code() == ErrorCode::kUnimplemented) {
+          continue;
+        }
+        Try(at, [] { throw; });
+      } catch (...) {
+        Try(at, [] { throw; });
+      }
+    }
+  }
+
+  const KernelCheckOptions& options_;
+  const OpSchema& schema_;
+  DType dtype_;
+  std::vector<KernelReport> reports_;
+  int number_ = 0;
+  int bad_inputs_ = 0;
+  std::string signature_;
+};
+
+}  // namespace
+
+std::vector<OpExample> ExamplesToCheck(const OpSchema& schema,
+                                       DType dtype,
+                                       const KernelCheckOptions& options) {
+  std::vector<OpExample> examples;
+  for (const OpExample& example : options.examples.empty()
+                                      ? BuiltinExamples(schema.name())
+                                      : options.examples) {
+    const auto& dtypes = example.dtypes;
+    if (example.op == schema.name() &&
+        (dtypes.empty() ||
+         std::count(dtypes.begin(), dtypes.end(), dtype) > 0)) {
+      examples.push_back(example);
+    }
+  }
+  // Nobody tested kernels of this dtype: with what those of others take.
+  if (examples.empty() && options.examples.empty()) {
+    for (const OpExample& example : BuiltinExamples(schema.name())) {
+      if (std::all_of(example.dtypes.begin(), example.dtypes.end(),
+                      platform::IsFloating) == platform::IsFloating(dtype)) {
+        examples.push_back(example);
+      }
+    }
+  }
+  if (examples.empty()) examples = GuessExamples(schema, dtype);
+  std::set<std::string> known;
+  for (const OpExample& example : examples) {
+    known.insert(ToString(example, dtype));
+  }
+  // Of each of the first ones an equal share.
+  std::vector<std::vector<OpExample>> others;
+  for (const OpExample& example : examples) {
+    if (HasElements(example) && others.size() < kMostSeeds) {
+      others.push_back(OtherSizes(example));
+    }
+  }
+  int added = 0;
+  for (size_t i = 0; added < options.most_others; ++i) {
+    bool any = false;
+    for (const std::vector<OpExample>& of_one : others) {
+      if (i >= of_one.size()) continue;
+      any = true;
+      if (!known.insert(ToString(of_one[i], dtype)).second) continue;
+      examples.push_back(of_one[i]);
+      ++added;
+    }
+    if (!any) break;
+  }
+  return examples;
+}
+
+std::vector<KernelReport> CheckKernels(
+    std::span<const KernelDef* const> kernels,
+    const KernelCheckOptions& options) {
+  if (kernels.empty()) return {};
+  for (const KernelDef* kernel : kernels) {
+    SLUICE_ENFORCE(kernel->op == kernels[0]->op &&
+                       kernel->key.dtype == kernels[0]->key.dtype,
+                   ErrorCode::kInvalidArgument, "kernel_check.kernels",
+                   "kernels that are checked together must be of one op and "
+                   "dtype, got {} and {}",
+                   *kernels[0], *kernel);
+  }
+  return KernelChecker(kernels, options).Run();
+}
+
+}  // namespace sluice::framework

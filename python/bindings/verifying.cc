@@ -1,0 +1,102 @@
+#include "sluice/python/bindings/verifying.h"
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/framework/laboratory/kernel_check.h"
+#include "sluice/framework/registry.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::KernelCheckOptions;
+using framework::KernelDef;
+using framework::KernelMistake;
+using framework::KernelReport;
+using platform::ErrorCode;
+
+const KernelDef& FindKernel(const std::string& op,
+                            const std::string& place,
+                            const std::string& dtype,
+                            const std::string& library,
+                            const std::string& variant) {
+  for (const KernelDef* kernel : framework::Registry::Global().Kernels(op)) {
+    if (platform::ToString(kernel->key.place) == place &&
+        platform::ToString(kernel->key.dtype) == dtype &&
+        kernel->key.library == library && kernel->variant == variant) {
+      return *kernel;
+    }
+  }
+  platform::Raise(ErrorCode::kNotFound, "verify.kernel",
+                  "verify: there is no kernel {}/{} ({} {} {})", op, variant,
+                  place, dtype, library);
+}
+
+nb::dict Describe(const KernelMistake& mistake) {
+  nb::dict entry;
+  entry["check"] = mistake.check;
+  entry["example"] = mistake.example;
+  entry["threads"] = mistake.threads;
+  entry["signature"] = mistake.signature;
+  entry["message"] = mistake.message;
+  return entry;
+}
+
+nb::dict Describe(const KernelReport& report) {
+  nb::list mistakes;
+  for (const KernelMistake& mistake : report.mistakes) {
+    mistakes.append(Describe(mistake));
+  }
+  nb::dict result;
+  result["examples"] = report.examples;
+  result["refused"] = report.refused;
+  result["error"] = report.error;
+  result["remark"] = report.remark;
+  result["mistakes"] = mistakes;
+  return result;
+}
+
+nb::dict Check(const std::string& op,
+               const std::string& place,
+               const std::string& dtype,
+               const std::string& library,
+               const std::string& variant,
+               const std::string& examples,
+               const std::string& examples_file,
+               const std::vector<int>& threads,
+               int only,
+               nb::handle before) {
+  const KernelDef* kernel = &FindKernel(op, place, dtype, library, variant);
+  KernelCheckOptions options;
+  options.examples = framework::ParseExamples(examples, examples_file);
+  options.threads = threads;
+  options.only = only;
+  options.before = [before](int example, int count, const std::string& text,
+                            const std::string& step) {
+    const nb::gil_scoped_acquire gil;
+    before(example, count, text, step);
+  };
+  std::vector<KernelReport> reports;
+  {
+    const nb::gil_scoped_release release;
+    reports = framework::CheckKernels({&kernel, 1}, options);
+  }
+  return Describe(reports[0]);
+}
+
+}  // namespace
+
+void BindVerifying(nb::module_& m) {
+  m.def("_check_kernel", &Check, nb::arg("op"), nb::arg("place"),
+        nb::arg("dtype"), nb::arg("library"), nb::arg("variant"),
+        nb::arg("examples"), nb::arg("examples_file"), nb::arg("threads"),
+        nb::arg("only"), nb::arg("before"));
+}
+
+}  // namespace sluice::python

@@ -1,0 +1,488 @@
+"""Whether the kernels of a library, or of a Python file, are right."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sluice.errors import InvalidArgumentError, NotFoundError
+
+_ABOUT = """\
+Runs the kernels of a library (made by sluice_add_kernel_library or
+sluice_add_operator_library) or of a Python file (functions with @sl.kernel)
+with the examples that Sluice's own kernels are tested with, and with other
+sizes, and compares them with the op's plain kernel in float64: tails, sizes 0
+and 1, NaN and infinities, several threads, equal bits on reruns, elements that
+are not written, writes and reads out of bounds, changed inputs, bad labels and
+indices. Each in a process of its own, so that one that crashes or hangs is
+named. The exit status is 1 when a kernel is wrong or cannot be checked."""
+
+_HINTS = {
+    "SIGSEGV": "as when it reads or writes past the end of a tensor",
+    "SIGBUS": "as when it reads or writes past the end of a tensor",
+    "SIGABRT": "as when it calls abort, or writes over memory that is not its own",
+    "SIGFPE": "as when it divides an integer by 0",
+    "SIGILL": "as when it needs instructions that this CPU has not",
+    "SIGKILL": "as when memory runs out",
+}
+
+
+@dataclass
+class Mistake:
+    """What a kernel did wrong, and the command that shows it again."""
+
+    kernel: str
+    check: str
+    example: int
+    threads: int
+    signature: str
+    message: str
+    command: str
+
+    def __str__(self) -> str:
+        where = f"example {self.example}: {self.signature}"
+        threads = f"{self.threads} thread" + "s" * (self.threads != 1)
+        return (
+            f"FAIL {self.kernel}: {self.check}\n"
+            f"  {where}, {threads}\n"
+            f"  {self.message}\n"
+            f"  again: {self.command}"
+        )
+
+
+@dataclass
+class Verdict:
+    """What was found out about one kernel."""
+
+    op: str
+    variant: str
+    place: str
+    dtype: str
+    library: str
+    examples: int = 0
+    refused: int = 0
+    error: float = 0.0
+    remark: str = ""
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Such as "relu/fast (cpu float32 MINE)"."""
+        return (
+            f"{self.op}/{self.variant} "
+            f"({self.place} {self.dtype} {self.library})"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """``"ok"``, ``"WRONG"``, or ``"not checked"``."""
+        if self.mistakes:
+            return "WRONG"
+        return "not checked" if self.remark or not self.examples else "ok"
+
+
+@dataclass
+class Verification:
+    """What was found out about all kernels of a file."""
+
+    path: str
+    verdicts: list[Verdict] = field(default_factory=list)
+    refusal: str = ""  # why the file was not loaded
+
+    def __bool__(self) -> bool:
+        return not self.refusal and all(
+            verdict.verdict == "ok" for verdict in self.verdicts
+        )
+
+    def __str__(self) -> str:
+        if self.refusal:
+            return f"REFUSED {self.path}: {self.refusal}"
+        lines = [
+            str(mistake)
+            for verdict in self.verdicts
+            for mistake in verdict.mistakes
+        ]
+        return "\n".join([*lines, *self._table()])
+
+    def _table(self) -> list[str]:
+        rows = [["kernel", "dtypes", "examples", "verdict"]]
+        groups: dict[tuple[str, ...], list[Verdict]] = {}
+        for verdict in self.verdicts:
+            mistakes = {mistake.check for mistake in verdict.mistakes}
+            key = (
+                f"{verdict.op}/{verdict.variant} "
+                f"({verdict.place} {verdict.library})",
+                verdict.verdict,
+                ", ".join(sorted(mistakes)),
+                verdict.remark,
+            )
+            groups.setdefault(key, []).append(verdict)
+        for (name, said, mistakes, remark), verdicts in groups.items():
+            run = sum(verdict.examples for verdict in verdicts)
+            refused = sum(verdict.refused for verdict in verdicts)
+            taken = f"{run}" + (f", {refused} refused" if refused else "")
+            if not run and not remark and said == "not checked":
+                remark = "it takes none of the examples (--examples FILE)"
+            detail = mistakes or remark
+            dtypes = ", ".join(verdict.dtype for verdict in verdicts)
+            rows.append(
+                [name, dtypes, taken, said + (f": {detail}" * bool(detail))]
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return [
+            "  ".join(
+                cell.ljust(width)
+                for cell, width in zip(row, widths, strict=True)
+            ).rstrip()
+            for row in rows
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """What json.dump takes."""
+        return {
+            "path": self.path,
+            "ok": bool(self),
+            "refusal": self.refusal,
+            "kernels": [
+                {**asdict(verdict), "verdict": verdict.verdict}
+                for verdict in self.verdicts
+            ],
+        }
+
+
+class _Job:
+    """One file, verified by as many processes as it takes."""
+
+    def __init__(
+        self, path: str, options: dict[str, Any], budget: float
+    ) -> None:
+        self._options = {"path": path, **options}
+        self._budget = budget
+        self._result = Verification(path)
+        self._kernels: list[dict[str, str]] | None = None
+
+    def run(self) -> Verification:
+        start = 0
+        while start is not None:
+            start = self._run_from(start)
+        if not self._result.refusal and not self._result.verdicts:
+            raise NotFoundError(self._nothing_to_do(), "lab.verify_kernel")
+        return self._result
+
+    def _nothing_to_do(self) -> str:
+        path, name = self._options["path"], self._options["kernel"]
+        names = sorted(
+            {
+                f"{k['op']}/{k['variant']} {k['dtype']}"
+                for k in self._kernels or ()
+            }
+        )
+        if not names:
+            return f"{path}: it has no kernels"
+        wanted = " ".join(filter(None, (name, self._options["dtype"])))
+        return f"{path}: there is no kernel {wanted}; it has {', '.join(names)}"
+
+    def _run_from(self, start: int) -> int | None:
+        """Check from a kernel on; the one to go on with, None at the end."""
+        read, write = os.pipe()
+        environment = dict(
+            os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))
+        )
+        # What kernels print does not belong into the table.
+        with subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "sluice.lab.worker",
+                json.dumps({**self._options, "start": start}),
+                str(write),
+            ],
+            pass_fds=[write],
+            stdout=sys.stderr.fileno() if _has_fileno(sys.stderr) else None,
+            env=environment,
+        ) as process:
+            os.close(write)
+            try:
+                return self._follow(process, read, start)
+            finally:
+                os.close(read)
+                process.kill()
+
+    def _follow(
+        self, process: subprocess.Popen[bytes], read: int, start: int
+    ) -> int | None:
+        index, step = start, {}
+        for event in _events(read, self._budget):
+            what = event.pop("event")
+            if what == "refused":
+                self._result.refusal = event["message"]
+                return None
+            if what == "loaded":
+                self._kernels = event["kernels"]
+            elif what == "kernel":
+                index, step = event["index"], {}
+            elif what == "step":
+                step = event
+            elif what == "report":
+                self._report(event)
+                index, step = event["index"] + 1, {}
+            elif what == "end":
+                return None
+            elif what == "silence":
+                process.kill()
+                self._died(
+                    index,
+                    step,
+                    "hang",
+                    f"no end after {self._budget:g} s (--budget)",
+                )
+                return self._after(index)
+        status = process.wait()
+        if status == 0:
+            return self._after(index - 1)
+        self._died(index, step, "crash", _ended(status))
+        return self._after(index)
+
+    def _after(self, index: int) -> int | None:
+        if self._kernels is None or index + 1 >= len(self._kernels):
+            return None
+        return index + 1
+
+    def _verdict(self, index: int) -> Verdict:
+        assert self._kernels is not None
+        kernel = self._kernels[index]
+        return Verdict(
+            kernel["op"],
+            kernel["variant"],
+            kernel["place"],
+            kernel["dtype"],
+            kernel["library"],
+        )
+
+    def _report(self, event: dict[str, Any]) -> None:
+        verdict = self._verdict(event["index"])
+        for name in ("examples", "refused", "error", "remark"):
+            setattr(verdict, name, event[name])
+        for mistake in event["mistakes"]:
+            self._add(verdict, **mistake)
+        self._result.verdicts.append(verdict)
+
+    def _died(
+        self, index: int, step: dict[str, Any], check: str, message: str
+    ) -> None:
+        if self._kernels is None:
+            self._result.refusal = f"while it was loaded: {message}"
+            return
+        verdict = self._verdict(index)
+        if step:
+            message += f" (step: {step['step']})"
+        self._add(
+            verdict,
+            check,
+            step.get("example", -1),
+            step.get("threads", 1),
+            step.get("signature", "before the first example"),
+            message,
+        )
+        self._result.verdicts.append(verdict)
+
+    def _add(
+        self,
+        verdict: Verdict,
+        check: str,
+        example: int,
+        threads: int,
+        signature: str,
+        message: str,
+    ) -> None:
+        options = self._options
+        command = ["sluice-lab", "verify", options["path"]]
+        for path in options["before"]:
+            command += ["--library", path]
+        if options["examples"]:
+            command += ["--examples", options["examples"]]
+        command += ["--kernel", f"{verdict.op}/{verdict.variant}"]
+        command += ["--dtype", verdict.dtype]
+        if example >= 0:
+            command += ["--example", str(example), "--threads", str(threads)]
+        verdict.mistakes.append(
+            Mistake(
+                verdict.name,
+                check,
+                example,
+                threads,
+                signature,
+                message,
+                shlex.join(command),
+            )
+        )
+
+
+def _has_fileno(stream: Any) -> bool:
+    try:
+        stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        return False
+    return True
+
+
+def _events(read: int, budget: float) -> Iterator[dict[str, Any]]:
+    """What the worker says, until it ends; "silence" when that takes long."""
+    rest = b""
+    while True:
+        ready, _, _ = select.select([read], [], [], budget)
+        if not ready:
+            yield {"event": "silence"}
+            return
+        data = os.read(read, 1 << 16)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            yield json.loads(line)
+
+
+def _ended(status: int) -> str:
+    if status >= 0:
+        return f"it ended the process with exit status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        return f"the process ended by signal {-status}"
+    hint = _HINTS.get(name)
+    return f"the process ended by {name}" + (f", {hint}" if hint else "")
+
+
+def verify(
+    path: str | os.PathLike[str],
+    *,
+    libraries: Sequence[str | os.PathLike[str]] = (),
+    kernel: str | None = None,
+    dtype: str | None = None,
+    example: int = -1,
+    examples: str | os.PathLike[str] | None = None,
+    threads: Sequence[int] = (1, 2, 4),
+    budget: float = 30,
+) -> Verification:
+    """Check the kernels of a library or a Python file.
+
+    They run in other processes: nothing is loaded into this one.
+
+    Args:
+        path: a library (``.so``) or a Python file (``.py``).
+        libraries: what is loaded before it, for the ops that it is for.
+        kernel: only that of this op, or ``op/variant``.
+        dtype: only kernels of this dtype.
+        example: only the example of this number; all if -1.
+        examples: a file with examples, instead of those that the op has.
+        threads: numbers of threads to run with.
+        budget: seconds after which a step counts as hanging.
+
+    Returns:
+        A verdict for each kernel, true when all are right; print it.
+
+    Raises:
+        NotFoundError: there is no such file or kernel.
+        InvalidArgumentError: a file of another kind.
+    """
+    path = os.fspath(path)
+    for file in (path, *map(os.fspath, libraries), examples):
+        if file is not None and not os.path.isfile(file):
+            raise NotFoundError(
+                f"verify: there is no file {os.fspath(file)}", "lab.verify_file"
+            )
+    if not path.endswith((".py", ".so")):
+        raise InvalidArgumentError(
+            f"verify: {path}: expected a library, *.so, or a Python file, *.py",
+            "lab.verify_kind",
+        )
+    options = {
+        "before": [os.fspath(library) for library in libraries],
+        "kernel": kernel,
+        "dtype": dtype,
+        "example": example,
+        "examples": None if examples is None else os.fspath(examples),
+        "threads": list(threads),
+    }
+    return _Job(path, options, budget).run()
+
+
+def add_parser(
+    commands: Any, count: Any, seconds: Any
+) -> argparse.ArgumentParser:
+    """Add the command; ``count`` and ``seconds`` parse numbers above 0."""
+    parser = commands.add_parser(
+        "verify",
+        help="the kernels of a library or a Python file",
+        description=_ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", metavar="LIBRARY", help="a .so or .py file")
+    parser.add_argument(
+        "--library",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="load it before, for the ops that LIBRARY is for",
+    )
+    parser.add_argument("--kernel", metavar="OP[/VARIANT]", help="only this")
+    parser.add_argument("--dtype", help="only kernels of this dtype")
+    parser.add_argument(
+        "--example", type=int, default=-1, metavar="N", help="only this one"
+    )
+    parser.add_argument(
+        "--examples",
+        metavar="FILE",
+        help="examples of your own, one JSON object a line",
+    )
+    parser.add_argument(
+        "--threads",
+        dest="thread_counts",
+        type=lambda text: [count(part.strip()) for part in text.split(",")],
+        default=[1, 2, 4],
+        metavar="N,N",
+    )
+    parser.add_argument(
+        "--budget",
+        type=seconds,
+        default=30,
+        metavar="SECONDS",
+        help="after which a step counts as hanging",
+    )
+    parser.add_argument("--json", metavar="FILE")
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; the exit status."""
+    try:
+        result = verify(
+            arguments.file,
+            libraries=arguments.library,
+            kernel=arguments.kernel,
+            dtype=arguments.dtype,
+            example=arguments.example,
+            examples=arguments.examples,
+            threads=arguments.thread_counts,
+            budget=arguments.budget,
+        )
+    except (NotFoundError, InvalidArgumentError) as error:
+        print(f"sluice-lab: {error}", file=sys.stderr)
+        return 2
+    print(result)
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(result.to_json(), file, indent=1)
+    return 0 if result else 1
+
+
+__all__ = ["Mistake", "Verdict", "Verification", "add_parser", "run", "verify"]

@@ -1,0 +1,135 @@
+"""The process that ``verify`` runs kernels in: ``python -m sluice.lab.worker``.
+
+It is given a job, as JSON, and a file descriptor for one line of JSON for each
+thing that happens: what was loaded, each step before it is taken, a report for
+each kernel. Whoever reads them knows where it was if it ends or hangs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import resource
+import sys
+from typing import Any, TextIO
+
+import sluice as sl
+from sluice import _core, python_kernels
+
+
+def load(path: str) -> list[dict[str, str]]:
+    """Load a library, or run a Python file; return the kernels that come.
+
+    Raises SluiceError, and whatever a Python file raises.
+    """
+    if not path.endswith(".py"):
+        return [kernel._asdict() for kernel in sl.load_kernel_library(path)]
+    before = set(python_kernels._origins)
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(
+        f"sluice_kernels_{name}", path
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    with contextlib.redirect_stdout(sys.stderr):
+        spec.loader.exec_module(module)
+    return [
+        kernel._asdict()
+        for op, variant, place in python_kernels._origins
+        if (op, variant, place) not in before
+        for kernel in sl.kernels(op)
+        if (kernel.library, kernel.variant, kernel.place)
+        == ("PYTHON", variant, place)
+    ]
+
+
+def matches(
+    kernel: dict[str, str], name: str | None, dtype: str | None
+) -> bool:
+    """Whether a kernel is meant by OP or OP/VARIANT, and by a dtype."""
+    both = f"{kernel['op']}/{kernel['variant']}"
+    return (name is None or name in (kernel["op"], both)) and (
+        dtype is None or dtype == kernel["dtype"]
+    )
+
+
+class _Worker:
+    def __init__(self, job: dict[str, Any], pipe: TextIO) -> None:
+        self._job = job
+        self._pipe = pipe
+        self._index = -1
+
+    def _say(self, event: str, **what: Any) -> None:
+        what["event"] = event
+        self._pipe.write(json.dumps(what) + "\n")
+        self._pipe.flush()
+
+    def _before(
+        self, example: int, threads: int, signature: str, step: str
+    ) -> None:
+        self._say(
+            "step",
+            index=self._index,
+            example=example,
+            threads=threads,
+            signature=signature,
+            step=step,
+        )
+
+    def run(self) -> None:
+        job = self._job
+        try:
+            for path in job["before"]:
+                load(path)
+            kernels = load(job["path"])
+        except Exception as error:
+            text = str(error)
+            if not isinstance(error, sl.SluiceError):
+                text = python_kernels.describe(error)
+            self._say("refused", message=text)
+            return
+        self._say("loaded", kernels=kernels)
+        examples = ""
+        if job["examples"]:
+            with open(job["examples"], encoding="utf-8") as file:
+                examples = file.read()
+        for self._index, kernel in enumerate(kernels):
+            if self._index < job["start"]:
+                continue
+            if not matches(kernel, job["kernel"], job["dtype"]):
+                continue
+            self._say("kernel", index=self._index)
+            report = _core._check_kernel(
+                kernel["op"],
+                kernel["place"],
+                kernel["dtype"],
+                kernel["library"],
+                kernel["variant"],
+                examples,
+                job["examples"] or "",
+                job["threads"],
+                job["example"],
+                self._before,
+            )
+            self._say("report", index=self._index, **report)
+            if any(m["check"] == "device" for m in report["mistakes"]):
+                return  # the next kernel needs a device that works
+        self._say("end")
+
+
+def main() -> None:
+    """Do the job of the command line."""
+    job = json.loads(sys.argv[1])
+    # A kernel that wants more memory than there is shall be told so.
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as pipe:
+        _Worker(job, pipe).run()
+
+
+if __name__ == "__main__":
+    main()
