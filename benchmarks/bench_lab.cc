@@ -3,6 +3,7 @@
 
 #include "benchmarks/bench_util.h"
 #include "benchmarks/lab/assignment_rows.h"
+#include "benchmarks/lab/mutant_rows.h"
 #include "benchmarks/lab/race_rows.h"
 #include "benchmarks/lab/record_rows.h"
 #include "benchmarks/lab/regret_rows.h"
@@ -16,8 +17,9 @@ int main(int argc, char** argv) {
   setenv("SLUICE_RECORDS", "off", 1);
   using Rows = void (*)(const Options&, Report&);
   constexpr Rows kRows[] = {
-      sluice::bench::AddAssignmentRows, sluice::bench::AddRaceRows,
-      sluice::bench::AddRecordRows, sluice::bench::AddRegretRows};
+      sluice::bench::AddAssignmentRows, sluice::bench::AddMutantRows,
+      sluice::bench::AddRaceRows, sluice::bench::AddRecordRows,
+      sluice::bench::AddRegretRows};
   Report report;
   for (const Rows rows : kRows) {
     rows(options, report);

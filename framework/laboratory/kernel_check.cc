@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -28,7 +29,8 @@ namespace {
 constexpr int64_t kLarge = 4096;
 constexpr int kReruns = 4;
 constexpr int kMostBadInputs = 4;
-constexpr size_t kMostSeeds = 4;
+constexpr int kMostOfKind = 3;
+constexpr size_t kMostSeeds = 8;
 
 int64_t Elements(const OpFacts& op) {
   int64_t most = 0;
@@ -43,6 +45,15 @@ int64_t Elements(const OpFacts& op) {
 bool IsRefusal(const platform::Error& error) {
   return error.code() == ErrorCode::kInvalidArgument ||
          error.code() == ErrorCode::kOutOfRange;
+}
+
+// Examples that differ in it are of different kinds.
+std::string RanksOf(const OpExample& example) {
+  std::string ranks;
+  for (const ExampleInput& input : example.inputs) {
+    ranks += Format("{} {}, ", input.argument, input.dims.rank());
+  }
+  return ranks;
 }
 
 bool HasElements(const OpExample& example) {
@@ -99,9 +110,16 @@ class KernelChecker {
     for (const KernelDef* kernel : kernels) {
       reports_.emplace_back().kernel = kernel;
     }
+    failing_.resize(kernels.size());
   }
 
   std::vector<KernelReport> Run() {
+    if (schema_.internal()) {
+      for (KernelReport& report : reports_) {
+        report.remark = "only passes make this op, it cannot run by itself";
+      }
+      return std::move(reports_);
+    }
     const auto examples = ExamplesToCheck(schema_, dtype_, options_);
     for (size_t i = 0; i < examples.size(); ++i) {
       number_ = static_cast<int>(i);
@@ -125,6 +143,7 @@ class KernelChecker {
 
   void Add(const At& at, const std::string& check, const std::string& message) {
     auto& mistakes = at.report->mistakes;
+    ++failing_[at.report - reports_.data()];
     const bool known = std::any_of(
         mistakes.begin(), mistakes.end(),
         [&](const KernelMistake& other) { return other.check == check; });
@@ -166,10 +185,11 @@ class KernelChecker {
   // Those that take the op, as far as their predicates tell.
   std::vector<At> Takers(const OpFacts& op) {
     std::vector<At> takers;
-    for (KernelReport& report : reports_) {
+    for (size_t i = 0; i < reports_.size(); ++i) {
+      KernelReport& report = reports_[i];
       const KernelDef& kernel = *report.kernel;
       const PlaceKey place(kernel.key.place, 0);
-      if (IsLost(report)) continue;
+      if (IsLost(report) || failing_[i] >= options_.most_failing) continue;
       bool takes = false;
       Try({&report, place}, [&] {
         takes =
@@ -275,11 +295,10 @@ class KernelChecker {
     if (plain == nullptr || op.facts.schema->random()) return;
     size_t input = 0;
     while (input < op.inputs.size() &&
-           !(platform::IsFloating(op.inputs[input].dtype()) &&
-             op.inputs[input].numel() > 0)) {
+           !platform::IsFloating(op.inputs[input].dtype())) {
       ++input;
     }
-    if (input == op.inputs.size()) return;
+    if (input == op.inputs.size() || op.inputs[input].numel() == 0) return;
     for (const double infinity : {std::numeric_limits<double>::infinity(),
                                   -std::numeric_limits<double>::infinity()}) {
       const IsolatedOp planted = With(op, input, infinity);
@@ -382,6 +401,7 @@ class KernelChecker {
   const OpSchema& schema_;
   DType dtype_;
   std::vector<KernelReport> reports_;
+  std::vector<int> failing_;  // by reports_, how often each was wrong
   int number_ = 0;
   int bad_inputs_ = 0;
   std::string signature_;
@@ -415,13 +435,20 @@ std::vector<OpExample> ExamplesToCheck(const OpSchema& schema,
   if (examples.empty()) examples = GuessExamples(schema, dtype);
   std::set<std::string> known;
   for (const OpExample& example : examples) {
-    known.insert(ToString(example, dtype));
+    known.insert(ExampleToJson(example));
   }
-  // Of each of the first ones an equal share.
+  // Of the first ones of each kind an equal share.
   std::vector<std::vector<OpExample>> others;
+  std::map<std::string, int> kinds;
   for (const OpExample& example : examples) {
-    if (HasElements(example) && others.size() < kMostSeeds) {
-      others.push_back(OtherSizes(example));
+    if (!HasElements(example) || others.size() == kMostSeeds ||
+        ++kinds[RanksOf(example)] > kMostOfKind) {
+      continue;
+    }
+    others.push_back(OtherSizes(example));
+    OpExample larger = example;
+    if (MakeLarger(dtype, &larger)) {
+      others.back().insert(others.back().begin(), std::move(larger));
     }
   }
   int added = 0;
@@ -430,7 +457,7 @@ std::vector<OpExample> ExamplesToCheck(const OpSchema& schema,
     for (const std::vector<OpExample>& of_one : others) {
       if (i >= of_one.size()) continue;
       any = true;
-      if (!known.insert(ToString(of_one[i], dtype)).second) continue;
+      if (!known.insert(ExampleToJson(of_one[i])).second) continue;
       examples.push_back(of_one[i]);
       ++added;
     }

@@ -42,6 +42,8 @@ struct KernelCheckOptions {
   std::vector<int> threads = {1, 2, 4};
   // Other sizes that are made of the examples, at most.
   int most_others = 120;
+  // A kernel that was wrong with that many examples is not run with more.
+  int most_failing = 12;
   // Only this example, by its number, or -1.
   int only = -1;
   // Called before each step, in case that it does not end or ends the process.

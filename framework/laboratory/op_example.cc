@@ -112,6 +112,20 @@ OpExample FromJson(const Json& json) {
   return example;
 }
 
+using ByOp = std::map<std::string, std::vector<OpExample>, std::less<>>;
+
+const ByOp& Builtin() {
+  static const ByOp* const kExamples = [] {
+    auto* by_op = new ByOp();
+    for (OpExample& example :
+         ParseExamples(BuiltinExampleLines(), "built-in")) {
+      (*by_op)[example.op].push_back(std::move(example));
+    }
+    return by_op;
+  }();
+  return *kExamples;
+}
+
 }  // namespace
 
 std::string ExampleToJson(const OpExample& example) {
@@ -167,19 +181,18 @@ std::vector<OpExample> ParseExamples(std::string_view lines,
   return examples;
 }
 
+std::vector<std::string> OpsWithExamples() {
+  std::vector<std::string> ops;
+  for (const auto& [op, unused] : Builtin()) {
+    ops.push_back(op);
+  }
+  return ops;
+}
+
 const std::vector<OpExample>& BuiltinExamples(std::string_view op) {
-  using ByOp = std::map<std::string, std::vector<OpExample>, std::less<>>;
-  static const ByOp* const kExamples = [] {
-    auto* by_op = new ByOp();
-    for (OpExample& example :
-         ParseExamples(BuiltinExampleLines(), "built-in")) {
-      (*by_op)[example.op].push_back(std::move(example));
-    }
-    return by_op;
-  }();
   static const std::vector<OpExample> kNone;
-  const auto found = kExamples->find(op);
-  return found == kExamples->end() ? kNone : found->second;
+  const auto found = Builtin().find(op);
+  return found == Builtin().end() ? kNone : found->second;
 }
 
 std::string ToString(const OpExample& example, DType dtype) {

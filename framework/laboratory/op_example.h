@@ -53,12 +53,14 @@ SLUICE_API std::vector<OpExample> ParseExamples(std::string_view lines,
 // library was built. Defined in the file that the build writes.
 SLUICE_API std::string_view BuiltinExampleLines();
 
+SLUICE_API std::vector<std::string> OpsWithExamples();
 // Those of one op; empty for an op of somebody else.
 SLUICE_API const std::vector<OpExample>& BuiltinExamples(std::string_view op);
 
-// Examples for an op that nobody described, found by trying: a few shapes for
+// Examples for an op that nobody described, found by trying: those of the ops
+// whose arguments and attributes are most like its own; else a few shapes for
 // all inputs, alike and in pairs, and a value of its type for each attribute
-// without a default. Those that the op's schema takes with kernels of `dtype`.
+// without a default. What the op's schema takes with kernels of `dtype`.
 SLUICE_API std::vector<OpExample> GuessExamples(const OpSchema& schema,
                                                 platform::DType dtype);
 
@@ -66,6 +68,11 @@ SLUICE_API std::vector<OpExample> GuessExamples(const OpSchema& schema,
 // the lengths of vectors and one more than these; integer attributes of that
 // size change with it. Not each of them is one that the op takes.
 SLUICE_API std::vector<OpExample> OtherSizes(const OpExample& example);
+
+// The example with larger numbers: floats of either sign 100 times as large;
+// for an op of one input, integers that float32 does not hold. False where
+// there are none for kernels of `dtype`.
+SLUICE_API bool MakeLarger(platform::DType dtype, OpExample* example);
 
 // "X float32 [2, 3], Y float32 [4, 3], axis = 1".
 SLUICE_API std::string ToString(const OpExample& example,

@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kSizes[] = {1, 2, 8, 15, 16, 17, 33, 64};
 constexpr int64_t kMostElements = 1 << 16;
 constexpr size_t kMostGuesses = 12;
+constexpr size_t kMostOfLikeOps = 24;
 
 bool TooLarge(const OpExample& example) {
   int64_t elements = 0;
@@ -98,7 +99,78 @@ bool Takes(const OpExample& example, DType dtype) {
   }
 }
 
+std::set<std::string> Names(const OpSchema& schema) {
+  std::set<std::string> names;
+  for (const ArgDef& def : schema.inputs()) {
+    names.insert(def.name);
+  }
+  for (const AttrDef& def : schema.attributes()) {
+    names.insert(def.name);
+  }
+  return names;
+}
+
+// The share of the names of arguments and attributes that two ops have both.
+double Likeness(const OpSchema& a, const OpSchema& b) {
+  const std::set<std::string> of_a = Names(a);
+  const std::set<std::string> of_b = Names(b);
+  const auto common = std::count_if(
+      of_a.begin(), of_a.end(),
+      [&](const std::string& name) { return of_b.count(name) > 0; });
+  const auto all = of_a.size() + of_b.size() - static_cast<size_t>(common);
+  return all == 0 ? 0 : static_cast<double>(common) / static_cast<double>(all);
+}
+
+std::vector<OpExample> ExamplesOfLikeOps(const OpSchema& schema, DType dtype) {
+  std::vector<std::pair<double, std::string>> ops;
+  for (const std::string& op : OpsWithExamples()) {
+    const OpSchema* other = Registry::Global().FindSchema(op);
+    if (other == nullptr) continue;
+    const double likeness = Likeness(schema, *other);
+    if (likeness >= 0.5) ops.emplace_back(-likeness, op);
+  }
+  std::sort(ops.begin(), ops.end());
+  std::vector<OpExample> found;
+  for (const auto& [unused, op] : ops) {
+    for (OpExample example : BuiltinExamples(op)) {
+      const auto& dtypes = example.dtypes;
+      const bool meant =
+          dtypes.empty() || std::count(dtypes.begin(), dtypes.end(), dtype) > 0;
+      if (!meant || found.size() >= kMostOfLikeOps) continue;
+      example.op = schema.name();
+      if (Takes(example, dtype)) found.push_back(std::move(example));
+    }
+    if (!found.empty()) break;
+  }
+  return found;
+}
+
 }  // namespace
+
+bool MakeLarger(DType dtype, OpExample* example) {
+  constexpr double kFactor = 100;
+  constexpr double kNoFloat = (1 << 26) + 1;
+  std::set<std::string> arguments;
+  for (const ExampleInput& input : example->inputs) {
+    if (input.of_kernel) arguments.insert(input.argument);
+  }
+  const bool integers = dtype == DType::kInt32 || dtype == DType::kInt64;
+  bool any = false;
+  for (ExampleInput& input : example->inputs) {
+    if (!input.of_kernel || input.low >= 0) continue;
+    if (platform::IsFloating(dtype)) {
+      input.low *= kFactor;
+      input.high *= kFactor;
+    } else if (integers && arguments.size() == 1) {
+      input.low = -kNoFloat;
+      input.high = kNoFloat;
+    } else {
+      continue;
+    }
+    any = true;
+  }
+  return any;
+}
 
 std::vector<OpExample> OtherSizes(const OpExample& example) {
   std::set<int64_t> sizes;
@@ -128,7 +200,8 @@ std::vector<OpExample> GuessExamples(const OpSchema& schema, DType dtype) {
   const std::vector<DDim> shapes = {
       DDim({3, 7}), DDim({16}),   DDim({2, 3, 5, 4}), DDim({1}),
       DDim({7, 5}), DDim({4, 1}), DDim({0, 3})};
-  std::vector<OpExample> found;
+  std::vector<OpExample> found = ExamplesOfLikeOps(schema, dtype);
+  if (!found.empty()) return found;
   const auto attempt = [&](const DDim& first, const DDim& rest) {
     if (found.size() >= kMostGuesses) return;
     OpExample example;

@@ -29,7 +29,7 @@ named. The exit status is 1 when a kernel is wrong or cannot be checked."""
 _HINTS = {
     "SIGSEGV": "as when it reads or writes past the end of a tensor",
     "SIGBUS": "as when it reads or writes past the end of a tensor",
-    "SIGABRT": "as when it calls abort, or writes over memory that is not its own",
+    "SIGABRT": "as when it writes over memory that is not its own",
     "SIGFPE": "as when it divides an integer by 0",
     "SIGILL": "as when it needs instructions that this CPU has not",
     "SIGKILL": "as when memory runs out",
