@@ -7,6 +7,7 @@
 #include "benchmarks/lab/race_rows.h"
 #include "benchmarks/lab/record_rows.h"
 #include "benchmarks/lab/regret_rows.h"
+#include "benchmarks/lab/tune_rows.h"
 
 int main(int argc, char** argv) {
   using sluice::bench::Options;
@@ -19,7 +20,8 @@ int main(int argc, char** argv) {
   constexpr Rows kRows[] = {
       sluice::bench::AddAssignmentRows, sluice::bench::AddMutantRows,
       sluice::bench::AddRaceRows, sluice::bench::AddRecordRows,
-      sluice::bench::AddRegretRows};
+      sluice::bench::AddRegretRows,
+      sluice::bench::AddTuneRows};  // leaves records
   Report report;
   for (const Rows rows : kRows) {
     rows(options, report);

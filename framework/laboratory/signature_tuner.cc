@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "sluice/framework/laboratory/verify.h"
@@ -23,20 +24,22 @@ double TuningClock() {
 SignatureTuner::SignatureTuner(const IsolatedOp& op,
                                const Decision& decision,
                                int num_threads,
-                               double deadline)
+                               double deadline,
+                               const TuneOptions& options)
     : op_(op),
       decision_(decision),
       num_threads_(num_threads),
-      deadline_(deadline) {
+      deadline_(deadline),
+      before_kernel_(options.before_kernel) {
   result_.op_index = decision.op_index;
   result_.op = decision.op;
   result_.signature = decision.list->signature;
 }
 
-TunedSignature SignatureTuner::Run(double budget) {
+TunedSignature SignatureTuner::Run(double budget, double most) {
   MakeRuns();
   CheckRuns();
-  Race(budget);
+  Race(budget, most);
   return std::move(result_);
 }
 
@@ -81,6 +84,9 @@ void SignatureTuner::CheckRuns() {
   for (size_t i = 0; i < runs_.size(); ++i) {
     if (runs_[i] == nullptr || !MayGoOn()) continue;
     TunedKernel& tuned = result_.kernels[i];
+    if (before_kernel_) {
+      before_kernel_(ToString(*tuned.kernel), result_.signature);
+    }
     const Verification found = verifier.Check(*tuned.kernel, tuned.place,
                                               num_threads_, runs_[i].get());
     tuned.verdict = found.verdict;
@@ -90,7 +96,26 @@ void SignatureTuner::CheckRuns() {
   }
 }
 
-void SignatureTuner::Race(double budget) {
+// Five rounds, with the calls before them, of the kernels that are not far too
+// slow.
+double SignatureTuner::SecondsOfRounds() const {
+  constexpr double kRounds = 8;
+  constexpr double kTooSlow = 5;
+  double fastest = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (result_.kernels[i].verdict != Verdict::kOk) continue;
+    fastest = std::min(fastest, call_seconds_[i]);
+  }
+  double seconds = 0;
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (result_.kernels[i].verdict != Verdict::kOk) continue;
+    const bool slow = call_seconds_[i] > kTooSlow * fastest;
+    seconds += call_seconds_[i] * (slow ? 1 : kRounds);
+  }
+  return seconds;
+}
+
+void SignatureTuner::Race(double budget, double most) {
   std::vector<Contestant> contestants;
   std::vector<size_t> kernels;
   for (size_t i = 0; i < runs_.size(); ++i) {
@@ -102,7 +127,9 @@ void SignatureTuner::Race(double budget) {
   }
   if (contestants.empty() || !MayGoOn()) return;
   RaceOptions options;
-  options.budget_seconds = std::min(budget, deadline_ - TuningClock());
+  options.budget_seconds =
+      std::min({std::max(budget, SecondsOfRounds()), std::max(budget, most),
+                deadline_ - TuningClock()});
   if (options.budget_seconds <= 0) {
     complete_ = false;
     return;
@@ -113,27 +140,44 @@ void SignatureTuner::Race(double budget) {
   options.give_up_ratio = 1.3;
   options.cancelled = &CancelRequested;
   const RaceResult race = framework::Race(contestants, options);
-  // Times of some kernels without those of the others would mislead.
-  const bool all = std::all_of(
-      race.timings.begin(), race.timings.end(), [](const Timing& timing) {
-        return timing.rounds > 0 || timing.outcome == RaceOutcome::kThrew;
-      });
-  if (!all) {
-    complete_ = false;
-    return;
-  }
+  const bool keep = MayKeepTimes(race);
+  if (!keep) complete_ = false;
   for (size_t i = 0; i < kernels.size(); ++i) {
     TunedKernel& tuned = result_.kernels[kernels[i]];
-    tuned.timing = race.timings[i];
-    if (tuned.timing.outcome != RaceOutcome::kThrew) continue;
+    const Timing& timing = race.timings[i];
+    if (keep) tuned.timing = timing;
+    if (timing.outcome != RaceOutcome::kThrew) continue;
     tuned.verdict = Verdict::kWrong;
-    tuned.message =
-        Format("it raised \"{}\" when it ran again", tuned.timing.error);
+    tuned.message = Format("it raised \"{}\" when it ran again", timing.error);
   }
-  if (race.winner >= 0) {
+  if (keep && race.winner >= 0) {
     result_.winner = static_cast<int>(kernels[race.winner]);
     result_.tie = race.tie;
   }
+}
+
+bool MayKeepTimes(const RaceResult& race) {
+  constexpr int kEnoughRounds = 5;
+  constexpr int kFewRounds = 3;
+  constexpr double kClear = 1.25;
+  bool clear = race.winner >= 0;
+  for (size_t i = 0; i < race.timings.size(); ++i) {
+    const Timing& timing = race.timings[i];
+    if (timing.outcome == RaceOutcome::kThrew) continue;
+    if (timing.rounds == 0) return false;
+    if (timing.outcome == RaceOutcome::kDropped ||
+        timing.rounds >= kEnoughRounds) {
+      continue;
+    }
+    if (timing.rounds < kFewRounds) return false;
+    for (size_t j = 0; j < race.over_winner.size(); ++j) {
+      const bool other = static_cast<int>(j) != race.winner &&
+                         race.timings[j].outcome == RaceOutcome::kRaced;
+      clear = clear && (!other || race.over_winner[j].low > kClear);
+    }
+    if (!clear) return false;
+  }
+  return true;
 }
 
 std::vector<Record> RecordsOf(const TunedSignature& tuned, int num_threads) {

@@ -75,11 +75,12 @@ class Tuner : public RunObserver {
       return;
     }
     const IsolatedOp op = Isolate(plan, instruction.context, tensors);
-    SignatureTuner tuner(op, decision, plan.num_threads(), session_.deadline);
+    SignatureTuner tuner(op, decision, plan.num_threads(), session_.deadline,
+                         session_.options);
     // What is left of the budget is shared by what is left to measure; what a
     // signature does not need goes to the others.
     const double share = left / static_cast<double>(wanted_.size());
-    TunedSignature tuned = tuner.Run(std::min(share, kMostSeconds));
+    TunedSignature tuned = tuner.Run(std::min(share, kMostSeconds), share);
     tuned.ops = wanted->second;
     tuned.plan = session_.plan;
     RecordStore::Default().Add(RecordsOf(tuned, plan.num_threads()));
@@ -101,7 +102,8 @@ class Tuner : public RunObserver {
   bool progress_raised() const { return progress_raised_; }
 
  private:
-  // A signature that is not settled by then is a tie for practical purposes.
+  // A signature that is not settled by then is a tie for practical purposes,
+  // if it had five rounds.
   static constexpr double kMostSeconds = 0.5;
 
   bool GoOn(const std::string& signature) {

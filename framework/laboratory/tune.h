@@ -24,6 +24,10 @@ struct TuneOptions {
   // Signatures that have records for all their kernels are measured again.
   bool again = false;
   TuneProgress progress{};
+  // Called before a kernel is compared with the reference, with its name and
+  // the signature: the kernel may end the process, or not come to an end.
+  std::function<void(const std::string& kernel, const std::string& signature)>
+      before_kernel{};
 };
 
 // One kernel for one signature.

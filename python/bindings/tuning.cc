@@ -85,7 +85,8 @@ TuneResult Tune(Executor& executor,
                 nb::handle scope_object,
                 double budget,
                 bool again,
-                nb::handle progress) {
+                nb::handle progress,
+                nb::handle before_kernel) {
   const Program& program = ToProgram(program_object, "tune");
   Scope& scope = ToScope(scope_object, "tune");
   const FeedArrays arrays(program, feed);
@@ -99,6 +100,13 @@ TuneResult Tune(Executor& executor,
     options.progress = [&call](int done, int total,
                                const std::string& signature) {
       return call(done, total, signature);
+    };
+  }
+  if (!before_kernel.is_none()) {
+    options.before_kernel = [before_kernel](const std::string& kernel,
+                                            const std::string& signature) {
+      const nb::gil_scoped_acquire gil;
+      before_kernel(kernel, signature);
     };
   }
   bool interrupted = false;
@@ -230,7 +238,8 @@ void BindTuning(nb::module_& m) {
   });
   m.def("_tune", &Tune, nb::arg("executor"), nb::arg("program"),
         nb::arg("feed").none(), nb::arg("fetch_list").none(), nb::arg("scope"),
-        nb::arg("budget"), nb::arg("again"), nb::arg("progress").none());
+        nb::arg("budget"), nb::arg("again"), nb::arg("progress").none(),
+        nb::arg("before_kernel").none() = nb::none());
 }
 
 }  // namespace sluice::python

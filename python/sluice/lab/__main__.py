@@ -12,7 +12,7 @@ from typing import Any
 
 import sluice as sl
 
-from . import programs
+from . import programs, tune_kernels
 from .race import race
 from .records import files, machine_table, records_table
 from .report import command as report_command
@@ -90,6 +90,13 @@ def _parser() -> argparse.ArgumentParser:
     tune.add_argument(
         "--again", action="store_true", help="also what has records"
     )
+    tune.add_argument(
+        "--kernels",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="verify these kernels (.so or .py), then tune with them",
+    )
 
     one = commands.add_parser(
         "race", help="one op", description=_RACE, formatter_class=raw
@@ -135,7 +142,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _tune(arguments: argparse.Namespace) -> None:
+def _tune(arguments: argparse.Namespace) -> int | None:
+    if arguments.kernels:
+        return tune_kernels.run(arguments)
     job = programs.load(arguments.program, arguments.batch)
     print(
         sl.tune(
@@ -151,6 +160,7 @@ def _tune(arguments: argparse.Namespace) -> None:
     )
     user = sl._core._record_files()["user"]
     print(f"records: {user or 'in memory only, as SLUICE_RECORDS says'}")
+    return None
 
 
 def _race(arguments: argparse.Namespace) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import select
 import shlex
-import signal
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sluice.errors import InvalidArgumentError, NotFoundError
+
+from .supervise import Worker, ended
 
 _ABOUT = """\
 Runs the kernels of a library (made by sluice_add_kernel_library or
@@ -25,15 +24,6 @@ and 1, NaN and infinities, several threads, equal bits on reruns, elements that
 are not written, writes and reads out of bounds, changed inputs, bad labels and
 indices. Each in a process of its own, so that one that crashes or hangs is
 named. The exit status is 1 when a kernel is wrong or cannot be checked."""
-
-_HINTS = {
-    "SIGSEGV": "as when it reads or writes past the end of a tensor",
-    "SIGBUS": "as when it reads or writes past the end of a tensor",
-    "SIGABRT": "as when it writes over memory that is not its own",
-    "SIGFPE": "as when it divides an integer by 0",
-    "SIGILL": "as when it needs instructions that this CPU has not",
-    "SIGKILL": "as when memory runs out",
-}
 
 
 @dataclass
@@ -193,35 +183,13 @@ class _Job:
 
     def _run_from(self, start: int) -> int | None:
         """Check from a kernel on; the one to go on with, None at the end."""
-        read, write = os.pipe()
-        environment = dict(
-            os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))
-        )
-        # What kernels print does not belong into the table.
-        with subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "sluice.lab.worker",
-                json.dumps({**self._options, "start": start}),
-                str(write),
-            ],
-            pass_fds=[write],
-            stdout=sys.stderr.fileno() if _has_fileno(sys.stderr) else None,
-            env=environment,
-        ) as process:
-            os.close(write)
-            try:
-                return self._follow(process, read, start)
-            finally:
-                os.close(read)
-                process.kill()
+        job = {**self._options, "start": start}
+        with Worker("sluice.lab.worker", job) as worker:
+            return self._follow(worker, start)
 
-    def _follow(
-        self, process: subprocess.Popen[bytes], read: int, start: int
-    ) -> int | None:
+    def _follow(self, worker: Worker, start: int) -> int | None:
         index, step = start, {}
-        for event in _events(read, self._budget):
+        for event in worker.events(self._budget):
             what = event.pop("event")
             if what == "refused":
                 self._result.refusal = event["message"]
@@ -238,7 +206,7 @@ class _Job:
             elif what == "end":
                 return None
             elif what == "silence":
-                process.kill()
+                worker.kill()
                 self._died(
                     index,
                     step,
@@ -246,10 +214,10 @@ class _Job:
                     f"no end after {self._budget:g} s (--budget)",
                 )
                 return self._after(index)
-        status = process.wait()
+        status = worker.wait()
         if status == 0:
             return self._after(index - 1)
-        self._died(index, step, "crash", _ended(status))
+        self._died(index, step, "crash", ended(status))
         return self._after(index)
 
     def _after(self, index: int) -> int | None:
@@ -325,41 +293,6 @@ class _Job:
                 shlex.join(command),
             )
         )
-
-
-def _has_fileno(stream: Any) -> bool:
-    try:
-        stream.fileno()
-    except (OSError, ValueError, AttributeError):
-        return False
-    return True
-
-
-def _events(read: int, budget: float) -> Iterator[dict[str, Any]]:
-    """What the worker says, until it ends; "silence" when that takes long."""
-    rest = b""
-    while True:
-        ready, _, _ = select.select([read], [], [], budget)
-        if not ready:
-            yield {"event": "silence"}
-            return
-        data = os.read(read, 1 << 16)
-        if not data:
-            return
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            yield json.loads(line)
-
-
-def _ended(status: int) -> str:
-    if status >= 0:
-        return f"it ended the process with exit status {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        return f"the process ended by signal {-status}"
-    hint = _HINTS.get(name)
-    return f"the process ended by {name}" + (f", {hint}" if hint else "")
 
 
 def verify(

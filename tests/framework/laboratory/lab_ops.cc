@@ -40,11 +40,12 @@ enum Variant : int {
   kFast,
   kSlow,
   kSleepy,
+  kDrowsy,
 };
 constexpr const char* kNames[] = {
     "plain",    "thousandth", "tail",   "nan_lost",       "skips",
     "overruns", "fickle",     "raises", "raises_foreign", "greedy",
-    "fast",     "slow",       "sleepy"};
+    "fast",     "slow",       "sleepy",   "drowsy"};
 
 std::atomic<unsigned> enabled{0};
 
@@ -90,8 +91,9 @@ class LabKernel : public OpKernel {
       out[0] = std::nextafter(out[0], std::numeric_limits<T>::max());
     }
     if (kVariant == kSlow) Burn(out, x, size);
-    if (kVariant == kSleepy) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (kVariant == kSleepy || kVariant == kDrowsy) {
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(kVariant == kSleepy ? 20 : 22));
     }
   }
 
@@ -143,6 +145,7 @@ LAB_KERNEL(raises_foreign, kRaisesForeign);
 LAB_KERNEL(greedy, kGreedy);
 LAB_KERNEL(slow, kSlow);
 LAB_KERNEL(sleepy, kSleepy);
+LAB_KERNEL(drowsy, kDrowsy);
 LAB_KERNEL(fast, kFast);
 
 template <typename T>
@@ -168,6 +171,7 @@ void UseLabOps() {
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_greedy(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_slow(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_sleepy(registry);
+    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_drowsy(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_fast(registry);
     SLUICE_USE_CPU_KERNEL(test_lab);
     return true;

@@ -22,7 +22,7 @@ namespace sluice::testing {
 //   raises       an Error; raises_foreign: a std::runtime_error
 //   greedy       an Error for want of memory
 //   fast, slow   right
-//   sleepy       right, and takes 20 ms
+//   sleepy       right, and takes 20 ms; drowsy: 22 ms
 class UseVariants {
  public:
   explicit UseVariants(const std::vector<std::string>& variants);

@@ -1,0 +1,115 @@
+#include "benchmarks/lab/tune_rows.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/lab/regret_corpus.h"
+
+#include "sluice/framework/executor.h"
+#include "sluice/framework/laboratory/tune.h"
+
+namespace sluice::bench {
+namespace {
+
+using framework::OpDesc;
+using framework::Tensor;
+using framework::TuneResult;
+
+constexpr unsigned kSeed = 2;
+constexpr int kSignatures = 100;
+
+// The cases side by side, each with inputs of its own.
+struct SideBySide {
+  framework::Program program;
+  framework::Feeds feeds;
+  framework::Fetches fetches;
+
+  explicit SideBySide(const std::vector<CorpusCase>& cases) {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      Add(cases[i], "op" + std::to_string(i) + ".");
+    }
+  }
+
+ private:
+  void Add(const CorpusCase& drawn, const std::string& prefix) {
+    const framework::IsolatedOp op = WithValues(drawn);
+    OpDesc desc = drawn.facts.desc;
+    size_t flat = 0;
+    for (const framework::ArgDef& def : drawn.facts.schema->inputs()) {
+      for (auto& [argument, vars] : desc.inputs) {
+        if (argument != def.name) continue;
+        for (std::string& var : vars) {
+          var.insert(0, prefix);
+          program.Data(var, drawn.facts.input_dtypes[flat],
+                       drawn.facts.inputs[flat]);
+          feeds.emplace_back(var, Fed(drawn.facts, op.inputs[flat], flat));
+          ++flat;
+        }
+      }
+    }
+    for (auto& [argument, vars] : desc.outputs) {
+      for (std::string& var : vars) {
+        var.insert(0, prefix);
+      }
+    }
+    for (const auto& [argument, vars] : program.AppendOp(desc).outputs) {
+      fetches.emplace_back(vars.front());
+    }
+  }
+
+  // What is read for its shape has no elements.
+  static Tensor Fed(const framework::OpFacts& facts,
+                    const Tensor& tensor,
+                    size_t input) {
+    if (tensor.allocated()) return tensor;
+    Tensor zeros;
+    zeros.Resize(facts.inputs[input]);
+    void* data =
+        zeros.mutable_data(facts.input_dtypes[input], platform::CPUPlace());
+    std::memset(data, 0, zeros.bytes());
+    return zeros;
+  }
+};
+
+TuneResult TuneFor(const SideBySide& ops, double budget) {
+  framework::Executor executor;
+  return framework::Tune(executor, ops.program, ops.feeds, ops.fetches, nullptr,
+                         {.budget_seconds = budget, .again = true});
+}
+
+}  // namespace
+
+void AddTuneRows(const Options& /*options*/, Report& report) {
+  const SideBySide ops(DrawCorpus(kSeed, kSignatures));
+  constexpr double kPlenty = 60;
+  const TuneResult all = TuneFor(ops, kPlenty);
+  const auto tuned = static_cast<double>(all.signatures.size());
+  std::fprintf(stderr, "%.0f signatures tuned in %.1f s, %d left out\n", tuned,
+               all.seconds, all.left_out);
+  if (all.left_out > 0 || tuned == 0) {
+    // No figure would be true.
+    report.Add({.id = "lab/tune_100_s",
+                .unit = "s",
+                .value = kPlenty,
+                .at_most = 15});
+  } else {
+    report.Add({.id = "lab/tune_100_s",
+                .unit = "s",
+                .value = all.seconds * kSignatures / tuned,
+                .at_most = 15});
+  }
+  for (const double budget : {1.0, 3.0}) {
+    const TuneResult some = TuneFor(ops, budget);
+    report.Add({.id = "lab/tune_over_budget/" +
+                      std::to_string(static_cast<int>(budget)) + "s",
+                .unit = "%",
+                .value = std::max(some.seconds / budget - 1, 0.0) * 100,
+                .at_most = 10});
+  }
+}
+
+}  // namespace sluice::bench
