@@ -92,10 +92,8 @@ void AddTuneRows(const Options& /*options*/, Report& report) {
                all.seconds, all.left_out);
   if (all.left_out > 0 || tuned == 0) {
     // No figure would be true.
-    report.Add({.id = "lab/tune_100_s",
-                .unit = "s",
-                .value = kPlenty,
-                .at_most = 15});
+    report.Add(
+        {.id = "lab/tune_100_s", .unit = "s", .value = kPlenty, .at_most = 15});
   } else {
     report.Add({.id = "lab/tune_100_s",
                 .unit = "s",

@@ -1,6 +1,7 @@
 #include "sluice/framework/laboratory/kernel_run.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "sluice/memory/copy.h"
@@ -23,6 +24,10 @@ constexpr uint8_t kGuard = 0xA5;
 
 void Fill(PlaceKey place, void* pointer, uint8_t value, size_t bytes) {
   if (bytes == 0) return;
+  if (place.kind == platform::PlaceKind::kCPU) {
+    std::memset(pointer, value, bytes);
+    return;
+  }
   const std::vector<uint8_t> values(bytes, value);
   memory::Copy(place, pointer, CPUPlace(), values.data(), bytes);
 }

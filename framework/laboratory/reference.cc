@@ -6,6 +6,7 @@
 
 #include "sluice/framework/inspect/tensor_values.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {
 
@@ -89,7 +90,8 @@ IsolatedOp Convert(const IsolatedOp& op, DType to) {
 
 std::vector<std::vector<double>> Compute(const IsolatedOp& op,
                                          const KernelDef& kernel) {
-  KernelRun run(op, kernel, CPUPlace(), 1);
+  // Plain kernels give the same bits with any number of threads.
+  KernelRun run(op, kernel, CPUPlace(), platform::NumThreads());
   run.Run();
   std::vector<std::vector<double>> outputs;
   for (const Tensor& output : run.outputs()) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/framework/laboratory/verify.h"
+#include "sluice/framework/measure/race_judge.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
 
@@ -43,8 +44,8 @@ TunedSignature SignatureTuner::Run(double budget, double most) {
   return std::move(result_);
 }
 
-bool SignatureTuner::MayGoOn() {
-  if (TuningClock() < deadline_ && !CancelRequested()) return true;
+bool SignatureTuner::MayGoOn(double seconds) {
+  if (TuningClock() + seconds < deadline_ && !CancelRequested()) return true;
   complete_ = false;
   return false;
 }
@@ -82,8 +83,11 @@ void SignatureTuner::MakeRuns() {
 void SignatureTuner::CheckRuns() {
   const Verifier verifier(op_, Registry::Global());
   for (size_t i = 0; i < runs_.size(); ++i) {
-    if (runs_[i] == nullptr || !MayGoOn()) continue;
+    constexpr double kCalls = 3;
     TunedKernel& tuned = result_.kernels[i];
+    if (runs_[i] == nullptr || !MayGoOn(kCalls * tuned.predicted_seconds)) {
+      continue;
+    }
     if (before_kernel_) {
       before_kernel_(ToString(*tuned.kernel), result_.signature);
     }
@@ -96,21 +100,27 @@ void SignatureTuner::CheckRuns() {
   }
 }
 
-// Five rounds, with the calls before them, of the kernels that are not far too
-// slow.
-double SignatureTuner::SecondsOfRounds() const {
-  constexpr double kRounds = 8;
-  constexpr double kTooSlow = 5;
+// Whether the comparisons, the shortest of which counts, showed that a kernel
+// is far too slow for a race.
+bool SignatureTuner::IsTooSlow(size_t kernel) const {
+  constexpr double kTooSlow = 3;
   double fastest = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < runs_.size(); ++i) {
     if (result_.kernels[i].verdict != Verdict::kOk) continue;
     fastest = std::min(fastest, call_seconds_[i]);
   }
+  // Shorter calls are mostly what comes with each of them.
+  constexpr double kShort = 1e-3;
+  return call_seconds_[kernel] > std::max(kTooSlow * fastest, kShort);
+}
+
+// Five rounds, with the calls before them.
+double SignatureTuner::SecondsOfRounds() const {
+  constexpr double kRounds = 8;
   double seconds = 0;
   for (size_t i = 0; i < runs_.size(); ++i) {
-    if (result_.kernels[i].verdict != Verdict::kOk) continue;
-    const bool slow = call_seconds_[i] > kTooSlow * fastest;
-    seconds += call_seconds_[i] * (slow ? 1 : kRounds);
+    if (result_.kernels[i].verdict != Verdict::kOk || IsTooSlow(i)) continue;
+    seconds += call_seconds_[i] * kRounds;
   }
   return seconds;
 }
@@ -119,13 +129,13 @@ void SignatureTuner::Race(double budget, double most) {
   std::vector<Contestant> contestants;
   std::vector<size_t> kernels;
   for (size_t i = 0; i < runs_.size(); ++i) {
-    if (result_.kernels[i].verdict != Verdict::kOk) continue;
+    if (result_.kernels[i].verdict != Verdict::kOk || IsTooSlow(i)) continue;
     kernels.push_back(i);
     contestants.push_back({.name = result_.kernels[i].kernel->variant,
                            .run = [run = runs_[i].get()] { run->Run(); },
                            .expected_seconds = call_seconds_[i]});
   }
-  if (contestants.empty() || !MayGoOn()) return;
+  if (contestants.empty() || !MayGoOn(0)) return;
   RaceOptions options;
   options.budget_seconds =
       std::min({std::max(budget, SecondsOfRounds()), std::max(budget, most),
@@ -149,6 +159,13 @@ void SignatureTuner::Race(double budget, double most) {
     if (timing.outcome != RaceOutcome::kThrew) continue;
     tuned.verdict = Verdict::kWrong;
     tuned.message = Format("it raised \"{}\" when it ran again", timing.error);
+  }
+  for (size_t i = 0; keep && i < runs_.size(); ++i) {
+    if (result_.kernels[i].verdict != Verdict::kOk || !IsTooSlow(i)) continue;
+    Timing& timing = result_.kernels[i].timing;
+    timing.samples = {call_seconds_[i]};
+    Summarise(timing);
+    timing.outcome = RaceOutcome::kDropped;
   }
   if (keep && race.winner >= 0) {
     result_.winner = static_cast<int>(kernels[race.winner]);

@@ -37,8 +37,10 @@ class SLUICE_API SignatureTuner {
   void MakeRuns();
   void CheckRuns();
   void Race(double budget, double most);
+  bool IsTooSlow(size_t kernel) const;
   double SecondsOfRounds() const;
-  bool MayGoOn();
+  // Whether `seconds` more end in time.
+  bool MayGoOn(double seconds);
 
   const IsolatedOp& op_;
   const Decision& decision_;
@@ -48,7 +50,7 @@ class SLUICE_API SignatureTuner {
   bool complete_ = true;
   TunedSignature result_;
   std::vector<std::unique_ptr<KernelRun>> runs_;  // by result_.kernels
-  std::vector<double> call_seconds_;              // by result_.kernels
+  std::vector<double> call_seconds_;  // by result_.kernels, of one call
 };
 
 // What is kept of it: a record for each kernel that was timed or is wrong.
@@ -58,8 +60,8 @@ SLUICE_API std::vector<Record> RecordsOf(const TunedSignature& tuned,
 // Whether the times of a race are good enough to be kept. Other work on the
 // machine may double a single sample, so it takes 5 rounds of each kernel that
 // was not dropped as far too slow; or 3 in each of which one kernel was faster
-// than all others by more than a quarter (RaceResult::over_winner). What is not kept decides nothing, and
-// is measured again by the next call of Tune.
+// than all others by more than a quarter (RaceResult::over_winner). What is not
+// kept decides nothing, and is measured again by the next call of Tune.
 SLUICE_API bool MayKeepTimes(const RaceResult& race);
 
 // Seconds of a clock that never goes back.

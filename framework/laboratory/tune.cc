@@ -36,10 +36,14 @@ std::map<int, int> DistinctOps(const Plan& plan) {
   return ops;
 }
 
+// The check of the error that ends a run whose results nobody needs.
+constexpr const char* kEndOfTime = "tune.end_of_time";
+
 // What the plans of one call of Tune share.
 struct Session {
   const TuneOptions& options;
   double deadline;
+  bool ends_run = false;            // a run may end before the plan does
   std::set<std::string> settled{};  // signatures that need not be looked at
   int plan = 0;
   TuneResult result{};
@@ -69,7 +73,8 @@ class Tuner : public RunObserver {
     if (wanted == wanted_.end()) return;
     const Decision& decision = plan.decisions()[instruction.context];
     const double left = session_.deadline - TuningClock();
-    if (left <= 0) return;
+    if (left <= 0) return EndOfTime();
+    if (PredictedSeconds(decision) > left) return;
     if (!GoOn(decision.list->signature)) {
       session_.result.cancelled = true;
       return;
@@ -104,7 +109,30 @@ class Tuner : public RunObserver {
  private:
   // A signature that is not settled by then is a tie for practical purposes,
   // if it had five rounds.
-  static constexpr double kMostSeconds = 0.5;
+  static constexpr double kMostSeconds = 0.1;
+
+  // What the rest of the run gives is of no use where its values are copies.
+  void EndOfTime() const {
+    if (!session_.ends_run) return;
+    platform::Raise(platform::ErrorCode::kFailedPrecondition, kEndOfTime,
+                    "tuning has used up its budget");
+  }
+
+  // Of the reference and the comparisons, by what kernels are taken to need.
+  static double PredictedSeconds(const Decision& decision) {
+    constexpr double kCallsToCompare = 3;
+    // In float64 and in the op's dtype, and with NaNs.
+    constexpr double kCallsOfReference = 4;
+    double seconds = 0;
+    for (const Candidate& candidate : decision.candidates()) {
+      if (!candidate.refusal.empty()) continue;
+      const bool plain = candidate.kernel->key.library == "PLAIN" &&
+                         candidate.kernel->variant == "plain";
+      seconds += candidate.seconds *
+                 (kCallsToCompare + (plain ? kCallsOfReference : 0));
+    }
+    return seconds;
+  }
 
   bool GoOn(const std::string& signature) {
     if (session_.options.progress == nullptr) return true;
@@ -135,6 +163,8 @@ bool RunTuner(const Plan& plan,
   } catch (const platform::Error& error) {
     if (error.check_id() == "run.cancelled") {
       session->result.cancelled = true;
+    } else if (error.check_id() == kEndOfTime) {
+      // What was measured until then counts.
     } else if (!may_try_again || tuner.progress_raised() ||
                tuner.settled() == 0) {
       throw;
@@ -193,7 +223,7 @@ TuneResult Tune(Executor& executor,
                 const TuneOptions& options) {
   CheckBudget(options.budget_seconds);
   const double begin = TuningClock();
-  Session session{options, begin + options.budget_seconds};
+  Session session{options, begin + options.budget_seconds, true};
   Scope values;
   CopyPersistables(program, scope == nullptr ? executor.scope() : *scope,
                    &values);

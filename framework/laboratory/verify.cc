@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "sluice/framework/inspect/tensor_values.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {
 
@@ -110,7 +112,7 @@ void Verifier::PlantNans() {
   }
   if (!any) return;
   try {
-    KernelRun run(planted_, *plain_, CPUPlace(), 1);
+    KernelRun run(planted_, *plain_, CPUPlace(), platform::NumThreads());
     run.Run();
     for (const Tensor& output : run.outputs()) {
       planted_outputs_.push_back(ToDoubles(output));
@@ -127,8 +129,14 @@ std::string Verifier::CheckOwnInputs(KernelRun* run,
     run->Spoil(again);
     const auto begin = Clock::now();
     run->Run();
-    result->seconds =
+    const double seconds =
         std::chrono::duration<double>(Clock::now() - begin).count();
+    result->seconds = again ? std::min(result->seconds, seconds) : seconds;
+    std::string outside = run->WrittenOutside();
+    result->check = "bounds";
+    if (!outside.empty()) return outside;
+    std::vector<std::vector<uint8_t>> bytes = BytesOf(run->outputs());
+    if (again && bytes == first) return "";
     const Deviation deviation =
         CompareWithReference(op_, reference_, run->outputs());
     result->error = std::max(result->error, deviation.error);
@@ -137,13 +145,13 @@ std::string Verifier::CheckOwnInputs(KernelRun* run,
       result->check = left_out.empty() ? "values" : "elements";
       return left_out.empty() ? deviation.message : left_out;
     }
-    std::string outside = run->WrittenOutside();
-    result->check = "bounds";
-    if (!outside.empty()) return outside;
-    if (!again) first = BytesOf(run->outputs());
+    if (again) {
+      result->check = "reruns";
+      return OtherBits(op_.facts, first, bytes);
+    }
+    first = std::move(bytes);
   }
-  result->check = "reruns";
-  return OtherBits(op_.facts, first, BytesOf(run->outputs()));
+  return "";
 }
 
 // The first element that holds what it held before the kernel ran, whatever

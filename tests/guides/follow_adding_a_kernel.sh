@@ -23,8 +23,11 @@ cd "$work"
 export CMAKE_PREFIX_PATH=$prefix CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 export PATH=$prefix/bin:$PATH
 python() { "$python" -B "$@"; }
-export -f python
+sluice-lab() { "$python" -B -m sluice.lab "$@"; }
+export -f python sluice-lab
 export python
+# Records of this walk stay in it.
+export SLUICE_RECORDS=$work/lab_records.jsonl
 
 # expect LOG TEXT...: every text stands in the log.
 expect() {
@@ -49,7 +52,50 @@ if [ "$cuda" = EMULATE ]; then
   bash -euxo pipefail cuda.sh 2>&1 | tee cuda.log
   expect cuda.log 'loaded relu/fast .cuda float32' 'relu/fast .cuda .*us'
 fi
-if [ -n "$python" ]; then
-  bash -euxo pipefail python.sh 2>&1 | tee python.log
-  expect python.log 'mine' 'the kernels agree'
+if [ -z "$python" ]; then exit 0; fi
+
+bash -euxo pipefail verify.sh 2>&1 | tee verify.log
+expect verify.log 'relu/fast .cpu MINE. +float32, float64 +[0-9]+, [0-9]+ refused +ok'
+bash -euxo pipefail lenet.sh 2>&1 | tee lenet.log
+expect lenet.log 'your kernels win [0-9] of [1-9] signatures' \
+  "SLUICE_KERNEL_PATH=.*libfast_relu.so SLUICE_KERNEL_HINTS='relu: prefer"
+if [ "$cuda" = EMULATE ]; then
+  bash -euxo pipefail verify_cuda.sh 2>&1 | tee verify_cuda.log
+  expect verify_cuda.log 'relu/fast .cuda MINE. +float32, float64 .* ok' \
+    'your kernels win [0-9] of [1-9] signatures'
 fi
+bash -euxo pipefail python.sh 2>&1 | tee python.log
+expect python.log 'mine' 'the kernels agree' \
+  'relu/mine .cpu PYTHON. +float32, float64 .* ok' \
+  'relu_grad/mine .cpu PYTHON. +float32, float64 .* ok' \
+  'your kernels win [0-9]+ of [1-9] signatures'
+
+# One planted mistake in each language, and what verify says.
+expect_wrong() {
+  local file=$1 text=$2 status=0
+  sluice-lab verify "$file" >wrong.log 2>&1 || status=$?
+  cat wrong.log
+  if [ $status != 1 ]; then
+    echo "verify of a wrong $file: status $status, expected 1" >&2
+    exit 1
+  fi
+  expect wrong.log "$text"
+}
+plant() {
+  local file=$1 right=$2 wrong=$3
+  grep -q -- "$right" "$file"
+  sed -i "s|$right|$wrong|" "$file"
+}
+plant fast_relu.cc 'from\[i\] <= 0 ? T{0} : from\[i\]' \
+  'from[i] > 0 ? from[i] : T{0}'
+plant fast_relu.cu 'input.numel(),' 'input.numel() / 4 * 4,'
+plant my_kernel.py 'return np.maximum(x, 0)' \
+  'return np.maximum(x, 0) * x.dtype.type(1.001)'
+cmake --build build
+expect_wrong build/libfast_relu.so \
+  'FAIL relu/fast .cpu float32 MINE.: NaN'
+if [ "$cuda" = EMULATE ]; then
+  expect_wrong build/libfast_relu_cuda.so \
+    'FAIL relu/fast .cuda float32 MINE.: elements'
+fi
+expect_wrong my_kernel.py 'FAIL relu/mine .cpu float32 PYTHON.: values'

@@ -194,6 +194,10 @@ class _Job:
             if what == "refused":
                 self._result.refusal = event["message"]
                 return None
+            if what == "invalid":
+                raise InvalidArgumentError(
+                    f"verify: {event['message']}", "lab.verify_examples"
+                )
             if what == "loaded":
                 self._kernels = event["kernels"]
             elif what == "kernel":

@@ -102,18 +102,22 @@ class _Worker:
             if not matches(kernel, job["kernel"], job["dtype"]):
                 continue
             self._say("kernel", index=self._index)
-            report = _core._check_kernel(
-                kernel["op"],
-                kernel["place"],
-                kernel["dtype"],
-                kernel["library"],
-                kernel["variant"],
-                examples,
-                job["examples"] or "",
-                job["threads"],
-                job["example"],
-                self._before,
-            )
+            try:
+                report = _core._check_kernel(
+                    kernel["op"],
+                    kernel["place"],
+                    kernel["dtype"],
+                    kernel["library"],
+                    kernel["variant"],
+                    examples,
+                    job["examples"] or "",
+                    job["threads"],
+                    job["example"],
+                    self._before,
+                )
+            except sl.SluiceError as error:  # not of the kernel
+                self._say("invalid", message=str(error))
+                return
             self._say("report", index=self._index, **report)
             if any(m["check"] == "device" for m in report["mistakes"]):
                 return  # the next kernel needs a device that works

@@ -45,7 +45,7 @@ enum Variant : int {
 constexpr const char* kNames[] = {
     "plain",    "thousandth", "tail",   "nan_lost",       "skips",
     "overruns", "fickle",     "raises", "raises_foreign", "greedy",
-    "fast",     "slow",       "sleepy",   "drowsy"};
+    "fast",     "slow",       "sleepy", "drowsy"};
 
 std::atomic<unsigned> enabled{0};
 

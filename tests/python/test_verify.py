@@ -1,0 +1,247 @@
+"""sluice-lab verify, and tuning with kernels that are wrong, hang or crash."""
+
+import json
+import os
+
+import pytest
+
+import sluice as sl
+from sluice import lab
+from sluice.lab.__main__ import main
+
+HEAD = """
+import ctypes
+
+import numpy as np
+
+import sluice as sl
+
+"""
+# By mistake: the check that names it, a part of the message, the function.
+MISTAKES = {
+    "tail": (
+        "values",
+        "relu/plain",
+        "y = np.maximum(x, 0).ravel()\n    y[y.size // 4 * 4:] = 9\n"
+        "    return y.reshape(x.shape)",
+    ),
+    "nan": ("NaN", "gives nan", "return np.where(x > 0, x, np.float32(0))"),
+    "off": (
+        "values",
+        "is rounding",
+        "return np.maximum(x, 0) * np.float32(1.001)",
+    ),
+    "shape": (
+        "raises",
+        "returned Out with shape [2, 2], expected [3, 7]",
+        "return np.zeros((2, 2), 'f4')",
+    ),
+    "dtype": (
+        "raises",
+        "returned Out as float64, expected float32",
+        "return np.maximum(x, 0).astype('f8')",
+    ),
+    "count": ("raises", "expected [3, 7]", "return x, x"),
+    "raises": (
+        "raises",
+        "raised ValueError: no",
+        "raise ValueError('no')",
+    ),
+    "hangs": (
+        "hang",
+        "no end after 2 s (--budget)",
+        "while True:\n        pass",
+    ),
+    "crashes": (
+        "crash",
+        "the process ended by SIG",
+        "ctypes.string_at(0)",
+    ),
+    "exits": (
+        "crash",
+        "exit status 3",
+        "import os\n    os._exit(3)",
+    ),
+    "large": (
+        "raises",
+        "MemoryError",
+        "return np.zeros(100 << 30, 'u1')[:x.size].reshape(x.shape)",
+    ),
+}
+
+
+def source(name, body):
+    return (
+        f'@sl.kernel("relu", variant="{name}", dtypes=["float32"])\n'
+        f"def relu_{name}(x):\n    {body}\n\n\n"
+    )
+
+
+RIGHT = source("right", "return np.maximum(x, 0)")
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="mine.py"):
+        path = tmp_path / name
+        path.write_text(HEAD + text)
+        return str(path)
+
+    return write
+
+
+def status(arguments):
+    """The exit status, also where argparse ends the program."""
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return end.code
+
+
+def test_each_mistake_is_named_and_right_kernels_are_not(write):
+    text = RIGHT + "".join(
+        source(name, body) for name, (_, _, body) in MISTAKES.items()
+    )
+    path = write(text)
+    result = lab.verify(path, budget=2, threads=[1])
+    assert not result
+    found = {verdict.variant: verdict for verdict in result.verdicts}
+    assert found["right"].verdict == "ok"
+    assert found["right"].examples > 30
+    for name, (check, message, _) in MISTAKES.items():
+        mistake = found[name].mistakes[0]
+        assert (name, mistake.check) == (name, check), mistake
+        assert message in mistake.message
+        assert mistake.signature.startswith("X float32 [")
+        assert mistake.command.startswith(f"sluice-lab verify {path}")
+    text = str(result)
+    assert "relu/right (cpu PYTHON)" in text
+    assert "WRONG: hang" in text
+
+
+def test_the_command_of_a_mistake_shows_it_again(write, capsys):
+    path = write(RIGHT + source("off", MISTAKES["off"][2]))
+    mistake = lab.verify(path, threads=[1]).verdicts[1].mistakes[0]
+    arguments = mistake.command.split()
+    assert arguments[0] == "sluice-lab"
+    assert status(arguments[1:]) == 1
+    out = capsys.readouterr().out
+    assert mistake.message in out
+    assert "relu/right" not in out
+
+
+def test_a_library_is_verified(tmp_path, capsys):
+    path = os.environ.get("TEST_KERNEL_LIBRARY")
+    if path is None:
+        pytest.skip("no library was built for the test")
+    report = str(tmp_path / "report.json")
+    assert status(["verify", path, "--threads", "1", "--json", report]) == 1
+    out = capsys.readouterr().out
+    assert "FAIL relu/test_mine (cpu float32 PLAIN): values" in out
+    assert "WRONG: values" in out
+    with open(report, encoding="utf-8") as file:
+        kernels = json.load(file)["kernels"]
+    assert {kernel["dtype"] for kernel in kernels} == {"float32", "float64"}
+    assert all(kernel["verdict"] == "WRONG" for kernel in kernels)
+
+
+def test_ops_of_somebody_else_are_verified(capsys):
+    path = os.environ.get("TEST_OP_LIBRARY")
+    if path is None:
+        pytest.skip("no library was built for the test")
+    assert status(["verify", path]) == 0
+    assert "leaky_relu/plain (cpu PLAIN)" in capsys.readouterr().out
+
+
+def test_nothing_is_loaded_into_this_process(write):
+    lab.verify(write(source("elsewhere", "return np.maximum(x, 0)")))
+    assert all(kernel.variant != "elsewhere" for kernel in sl.kernels("relu"))
+
+
+def test_examples_of_your_own_are_tried(tmp_path, write, capsys):
+    path = write(source("tail", MISTAKES["tail"][2]))
+    examples = tmp_path / "examples.jsonl"
+    line = {"op": "relu", "inputs": [["X", "T", [2, 4], -1, 1]]}
+    examples.write_text(json.dumps(line) + "\n")
+    only = ["--examples", str(examples), "--example", "0"]
+    assert status(["verify", path, *only]) == 0
+    examples.write_text("{}")
+    assert status(["verify", path, *only]) == 2
+    assert f"{examples}:1: expected an example" in capsys.readouterr().err
+
+
+def test_a_file_that_is_refused_says_why(tmp_path, write, capsys):
+    text = source("right", "return np.maximum(x, 0)").replace("relu", "rleu")
+    assert status(["verify", write(text)]) == 1
+    assert "did you mean" in capsys.readouterr().out
+    assert status(["verify", write("raise OSError('no disk')")]) == 1
+    out = capsys.readouterr().out
+    assert "REFUSED" in out
+    assert "OSError: no disk" in out
+    assert status(["verify", write("import os\nos.abort()")]) == 1
+    assert "while it was loaded: the process ended by SIGABRT" in (
+        capsys.readouterr().out
+    )
+    broken = tmp_path / "broken.so"
+    broken.write_bytes(b"\x7fELF no library")
+    assert status(["verify", str(broken)]) == 1
+    assert "REFUSED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["verify"], "LIBRARY"),
+        (["verify", "no_such.so"], "there is no file no_such.so"),
+        (["verify", __file__ + "x"], "there is no file"),
+        (["verify", __file__, "--threads", "0"], "no number above 0"),
+        (["verify", __file__, "--budget", "-1"], "seconds above 0"),
+    ],
+)
+def test_a_wrong_command_has_status_2(arguments, message, capsys):
+    assert status(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_kernel_that_is_not_there_has_status_2(write, capsys):
+    path = write(RIGHT)
+    assert status(["verify", path, "--kernel", "relu/none"]) == 2
+    assert "it has relu/right float32" in capsys.readouterr().err
+
+
+PROGRAM = """
+program, startup = sl.Program(), sl.Program()
+with sl.program_guard(program, startup):
+    y = sl.layers.relu(sl.data("x", [5, {size}]))
+feed = {{"x": np.ones((5, {size}), "f4")}}
+fetch_list = [y]
+"""
+
+
+def test_a_program_is_tuned_with_a_kernel_and_without_a_wrong_one(write, capfd):
+    program = write(PROGRAM.format(size=7), "program.py")
+    kernels = write(RIGHT + source("off", MISTAKES["off"][2]))
+    assert status(["tune", program, "--kernels", kernels]) == 1
+    out = capfd.readouterr().out
+    assert "FAIL relu/off (cpu float32 PYTHON): values" in out
+    assert "relu/right (cpu float32 any PYTHON)" in out
+    assert "of 1 signatures that they take" in out
+    assert status(["tune", program, "--kernels", write(RIGHT)]) == 0
+
+
+def test_a_kernel_that_ends_the_process_is_left_out_of_tuning(write, capfd):
+    # No example of verify has 5 rows of 11.
+    body = (
+        "if x.shape == (5, 11):\n        ctypes.string_at(0)\n"
+        "    return np.maximum(x, 0)"
+    )
+    program = write(PROGRAM.format(size=11), "program.py")
+    kernels = write(RIGHT + source("trap", body))
+    assert status(["tune", program, "--kernels", kernels]) == 1
+    captured = capfd.readouterr()
+    assert (
+        "FAIL relu/trap (cpu float32 any PYTHON) on relu(X float32[5,11])"
+        in captured.err
+    )
+    assert "the process ended by SIGSEGV" in captured.err
+    assert "of 1 signatures that they take" in captured.out
