@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/laboratory/gradient_check.h"
 #include "sluice/framework/laboratory/kernel_check.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
@@ -62,6 +63,21 @@ nb::dict Describe(const KernelReport& report) {
   return result;
 }
 
+KernelCheckOptions OptionsOf(const std::string& examples,
+                             const std::string& examples_file,
+                             int only,
+                             nb::handle before) {
+  KernelCheckOptions options;
+  options.examples = framework::ParseExamples(examples, examples_file);
+  options.only = only;
+  options.before = [before](int example, int count, const std::string& text,
+                            const std::string& step) {
+    const nb::gil_scoped_acquire gil;
+    before(example, count, text, step);
+  };
+  return options;
+}
+
 nb::dict Check(const std::string& op,
                const std::string& place,
                const std::string& dtype,
@@ -73,21 +89,31 @@ nb::dict Check(const std::string& op,
                int only,
                nb::handle before) {
   const KernelDef* kernel = &FindKernel(op, place, dtype, library, variant);
-  KernelCheckOptions options;
-  options.examples = framework::ParseExamples(examples, examples_file);
+  KernelCheckOptions options = OptionsOf(examples, examples_file, only, before);
   options.threads = threads;
-  options.only = only;
-  options.before = [before](int example, int count, const std::string& text,
-                            const std::string& step) {
-    const nb::gil_scoped_acquire gil;
-    before(example, count, text, step);
-  };
   std::vector<KernelReport> reports;
   {
     const nb::gil_scoped_release release;
     reports = framework::CheckKernels({&kernel, 1}, options);
   }
   return Describe(reports[0]);
+}
+
+// Of an op by itself; None where it has no gradient.
+nb::object CheckGradient(const std::string& op,
+                         const std::string& examples,
+                         const std::string& examples_file,
+                         int only,
+                         nb::handle before) {
+  const framework::OpSchema& schema = framework::Registry::Global().Schema(op);
+  if (schema.gradient_fn() == nullptr) return nb::none();
+  KernelCheckOptions options = OptionsOf(examples, examples_file, only, before);
+  KernelReport report;
+  {
+    const nb::gil_scoped_release release;
+    report = framework::CheckGradient(schema, schema.gradient_fn(), options);
+  }
+  return Describe(report);
 }
 
 }  // namespace
@@ -97,6 +123,8 @@ void BindVerifying(nb::module_& m) {
         nb::arg("dtype"), nb::arg("library"), nb::arg("variant"),
         nb::arg("examples"), nb::arg("examples_file"), nb::arg("threads"),
         nb::arg("only"), nb::arg("before"));
+  m.def("_check_gradient", &CheckGradient, nb::arg("op"), nb::arg("examples"),
+        nb::arg("examples_file"), nb::arg("only"), nb::arg("before"));
 }
 
 }  // namespace sluice::python

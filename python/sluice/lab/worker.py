@@ -18,14 +18,32 @@ from typing import Any, TextIO
 import sluice as sl
 from sluice import _core, python_kernels
 
+# Stands for the gradient of an op that came with a library.
+GRADIENT = "gradient"
+
 
 def load(path: str) -> list[dict[str, str]]:
     """Load a library, or run a Python file; return the kernels that come.
 
+    After them come the gradients of the ops that are new.
+
     Raises SluiceError, and whatever a Python file raises.
     """
     if not path.endswith(".py"):
-        return [kernel._asdict() for kernel in sl.load_kernel_library(path)]
+        known = set(_core._op_names())
+        kernels = [kernel._asdict() for kernel in sl.load_kernel_library(path)]
+        return kernels + [
+            {
+                "op": op,
+                "place": "cpu",
+                "dtype": "float64",
+                "layout": "any",
+                "library": "differences",
+                "variant": GRADIENT,
+            }
+            for op in _core._op_names()
+            if op not in known and _core._schema(op)["differentiable"]
+        ]
     before = set(python_kernels._origins)
     name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location(
@@ -97,7 +115,7 @@ class _Worker:
             with open(job["examples"], encoding="utf-8") as file:
                 examples = file.read()
         for self._index, kernel in enumerate(kernels):
-            if self._index < job["start"]:
+            if self._index < job["start"] or kernel["variant"] == GRADIENT:
                 continue
             if not matches(kernel, job["kernel"], job["dtype"]):
                 continue
@@ -121,7 +139,28 @@ class _Worker:
             self._say("report", index=self._index, **report)
             if any(m["check"] == "device" for m in report["mistakes"]):
                 return  # the next kernel needs a device that works
+        self._check_gradients(kernels, examples)
         self._say("end")
+
+    def _check_gradients(
+        self, kernels: list[dict[str, str]], examples: str
+    ) -> None:
+        """Of the ops that came with the library, which come last."""
+        job = self._job
+        for self._index, kernel in enumerate(kernels):
+            if self._index < job["start"] or kernel["variant"] != GRADIENT:
+                continue
+            if not matches(kernel, job["kernel"], job["dtype"]):
+                continue
+            self._say("kernel", index=self._index)
+            report = _core._check_gradient(
+                kernel["op"],
+                examples,
+                job["examples"] or "",
+                job["example"],
+                self._before,
+            )
+            self._say("report", index=self._index, **report)
 
 
 def main() -> None:
