@@ -131,9 +131,7 @@ def test_the_command_of_a_mistake_shows_it_again(write, capsys):
 
 
 def test_a_library_is_verified(tmp_path, capsys):
-    path = os.environ.get("TEST_KERNEL_LIBRARY")
-    if path is None:
-        pytest.skip("no library was built for the test")
+    path = built("TEST_KERNEL_LIBRARY")
     report = str(tmp_path / "report.json")
     assert status(["verify", path, "--threads", "1", "--json", report]) == 1
     out = capsys.readouterr().out
@@ -146,11 +144,40 @@ def test_a_library_is_verified(tmp_path, capsys):
 
 
 def test_ops_of_somebody_else_are_verified(capsys):
-    path = os.environ.get("TEST_OP_LIBRARY")
-    if path is None:
-        pytest.skip("no library was built for the test")
+    path = built("TEST_OP_LIBRARY")
     assert status(["verify", path]) == 0
     assert "leaky_relu/plain (cpu PLAIN)" in capsys.readouterr().out
+
+
+def built(variable):
+    """The path of a library that was built for the test."""
+    path = os.environ.get(variable)
+    if path is None:
+        pytest.skip("no library was built for the test")
+    return path
+
+
+def test_what_only_cpp_can_do_wrong_is_named():
+    result = lab.verify(built("TEST_HOSTILE_LIBRARY"), threads=[1])
+    found = {(v.variant, v.dtype): v for v in result.verdicts}
+    reads = found["test_overreads", "float32"].mistakes[0]
+    assert reads.check == "crash"
+    assert "SIGSEGV, as when it reads or writes past the end" in reads.message
+    greedy = found["test_greedy", "float32"].mistakes[0]
+    assert greedy.check == "memory"
+    assert "107374182400 bytes" in greedy.message
+    wrong = found["gradient", "float64"].mistakes[0]
+    assert wrong.check == "gradient"
+    assert "the gradient of element" in wrong.message
+    assert found["plain", "float32"].verdict == "ok"
+    assert "test_cube/gradient (cpu differences)" in str(result)
+
+
+def test_two_kernels_of_one_name_are_refused(capsys):
+    assert status(["verify", built("TEST_TAKEN_LIBRARY")]) == 1
+    out = capsys.readouterr().out
+    assert "REFUSED" in out
+    assert "already" in out
 
 
 def test_nothing_is_loaded_into_this_process(write):
