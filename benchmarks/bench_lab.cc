@@ -17,11 +17,12 @@ int main(int argc, char** argv) {
   // Nothing here may depend on records of this machine, or leave any.
   setenv("SLUICE_RECORDS", "off", 1);
   using Rows = void (*)(const Options&, Report&);
-  constexpr Rows kRows[] = {
-      sluice::bench::AddAssignmentRows, sluice::bench::AddMutantRows,
-      sluice::bench::AddRaceRows, sluice::bench::AddRecordRows,
-      sluice::bench::AddRegretRows,
-      sluice::bench::AddTuneRows};  // leaves records
+  constexpr Rows kRows[] = {sluice::bench::AddAssignmentRows,
+                            sluice::bench::AddMutantRows,
+                            sluice::bench::AddRaceRows,
+                            sluice::bench::AddRecordRows,
+                            sluice::bench::AddRegretRows,
+                            sluice::bench::AddTuneRows};  // leaves records
   Report report;
   for (const Rows rows : kRows) {
     rows(options, report);

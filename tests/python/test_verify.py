@@ -272,3 +272,30 @@ def test_a_kernel_that_ends_the_process_is_left_out_of_tuning(write, capfd):
     )
     assert "the process ended by SIGSEGV" in captured.err
     assert "of 1 signatures that they take" in captured.out
+
+
+def test_a_kernel_that_hangs_is_left_out_of_tuning(write, capfd, monkeypatch):
+    monkeypatch.setattr("sluice.lab.tune_kernels._PATIENCE", 2)
+    body = (
+        "while x.shape == (5, 13):\n        pass\n    return np.maximum(x, 0)"
+    )
+    program = write(PROGRAM.format(size=13), "program.py")
+    kernels = write(RIGHT + source("stuck", body))
+    arguments = ["--budget", "1", "--kernels", kernels]
+    assert status(["tune", program, *arguments]) == 1
+    captured = capfd.readouterr()
+    assert (
+        "FAIL relu/stuck (cpu float32 any PYTHON) on relu(X float32[5,13])"
+        in captured.err
+    )
+    assert "no end after 3 s" in captured.err
+    assert "of 1 signatures that they take" in captured.out
+
+
+def test_an_op_of_somebody_else_is_no_hindrance_to_tuning(write, capfd):
+    program = write(PROGRAM.format(size=9), "program.py")
+    library = built("TEST_HOSTILE_LIBRARY")
+    assert status(["tune", program, "--kernels", library]) == 1
+    captured = capfd.readouterr()
+    assert "test_cube/gradient (cpu differences)" in captured.out
+    assert "relu/plain (cpu float32 any PLAIN)" in captured.out

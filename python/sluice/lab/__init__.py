@@ -9,6 +9,8 @@ from .race import Race, race
 from .records import records, records_table
 from .report import Report, report, report_plans
 from .verify import Mistake, Verdict, Verification, verify
+from .verdicts import Mistake, Verdict, Verification
+from .verify import verify
 
 __all__ = [
     "NETWORKS",

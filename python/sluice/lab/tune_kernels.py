@@ -10,7 +10,9 @@ from typing import Any
 from sluice import _core
 
 from .supervise import Worker, ended
-from .verify import Verification, verify
+from .verdicts import Verification
+from .verify import verify
+from .worker import GRADIENT
 
 # Comparisons beyond the budget that one step may take.
 _PATIENCE = 30
@@ -22,6 +24,8 @@ def _hints(verifications: list[Verification]) -> str:
     right: dict[str, None] = {}
     for verification in verifications:
         for verdict in verification.verdicts:
+            if verdict.variant == GRADIENT:
+                continue
             rule = f"library={verdict.library}, variant={verdict.variant}"
             if verdict.verdict == "WRONG":
                 wrong[f"{verdict.op}: exclude {rule}"] = None
@@ -57,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         if failed is None:
             break
         status = 1
-        if not failed:
+        # It was kept out, and still this happened: no hint will help.
+        if not failed or failed in hints.split("; "):
             return status
         hints = f"{failed}; {hints}" if hints else failed
     user = _core._record_files()["user"]

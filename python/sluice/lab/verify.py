@@ -8,12 +8,12 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sluice.errors import InvalidArgumentError, NotFoundError
 
 from .supervise import Worker, ended
+from .verdicts import Mistake, Verdict, Verification
 
 _ABOUT = """\
 Runs the kernels of a library (made by sluice_add_kernel_library or
@@ -24,129 +24,6 @@ and 1, NaN and infinities, several threads, equal bits on reruns, elements that
 are not written, writes and reads out of bounds, changed inputs, bad labels and
 indices. Each in a process of its own, so that one that crashes or hangs is
 named. The exit status is 1 when a kernel is wrong or cannot be checked."""
-
-
-@dataclass
-class Mistake:
-    """What a kernel did wrong, and the command that shows it again."""
-
-    kernel: str
-    check: str
-    example: int
-    threads: int
-    signature: str
-    message: str
-    command: str
-
-    def __str__(self) -> str:
-        where = f"example {self.example}: {self.signature}"
-        threads = f"{self.threads} thread" + "s" * (self.threads != 1)
-        return (
-            f"FAIL {self.kernel}: {self.check}\n"
-            f"  {where}, {threads}\n"
-            f"  {self.message}\n"
-            f"  again: {self.command}"
-        )
-
-
-@dataclass
-class Verdict:
-    """What was found out about one kernel."""
-
-    op: str
-    variant: str
-    place: str
-    dtype: str
-    library: str
-    examples: int = 0
-    refused: int = 0
-    error: float = 0.0
-    remark: str = ""
-    mistakes: list[Mistake] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """Such as "relu/fast (cpu float32 MINE)"."""
-        return (
-            f"{self.op}/{self.variant} "
-            f"({self.place} {self.dtype} {self.library})"
-        )
-
-    @property
-    def verdict(self) -> str:
-        """``"ok"``, ``"WRONG"``, or ``"not checked"``."""
-        if self.mistakes:
-            return "WRONG"
-        return "not checked" if self.remark or not self.examples else "ok"
-
-
-@dataclass
-class Verification:
-    """What was found out about all kernels of a file."""
-
-    path: str
-    verdicts: list[Verdict] = field(default_factory=list)
-    refusal: str = ""  # why the file was not loaded
-
-    def __bool__(self) -> bool:
-        return not self.refusal and all(
-            verdict.verdict == "ok" for verdict in self.verdicts
-        )
-
-    def __str__(self) -> str:
-        if self.refusal:
-            return f"REFUSED {self.path}: {self.refusal}"
-        lines = [
-            str(mistake)
-            for verdict in self.verdicts
-            for mistake in verdict.mistakes
-        ]
-        return "\n".join([*lines, *self._table()])
-
-    def _table(self) -> list[str]:
-        rows = [["kernel", "dtypes", "examples", "verdict"]]
-        groups: dict[tuple[str, ...], list[Verdict]] = {}
-        for verdict in self.verdicts:
-            mistakes = {mistake.check for mistake in verdict.mistakes}
-            key = (
-                f"{verdict.op}/{verdict.variant} "
-                f"({verdict.place} {verdict.library})",
-                verdict.verdict,
-                ", ".join(sorted(mistakes)),
-                verdict.remark,
-            )
-            groups.setdefault(key, []).append(verdict)
-        for (name, said, mistakes, remark), verdicts in groups.items():
-            run = sum(verdict.examples for verdict in verdicts)
-            refused = sum(verdict.refused for verdict in verdicts)
-            taken = f"{run}" + (f", {refused} refused" if refused else "")
-            if not run and not remark and said == "not checked":
-                remark = "it takes none of the examples (--examples FILE)"
-            detail = mistakes or remark
-            dtypes = ", ".join(verdict.dtype for verdict in verdicts)
-            rows.append(
-                [name, dtypes, taken, said + (f": {detail}" * bool(detail))]
-            )
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return [
-            "  ".join(
-                cell.ljust(width)
-                for cell, width in zip(row, widths, strict=True)
-            ).rstrip()
-            for row in rows
-        ]
-
-    def to_json(self) -> dict[str, Any]:
-        """What json.dump takes."""
-        return {
-            "path": self.path,
-            "ok": bool(self),
-            "refusal": self.refusal,
-            "kernels": [
-                {**asdict(verdict), "verdict": verdict.verdict}
-                for verdict in self.verdicts
-            ],
-        }
 
 
 class _Job:

@@ -1,0 +1,96 @@
+// Which examples kernels are checked with.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "sluice/framework/laboratory/kernel_check.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::DType;
+using platform::Format;
+
+namespace {
+
+// Examples of which other sizes are made: so many, and so many of each kind.
+constexpr size_t kMostSeeds = 8;
+constexpr int kMostOfKind = 3;
+
+// Examples that differ in it are of different kinds.
+std::string RanksOf(const OpExample& example) {
+  std::string ranks;
+  for (const ExampleInput& input : example.inputs) {
+    ranks += Format("{} {}, ", input.argument, input.dims.rank());
+  }
+  return ranks;
+}
+
+bool HasElements(const OpExample& example) {
+  return std::all_of(
+      example.inputs.begin(), example.inputs.end(),
+      [](const ExampleInput& input) { return input.dims.numel() > 0; });
+}
+
+}  // namespace
+
+std::vector<OpExample> ExamplesToCheck(const OpSchema& schema,
+                                       DType dtype,
+                                       const KernelCheckOptions& options) {
+  std::vector<OpExample> examples;
+  for (const OpExample& example : options.examples.empty()
+                                      ? BuiltinExamples(schema.name())
+                                      : options.examples) {
+    const auto& dtypes = example.dtypes;
+    if (example.op == schema.name() &&
+        (dtypes.empty() ||
+         std::count(dtypes.begin(), dtypes.end(), dtype) > 0)) {
+      examples.push_back(example);
+    }
+  }
+  // Nobody tested kernels of this dtype: with what those of others take.
+  if (examples.empty() && options.examples.empty()) {
+    for (const OpExample& example : BuiltinExamples(schema.name())) {
+      if (std::all_of(example.dtypes.begin(), example.dtypes.end(),
+                      platform::IsFloating) == platform::IsFloating(dtype)) {
+        examples.push_back(example);
+      }
+    }
+  }
+  if (examples.empty()) examples = GuessExamples(schema, dtype);
+  std::set<std::string> known;
+  for (const OpExample& example : examples) {
+    known.insert(ExampleToJson(example));
+  }
+  // Of the first ones of each kind an equal share.
+  std::vector<std::vector<OpExample>> others;
+  std::map<std::string, int> kinds;
+  for (const OpExample& example : examples) {
+    if (!HasElements(example) || others.size() == kMostSeeds ||
+        ++kinds[RanksOf(example)] > kMostOfKind) {
+      continue;
+    }
+    others.push_back(OtherSizes(example));
+    OpExample larger = example;
+    if (MakeLarger(dtype, &larger)) {
+      others.back().insert(others.back().begin(), std::move(larger));
+    }
+  }
+  int added = 0;
+  for (size_t i = 0; added < options.most_others; ++i) {
+    bool any = false;
+    for (const std::vector<OpExample>& of_one : others) {
+      if (i >= of_one.size()) continue;
+      any = true;
+      if (!known.insert(ExampleToJson(of_one[i])).second) continue;
+      examples.push_back(of_one[i]);
+      ++added;
+    }
+    if (!any) break;
+  }
+  return examples;
+}
+
+}  // namespace sluice::framework
