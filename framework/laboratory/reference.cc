@@ -100,18 +100,17 @@ std::vector<std::vector<double>> Compute(const IsolatedOp& op,
   return outputs;
 }
 
-// How many input elements there are for each element of output `index`.
-double InputsPerOutput(const OpFacts& op, size_t index) {
+// How many input elements there are for each element of an output.
+double InputsPerOutput(const std::vector<DDim>& inputs, const DDim& output) {
   double most = 1;
-  const auto elements =
-      std::max(1.0, static_cast<double>(op.outputs[index].numel()));
-  for (const DDim& dims : op.inputs) {
+  const auto elements = std::max(1.0, static_cast<double>(output.numel()));
+  for (const DDim& dims : inputs) {
     const auto input = static_cast<double>(dims.numel());
     most = std::max(most, input / elements);
   }
   // A product of [m, k] and [k, n] has no input that is larger than its output
   // by k, but sums over k elements of both.
-  for (const DDim& dims : op.inputs) {
+  for (const DDim& dims : inputs) {
     for (const int64_t size : dims) {
       most = std::max(most, static_cast<double>(size));
     }
@@ -261,6 +260,14 @@ Reference ComputeReference(const IsolatedOp& op, const Registry& registry) {
   return reference;
 }
 
+double RoundingFactor(const std::vector<DDim>& inputs,
+                      const DDim& output,
+                      DType dtype) {
+  if (!IsFloat(dtype)) return 0;
+  const double k = 8 + 2 * std::sqrt(InputsPerOutput(inputs, output));
+  return k * UnitRoundoff(dtype);
+}
+
 Deviation CompareWithReference(const IsolatedOp& op,
                                const Reference& reference,
                                const std::vector<Tensor>& outputs) {
@@ -269,16 +276,16 @@ Deviation CompareWithReference(const IsolatedOp& op,
     const DType dtype = op.facts.output_dtypes[i];
     const std::vector<double>& expected = reference.outputs[i];
     const std::vector<double> values = ToDoubles(outputs[i].CopyTo(CPUPlace()));
-    const double k = 8 + 2 * std::sqrt(InputsPerOutput(op.facts, i));
-    const double unit = IsFloat(dtype) ? UnitRoundoff(dtype) : 0;
+    const double factor =
+        RoundingFactor(op.facts.inputs, op.facts.outputs[i], dtype);
     const double scale = LargestMagnitude(expected);
     for (size_t j = 0; j < values.size(); ++j) {
       if (IsOwn(reference, i, j, values[j])) continue;
       const double magnitude =
           std::isfinite(expected[j]) ? std::abs(expected[j]) : 0;
-      const double bound = unit == 0 ? 0
-                                     : std::max(k * unit * (magnitude + scale),
-                                                4 * reference.plain_error[i]);
+      const double bound = factor == 0 ? 0
+                                       : std::max(factor * (magnitude + scale),
+                                                  4 * reference.plain_error[i]);
       const double error = ErrorOf(values[j], expected[j], bound, dtype);
       if (!(error > worst.error)) continue;
       worst.error = error;

@@ -41,6 +41,12 @@ struct Deviation {
   std::string message;
 };
 
+// k u of the bound below for an output of these dims and dtype of an op with
+// inputs of these dims; 0 for dtypes without rounding.
+SLUICE_API double RoundingFactor(const std::vector<DDim>& inputs,
+                                 const DDim& output,
+                                 DType dtype);
+
 // Compares the outputs of a kernel with the reference. An element may differ by
 //   max(k u (|reference| + s), 4 e)
 // with u the unit roundoff of the output's dtype, s the largest finite

@@ -20,5 +20,6 @@ NB_MODULE(_core, m) {
   BindInspection(m);
   BindTuning(m);
   BindVerifying(m);
+  BindBisect(m);
   BindBuild(m);
 }

@@ -1,0 +1,134 @@
+#include "sluice/framework/laboratory/plan_slice.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/framework/registry.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+using platform::Format;
+
+PlanSlice::PlanSlice(const PlanPair& pair,
+                     Side side,
+                     size_t begin,
+                     size_t end,
+                     const GoldenValues& golden)
+    : pair_(pair), golden_(golden), side_(side) {
+  std::vector<std::pair<int, size_t>> ops;
+  for (size_t unit = begin; unit < end; ++unit) {
+    const PlanUnit& each = pair.units()[unit];
+    for (const int op : side == Side::kA ? each.a : each.b) {
+      ops.emplace_back(op, unit);
+    }
+  }
+  // Units are in an order that suits both plans; within the slice the order is
+  // that of the plan itself.
+  std::sort(ops.begin(), ops.end());
+  for (const auto& [op, unit] : ops) {
+    AddOp(op, unit);
+  }
+  if (empty()) return;
+  AddFetches(end);
+  Executor executor(whole().place(), {.passes = false});
+  const platform::ThreadCountGuard threads(whole().num_threads());
+  plan_ = executor.Prepare(program_, feeds_,
+                           Fetches(fetches_.begin(), fetches_.end()));
+}
+
+const Plan& PlanSlice::whole() const {
+  return side_ == Side::kA ? pair_.a() : pair_.b();
+}
+
+const ProgramValue& PlanSlice::WholeValue(const std::string& var) const {
+  return side_ == Side::kA ? pair_.ValueInA(var) : pair_.ValueInB(var);
+}
+
+const ProgramValue& PlanSlice::ValueOf(const std::string& var) const {
+  return WholeValue(whole_names_.at(var));
+}
+
+void PlanSlice::AddOp(int op, size_t unit) {
+  const PlannedOp& planned = whole().ops()[op];
+  const Decision& decision = whole().decisions()[op];
+  OpDesc desc = whole().op_descs()[planned.op_index];
+  if (Registry::Global().Schema(desc.type).random()) return;
+  ops_.push_back(op);
+  unit_of_op_.push_back(unit);
+  size_t flat = 0;
+  for (auto& [argument, vars] : desc.inputs) {
+    for (std::string& var : vars) {
+      var = InputName(op, flat++, var);
+    }
+  }
+  for (auto& [argument, vars] : desc.outputs) {
+    for (std::string& var : vars) {
+      var = OutputName(var);
+    }
+  }
+  desc.hint = Format("require place={}, library={}, variant={}", decision.place,
+                     decision.kernel->key.library, decision.kernel->variant);
+  program_.AppendOp(std::move(desc));
+}
+
+// What nothing in the slice has written yet is fed; parameters that do not
+// change stay parameters, since kernels may prepare for their values.
+std::string PlanSlice::InputName(int op, size_t flat, const std::string& var) {
+  const auto known = names_.find(var);
+  if (known != names_.end()) return known->second;
+  const ProgramValue& value = WholeValue(var);
+  const Tensor* golden = golden_.Before(unit_of_op_.back(), value.var);
+  SLUICE_ENFORCE(golden != nullptr, ErrorCode::kFailedPrecondition,
+                 "laboratory.golden_input",
+                 "{}: input {} has no value in the run of the other kernels, "
+                 "so that the op cannot be run on the same values",
+                 whole().decisions()[op].op, var);
+  const Tensor tensor = value.channels_last ? ChannelsLast(*golden) : *golden;
+  const auto& constant = whole().ops()[op].input_constant;
+  if (flat < constant.size() && constant[flat] != 0) {
+    program_.Persistable(var, tensor.dtype(), tensor.dims());
+    *scope_.Var(var).GetMutable<Tensor>() = tensor;
+  } else {
+    program_.Data(var, tensor.dtype(), tensor.dims());
+    feeds_.emplace_back(var, tensor);
+  }
+  whole_names_[var] = var;
+  return names_[var] = var;
+}
+
+// An update in place would write what is fed.
+std::string PlanSlice::OutputName(const std::string& var) {
+  std::string name = var;
+  while (program_.block().FindVar(name) != nullptr) {
+    name += "@new";
+  }
+  whole_names_[name] = var;
+  written_.insert(var);
+  return names_[var] = name;
+}
+
+// What somebody after the slice would read.
+void PlanSlice::AddFetches(size_t end) {
+  std::set<std::string> read;
+  for (size_t unit = end; unit < pair_.units().size(); ++unit) {
+    const PlanUnit& each = pair_.units()[unit];
+    for (const int op : side_ == Side::kA ? each.a : each.b) {
+      const OpDesc& desc = whole().op_descs()[whole().ops()[op].op_index];
+      for (const auto& [argument, vars] : desc.inputs) {
+        read.insert(vars.begin(), vars.end());
+      }
+    }
+  }
+  read.insert(whole().fetch_names().begin(), whole().fetch_names().end());
+  for (const Slot& slot : whole().slots()) {
+    if (slot.kind == SlotKind::kShadow) read.insert(slot.var);
+  }
+  for (const std::string& var : written_) {
+    if (read.count(var) > 0) fetches_.push_back(names_.at(var));
+  }
+}
+
+}  // namespace sluice::framework

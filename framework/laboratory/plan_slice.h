@@ -1,0 +1,75 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/executor.h"
+#include "sluice/framework/laboratory/golden_values.h"
+#include "sluice/framework/laboratory/plan_units.h"
+#include "sluice/framework/plan/plan.h"
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/scope.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+// A range of the units of a pair of plans as a program of its own: the ops and
+// kernels of one of them, on golden inputs. Its plan is made as that of a whole
+// program is. Random ops are left out, since what they draw depends on where
+// they are; what they gave in the golden run is an input. Keeps references to
+// the pair and the values; for one thread at a time.
+class SLUICE_API PlanSlice {
+ public:
+  enum class Side : unsigned char { kA, kB };
+
+  // Units [begin, end). Raises what preparing a program raises.
+  PlanSlice(const PlanPair& pair,
+            Side side,
+            size_t begin,
+            size_t end,
+            const GoldenValues& golden);
+  PlanSlice(const PlanSlice&) = delete;
+  PlanSlice& operator=(const PlanSlice&) = delete;
+
+  // Without ops there is nothing to run.
+  bool empty() const { return program_.block().ops.empty(); }
+  const Program& program() const { return program_; }
+  const Feeds& feeds() const { return feeds_; }
+  Scope& scope() { return scope_; }
+  const std::vector<std::string>& fetches() const { return fetches_; }
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
+  // By index of the slice's ops: the op of the whole plan and its unit.
+  const std::vector<int>& ops() const { return ops_; }
+  const std::vector<size_t>& unit_of_op() const { return unit_of_op_; }
+
+  // What a variable of the slice stands for. Raises std::out_of_range for one
+  // that it has not.
+  const ProgramValue& ValueOf(const std::string& var) const;
+
+ private:
+  void AddOp(int op, size_t unit);
+  std::string InputName(int op, size_t flat, const std::string& var);
+  std::string OutputName(const std::string& var);
+  void AddFetches(size_t end);
+  const Plan& whole() const;
+  const ProgramValue& WholeValue(const std::string& var) const;
+
+  const PlanPair& pair_;
+  const GoldenValues& golden_;
+  Side side_;
+  Program program_;
+  Feeds feeds_;
+  Scope scope_;
+  std::vector<std::string> fetches_;
+  std::vector<int> ops_;
+  std::vector<size_t> unit_of_op_;
+  std::map<std::string, std::string> names_;  // here, by those of the whole
+  std::map<std::string, std::string> whole_names_;  // the other way round
+  std::set<std::string> written_;                   // names of the whole
+  std::shared_ptr<const Plan> plan_;
+};
+
+}  // namespace sluice::framework
