@@ -122,14 +122,6 @@ class Bisection {
     return range;
   }
 
-  RaceOptions Options() const {
-    RaceOptions options;
-    options.budget_seconds = options_.race_seconds;
-    options.max_rounds = 301;
-    options.cancelled = &CancelRequested;
-    return options;
-  }
-
   bool WholePlansDiffer() {
     ++result_.runs;
     Scope copies[2];
@@ -142,19 +134,39 @@ class Bisection {
            .before = [this, plan,
                       scope] { CopyPersistables(*plan, scope_, scope); }});
     }
-    const RaceResult race = Race(contestants, Options());
-    result_.time_a = race.timings[0];
-    result_.time_b = race.timings[1];
-    RaiseWhatThrew(race);
-    return Apart(PairedRatio(race.timings[1], race.timings[0]));
+    RaceResult race = RaceOf(contestants);
+    const bool apart = Apart(PairedRatio(race.timings[1], race.timings[0]));
+    result_.time_a = std::move(race.timings[0]);
+    result_.time_b = std::move(race.timings[1]);
+    return apart;
   }
 
-  static void RaiseWhatThrew(const RaceResult& race) {
+  // Raises what a contestant raised, and InvalidArgument where the budget has
+  // room for too few rounds.
+  RaceResult RaceOf(const std::vector<Contestant>& contestants) const {
+    // First runs load code and start threads.
+    for (int run = 0; run < 2; ++run) {
+      for (const Contestant& contestant : contestants) {
+        if (contestant.before) contestant.before();
+        contestant.run();
+      }
+    }
+    RaceOptions options;
+    options.budget_seconds = options_.race_seconds;
+    options.max_rounds = 301;
+    options.cancelled = &CancelRequested;
+    RaceResult race = Race(contestants, options);
     for (const Timing& timing : race.timings) {
       SLUICE_ENFORCE(timing.outcome != RaceOutcome::kThrew,
                      ErrorCode::kInternal, "bisect.raised",
                      "a kernel raised while it was timed: {}", timing.error);
+      SLUICE_ENFORCE(timing.rounds >= 5, ErrorCode::kInvalidArgument,
+                     "bisect.race_seconds",
+                     "bisect: {:.3g} seconds for each race are not enough: {} "
+                     "was timed {} times, of 5",
+                     options_.race_seconds, contestants[0].name, timing.rounds);
     }
+    return race;
   }
 
   struct SliceRace {
@@ -174,8 +186,7 @@ class Bisection {
              slice->plan()->Run(slice->feeds(), &slice->scope());
            }});
     }
-    const RaceResult race = Race(contestants, Options());
-    RaiseWhatThrew(race);
+    const RaceResult race = RaceOf(contestants);
     return {race.timings[0], race.timings[1],
             PairedRatio(race.timings[1], race.timings[0])};
   }
@@ -209,6 +220,8 @@ class Bisection {
     finding.kernels_b = KernelsText(pair_.b(), b);
     if (options_.what == BisectFor::kTime) {
       SliceRace race = RaceUnits(range.begin, range.end);
+      ++result_.runs;
+      if (!Apart(race.b_over_a)) return;  // it was noise
       finding.time_a = std::move(race.a);
       finding.time_b = std::move(race.b);
       finding.b_over_a = race.b_over_a;

@@ -1,14 +1,17 @@
 #include "sluice/framework/laboratory/plan_slice.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "sluice/framework/program/internal_ops.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {
 
+using platform::CPUPlace;
 using platform::ErrorCode;
 using platform::Format;
 
@@ -28,6 +31,7 @@ PlanSlice::PlanSlice(const PlanPair& pair,
   // Units are in an order that suits both plans; within the slice the order is
   // that of the plan itself.
   std::sort(ops.begin(), ops.end());
+  const InternalOpsGuard internal_ops;
   for (const auto& [op, unit] : ops) {
     AddOp(op, unit);
   }
@@ -80,14 +84,23 @@ std::string PlanSlice::InputName(int op, size_t flat, const std::string& var) {
   const auto known = names_.find(var);
   if (known != names_.end()) return known->second;
   const ProgramValue& value = WholeValue(var);
+  const PlannedOp& planned = whole().ops()[op];
+  const Slot& slot = whole().slots()[planned.inputs[flat]];
   const Tensor* golden = golden_.Before(unit_of_op_.back(), value.var);
+  Tensor shape_only;
+  if (golden == nullptr && slot.kind == SlotKind::kShape) {
+    shape_only.Resize(slot.dims).mutable_data(slot.dtype, CPUPlace());
+    std::memset(shape_only.raw_data(), 0, shape_only.bytes());
+    golden = &shape_only;
+  }
   SLUICE_ENFORCE(golden != nullptr, ErrorCode::kFailedPrecondition,
                  "laboratory.golden_input",
                  "{}: input {} has no value in the run of the other kernels, "
                  "so that the op cannot be run on the same values",
                  whole().decisions()[op].op, var);
-  const Tensor tensor = value.channels_last ? ChannelsLast(*golden) : *golden;
-  const auto& constant = whole().ops()[op].input_constant;
+  const bool turn = value.channels_last && golden != &shape_only;
+  const Tensor tensor = turn ? ChannelsLast(*golden) : *golden;
+  const auto& constant = planned.input_constant;
   if (flat < constant.size() && constant[flat] != 0) {
     program_.Persistable(var, tensor.dtype(), tensor.dims());
     *scope_.Var(var).GetMutable<Tensor>() = tensor;

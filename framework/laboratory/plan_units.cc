@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -278,13 +279,19 @@ class PlanAligner {
     return true;
   }
 
+  // Without those of which an op reads the shape only: that is there in both
+  // plans, whatever becomes of the contents.
   template <typename Call>
   static void ForEachValue(const Side& side, int op, Call call) {
-    for (const auto* arguments :
-         {&side.desc(op).inputs, &side.desc(op).outputs}) {
-      ForEachVar(*arguments,
-                 [&](const std::string& var) { call(side.value(var).var); });
+    const OpDesc& desc = side.desc(op);
+    for (const ArgDef& def : Registry::Global().Schema(desc.type).inputs()) {
+      if (def.traits.shape_only) continue;
+      for (const std::string& var : desc.Input(def.name)) {
+        call(side.value(var).var);
+      }
     }
+    ForEachVar(desc.outputs,
+               [&](const std::string& var) { call(side.value(var).var); });
   }
 
   void FindShared() {

@@ -48,9 +48,11 @@ SLUICE_API double RoundingFactor(const std::vector<DDim>& inputs,
                                  DType dtype);
 
 // Compares the outputs of a kernel with the reference. An element may differ by
-//   max(k u (|reference| + s), 4 e)
+//   max(k u (|reference| + s), k u d, 4 e)
 // with u the unit roundoff of the output's dtype, s the largest finite
-// magnitude of the output, e its plain_error, and k = 8 + 2 sqrt(n), n being
+// magnitude of the output, d by how much the reference changes for each
+// share by which its inputs change (sums that cancel each other are no more
+// certain than their terms), e its plain_error, and k = 8 + 2 sqrt(n), n being
 // the number of input elements for each output element: rounding errors of sums
 // grow like the square root of their length (Higham and Mary, "A new approach
 // to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019).

@@ -25,7 +25,9 @@ struct SliceTrial {
 // that of the golden run: after the op that makes it, and those that somebody
 // else reads again at the end. `tolerance` is used where it is given, else what
 // rounding explains: 2 sqrt(sum f^2) with f the RoundingFactor of each op on
-// the longest way from an input of the slice. Raises what a cancelled run
+// the longest way from an input of the slice. What is beyond that does not
+// differ where the op's reference finds both kernels to be right, each for
+// the inputs that it had. Raises what a cancelled run
 // raises; other errors of kernels are part of the result.
 SliceTrial TrySlice(const PlanPair& pair,
                     const GoldenValues& golden,

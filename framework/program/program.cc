@@ -9,6 +9,7 @@
 #include "sluice/framework/near_names.h"
 #include "sluice/framework/op_check.h"
 #include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/program/internal_ops.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -311,8 +312,8 @@ const OpDesc& Program::AppendOp(OpDesc op) {
 const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   OpDesc& op = *added_op;
   const OpSchema& schema = Registry::Global().Schema(op.type);
-  SLUICE_ENFORCE(!schema.internal(), ErrorCode::kInvalidArgument,
-                 "program.internal_op",
+  SLUICE_ENFORCE(!schema.internal() || InternalOpsAllowed(),
+                 ErrorCode::kInvalidArgument, "program.internal_op",
                  "{} is made by passes when a program is prepared; it cannot "
                  "be added to one",
                  op.type);

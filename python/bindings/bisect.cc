@@ -1,6 +1,6 @@
 #include "sluice/framework/laboratory/bisect.h"
 
-#include <exception>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +9,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/extension/kernel_library.h"
+#include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -96,6 +98,23 @@ nb::list ValuesOf(const ProgramPart& part) {
   return values;
 }
 
+// The absolute error that was allowed where the difference is largest.
+double AllowedError(const BisectFinding& self) {
+  const framework::ValueDifference& difference = self.difference;
+  if (!std::isfinite(difference.over_bound) || difference.over_bound <= 0) {
+    return 0;
+  }
+  return difference.absolute / difference.over_bound;
+}
+
+std::vector<std::string> KernelLibraryPaths() {
+  std::vector<std::string> paths;
+  for (const auto* library : framework::LoadedKernelLibraries()) {
+    paths.push_back(library->path);
+  }
+  return paths;
+}
+
 void BindParts(nb::module_& m) {
   nb::class_<ProgramPart>(m, "ProgramPart",
                           "A part of a program with what it needs to run by "
@@ -139,6 +158,7 @@ void BindBisect(nb::module_& m) {
       .def_prop_ro(
           "max_relative_error",
           [](const BisectFinding& self) { return self.difference.relative; })
+      .def_prop_ro("allowed_error", &AllowedError)
       .def_ro("time_a", &BisectFinding::time_a)
       .def_ro("time_b", &BisectFinding::time_b)
       .def_prop_ro("b_over_a",
@@ -162,6 +182,11 @@ void BindBisect(nb::module_& m) {
            [](const BisectResult& self) { return !self.findings.empty(); })
       .def("__str__",
            [](const BisectResult& self) { return framework::ToString(self); });
+  nb::class_<framework::InternalOpsGuard>(
+      m, "_InternalOps",
+      "While one lives, this thread may append ops that passes make.")
+      .def(nb::init<>());
+  m.def("_kernel_library_paths", &KernelLibraryPaths);
   m.def("_bisect", &Bisect, nb::arg("program").none(), nb::arg("feed").none(),
         nb::arg("fetch_list").none(), nb::arg("hints_a").none(),
         nb::arg("hints_b").none(), nb::arg("place").none(),

@@ -3,6 +3,8 @@
 The program is ``sluice-lab``, or ``python -m sluice.lab``.
 """
 
+from .bisect import bisect
+from .kernel_sets import kernel_set
 from .networks import NETWORKS, Job
 from .programs import load
 from .race import Race, race
@@ -11,6 +13,7 @@ from .report import Report, report, report_plans
 from .verify import Mistake, Verdict, Verification, verify
 from .verdicts import Mistake, Verdict, Verification
 from .verify import verify
+from .reproduce import internal_ops, write_script
 
 __all__ = [
     "NETWORKS",
@@ -20,6 +23,9 @@ __all__ = [
     "Report",
     "Verdict",
     "Verification",
+    "bisect",
+    "internal_ops",
+    "kernel_set",
     "load",
     "race",
     "records",
@@ -27,4 +33,5 @@ __all__ = [
     "report",
     "report_plans",
     "verify",
+    "write_script",
 ]

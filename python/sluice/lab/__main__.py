@@ -13,6 +13,8 @@ from typing import Any
 import sluice as sl
 
 from . import programs, tune_kernels
+from . import programs
+from .bisect import add_parser as add_bisect
 from .race import race
 from .records import files, machine_table, records_table
 from .report import command as report_command
@@ -139,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         help="what the machine can do, as estimates take it",
     )
     add_verify_parser(commands, _count, _seconds)
+    add_bisect(commands)
     return parser
 
 
@@ -214,6 +217,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.threads is not None:
             sl.set_num_threads(parsed.threads)
         status = run(parsed)
+    run = {"tune": _tune, "race": _race, "records": _records}.get(
+        parsed.command, getattr(parsed, "run", None)
+    )
+    try:
+        if parsed.threads is not None:
+            sl.set_num_threads(parsed.threads)
+        return run(parsed) or 0
     except BrokenPipeError:
         # Nobody reads on; nothing more shall be written when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

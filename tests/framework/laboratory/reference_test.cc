@@ -183,5 +183,24 @@ TEST(CompareWithReference, AnIndexThatRoundingDecidesMayBeEither) {
   EXPECT_EQ(with_index(1), "");
 }
 
+TEST(CompareWithReference, ASumThatCancelsMayBeAsUncertainAsItsTerms) {
+  const IsolatedOp op = MakeOp(
+      "mean", {{"X", Tensor::FromVector<float>({3}, {16777216, 1, -16777216})}},
+      {{DDim(std::vector<int64_t>{}), DType::kFloat32}});
+  EXPECT_THAT(Compare(op, {0}).message, IsEmpty());
+  EXPECT_THAT(Compare(op, {20}).message, HasSubstr("Out[] is 20"));
+}
+
+TEST(CompareWithReference, AJumpIsNoUncertainty) {
+  // Rounding may not change the sign, though any change of X would.
+  const IsolatedOp op = MakeOp(
+      "relu_grad",
+      {{"Out", Tensor::FromVector<float>({2}, {0, 1})},
+       {"Out@GRAD", Tensor::FromVector<float>({2}, {1, 1})}},
+      {{DDim({2}), DType::kFloat32}});
+  EXPECT_THAT(Compare(op, {0, 1}).message, IsEmpty());
+  EXPECT_THAT(Compare(op, {1, 1}).message, HasSubstr("X@GRAD[0] is 1"));
+}
+
 }  // namespace
 }  // namespace sluice::testing

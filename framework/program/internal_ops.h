@@ -1,0 +1,21 @@
+#pragma once
+
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+// While one lives, this thread may append ops to programs that otherwise only
+// passes make, when a plan is prepared: for parts of plans that run by
+// themselves. Such a program is prepared without passes.
+class SLUICE_API InternalOpsGuard {
+ public:
+  InternalOpsGuard();
+  ~InternalOpsGuard();
+  InternalOpsGuard(const InternalOpsGuard&) = delete;
+  InternalOpsGuard& operator=(const InternalOpsGuard&) = delete;
+};
+
+// Whether this thread has such a guard.
+SLUICE_API bool InternalOpsAllowed();
+
+}  // namespace sluice::framework

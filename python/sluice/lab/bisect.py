@@ -1,0 +1,136 @@
+"""Which kernels make two kernel sets differ, in results or in time."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sluice as sl
+from sluice import _core, display
+
+from . import arguments, programs
+from .kernel_sets import kernel_set
+from .reproduce import write_script
+
+_ABOUT = """\
+Finds the kernels that make two kernel sets differ, in results or, with --time,
+in time. A and B are `default`, `reference`, a file of kernel hints, or hints:
+  sluice-lab bisect lenet reference default
+  sluice-lab bisect net.py default "relu: require variant=mine" --script found
+A runs once, and its values are kept. Then ranges of ops run with B's kernels on
+the inputs that they have under A, until single ops are found. --script writes a
+folder for each with a Python file that shows the difference by itself.
+Exits with 3 where something differs."""
+
+DIFFERS = 3
+
+
+def bisect(
+    program: sl.Program,
+    feed: Mapping[str, Any] | None,
+    a: str,
+    b: str,
+    fetch_list: Sequence[Any] | None = None,
+    *,
+    time: bool = False,
+    place: Any = None,
+    scope: sl.Scope | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    race_seconds: float = 0.5,
+    most_runs: int = 200,
+) -> _core.BisectResult:
+    """Find the kernels that make two kernel sets differ.
+
+    The plans are those that ``Executor.run`` uses. Random ops are taken from
+    ``a``; parameters are not written.
+
+    Args:
+        program: what to run; its parameters must be there.
+        feed: as for ``Executor.run``.
+        a: a kernel set, see :func:`kernel_set`.
+        b: the other one.
+        fetch_list: as for ``Executor.run``; what no op reads if None.
+        time: look for what makes a difference in time; in results if false.
+        place: where the program shall run; the CPU if None.
+        scope: where parameters live; the global scope if None.
+        rtol: results differ where ``abs(a - b)`` is more than ``atol + rtol *
+            max(abs(a), abs(b))``; where both are None, if it is more than
+            rounding explains.
+        atol: see ``rtol``.
+        race_seconds: for each comparison of two times.
+        most_runs: when to end the search.
+
+    Returns:
+        What was found; true if that is something. Print it for sentences.
+
+    Raises:
+        SluiceError: what preparing either plan or running ``a`` raises.
+    """
+    return _core._bisect(
+        program,
+        feed,
+        display.unread(program) if fetch_list is None else fetch_list,
+        kernel_set(a),
+        kernel_set(b),
+        sl.CPUPlace() if place is None else place,
+        sl.global_scope() if scope is None else scope,
+        time,
+        rtol,
+        atol,
+        float(race_seconds),
+        most_runs,
+    )
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command ``bisect``."""
+    parser = commands.add_parser(
+        "bisect",
+        help="the kernels that make two kernel sets differ",
+        description=_ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    arguments.add_program(parser)
+    parser.add_argument("a", metavar="A", help="a kernel set")
+    parser.add_argument("b", metavar="B", help="another one")
+    parser.add_argument(
+        "--time", action="store_true", help="differences in time"
+    )
+    arguments.add_tolerances(parser)
+    parser.add_argument(
+        "--script", metavar="FOLDER", help="where to write reproducers"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run the command; the exit status."""
+    job = programs.load(parsed.program, parsed.batch)
+    result = bisect(
+        job.program,
+        job.feed,
+        parsed.a,
+        parsed.b,
+        job.fetch_list,
+        time=parsed.time,
+        place=parsed.place,
+        scope=job.scope,
+        rtol=parsed.rtol,
+        atol=parsed.atol,
+    )
+    print(result, end="")
+    if parsed.script:
+        script = parsed.program if parsed.program.endswith(".py") else None
+        for i, finding in enumerate(result.findings):
+            folder = os.path.join(parsed.script, str(i))
+            print(
+                write_script(
+                    finding, folder, script=script, place=parsed.place
+                ),
+                file=sys.stdout,
+            )
+    return DIFFERS if result else 0
