@@ -4,6 +4,7 @@
 #include "benchmarks/bench_util.h"
 #include "benchmarks/lab/assignment_rows.h"
 #include "benchmarks/lab/mutant_rows.h"
+#include "benchmarks/lab/bisect_rows.h"
 #include "benchmarks/lab/race_rows.h"
 #include "benchmarks/lab/record_rows.h"
 #include "benchmarks/lab/regret_rows.h"
@@ -23,6 +24,11 @@ int main(int argc, char** argv) {
                             sluice::bench::AddRecordRows,
                             sluice::bench::AddRegretRows,
                             sluice::bench::AddTuneRows};  // leaves records
+  // Those that register kernels come last.
+  constexpr Rows kRows[] = {
+      sluice::bench::AddAssignmentRows, sluice::bench::AddRaceRows,
+      sluice::bench::AddRecordRows, sluice::bench::AddRegretRows,
+      sluice::bench::AddBisectRows};
   Report report;
   for (const Rows rows : kRows) {
     rows(options, report);

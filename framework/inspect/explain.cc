@@ -218,6 +218,14 @@ std::string ExplainText(const Plan& plan, const RunProfile* profile) try {
   std::string text = Format(
       "plan at {} with {} threads: {} ops, {} instructions\n\n", plan.place(),
       plan.num_threads(), plan.ops().size(), plan.instructions().size());
+  if (profile != nullptr && profile->run.rounds > 0) {
+    const Timing& run = profile->run;
+    text += Format(
+        "a run takes {:.1f} us ({:.1f} to {:.1f}, {} rounds); with a clock at "
+        "each op, whose times are medians of {} rounds, {:.1f} us\n\n",
+        run.median * 1e6, run.low * 1e6, run.high * 1e6, run.rounds,
+        profile->rounds, profile->total_seconds * 1e6);
+  }
   text += "decisions\n" + DecisionTable(plan, profile);
   text += "\ntransfers\n" + TransferTable(plan);
   const std::string parameters = ParameterTable(plan);

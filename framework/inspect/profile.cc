@@ -1,9 +1,14 @@
 #include "sluice/framework/inspect/profile.h"
 
-#include <chrono>
+#include <algorithm>
+#include <deque>
 #include <map>
 #include <new>
+#include <utility>
 
+#include "sluice/framework/measure/measure_clock.h"
+#include "sluice/framework/measure/race_judge.h"
+#include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/trace.h"
@@ -12,40 +17,72 @@ namespace sluice::framework {
 
 namespace {
 
+// The time of every instruction, run by run.
 class Stopwatch : public RunObserver {
  public:
-  explicit Stopwatch(const Plan& plan) {
-    profile_.seconds.resize(plan.instructions().size());
-    profile_.begin.resize(plan.instructions().size());
-  }
+  explicit Stopwatch(const Plan& plan) : samples_(plan.instructions().size()) {}
 
   void Before(const Plan& plan,
               const Instruction& instruction,
               const Tensor* /*tensors*/) override {
     index_ = &instruction - plan.instructions().data();
-    begin_ = Now();
-    profile_.begin[index_] = begin_;
+    begin_ = ClockSeconds();
   }
   void After(const Plan&, const Instruction&, const Tensor*) override {
-    profile_.seconds[index_] = Now() - begin_;
-    profile_.total_seconds = Now();
+    const double seconds = ClockSeconds() - begin_;
+    samples_[index_].push_back(
+        std::max(seconds - MeasureClockTraits().cost, 1e-9));
   }
 
-  RunProfile Take() { return std::move(profile_); }
+  // The last `rounds` of each instruction; earlier ones were to warm up.
+  RunProfile Summary(size_t rounds) {
+    RunProfile profile;
+    for (std::vector<double>& samples : samples_) {
+      const size_t kept = std::min(std::max<size_t>(rounds, 1), samples.size());
+      Timing timing;
+      timing.samples.assign(samples.end() - static_cast<ptrdiff_t>(kept),
+                            samples.end());
+      Summarise(timing);
+      profile.seconds.push_back(timing.median);
+      profile.low.push_back(timing.low);
+      profile.high.push_back(timing.high);
+      profile.begin.push_back(profile.total_seconds);
+      profile.total_seconds += timing.median;
+      profile.rounds = static_cast<int>(kept);
+    }
+    return profile;
+  }
 
  private:
-  double Now() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         start_)
-        .count();
-  }
-
-  std::chrono::steady_clock::time_point start_ =
-      std::chrono::steady_clock::now();
-  RunProfile profile_;
+  std::vector<std::vector<double>> samples_;  // by instruction
   ptrdiff_t index_ = 0;
   double begin_ = 0;
 };
+
+// One plan of a race, on persistables of its own.
+class Runner {
+ public:
+  explicit Runner(const ProfiledPlan& plan) : plan_(plan) {}
+
+  void Reset() { CopyPersistables(*plan_.plan, plan_.scope, &copies_); }
+  void Run() { plan_.plan->Run(*plan_.feeds, &copies_); }
+  void RunWith(Stopwatch& stopwatch) {
+    plan_.plan->RunObserved(*plan_.feeds, &copies_, stopwatch);
+  }
+
+ private:
+  const ProfiledPlan& plan_;
+  Scope copies_;
+};
+
+void RaiseWhatThrew(const RaceResult& race) {
+  for (const Timing& timing : race.timings) {
+    SLUICE_ENFORCE(timing.outcome != RaceOutcome::kThrew, ErrorCode::kInternal,
+                   "profile.raised",
+                   "a kernel raised when the program ran again: {}",
+                   timing.error);
+  }
+}
 
 }  // namespace
 
@@ -68,13 +105,62 @@ std::vector<double> RunProfile::SecondsByOp(const Plan& plan) const try {
   platform::RaiseOutOfMemory();
 }
 
+std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
+                                        const ProfileOptions& options) try {
+  std::deque<Runner> runners;
+  std::deque<Stopwatch> stopwatches;
+  std::vector<Contestant> contestants;
+  size_t instructions = 0;
+  for (const ProfiledPlan& plan : plans) {
+    instructions += plan.plan->instructions().size();
+    Runner* runner = &runners.emplace_back(plan);
+    Stopwatch* stopwatch = &stopwatches.emplace_back(*plan.plan);
+    const auto reset = [runner] { runner->Reset(); };
+    // First runs load code and start threads; what they raise is an error.
+    for (int run = 0; run < 2; ++run) {
+      reset();
+      runner->RunWith(*stopwatch);
+    }
+    contestants.push_back(
+        {.name = "run", .run = [runner] { runner->Run(); }, .before = reset});
+    contestants.push_back(
+        {.name = "run with a clock",
+         .run = [runner, stopwatch] { runner->RunWith(*stopwatch); },
+         .before = reset});
+  }
+  RaceOptions race_options;
+  race_options.budget_seconds = options.budget_seconds;
+  // So that the samples of a long plan fit into memory.
+  const size_t most = 10'000'000 / std::max<size_t>(instructions, 1);
+  race_options.max_rounds =
+      std::clamp(static_cast<int>(std::min<size_t>(most, 100'000)),
+                 race_options.min_rounds,
+                 std::max(options.max_rounds, race_options.min_rounds));
+  race_options.cancelled = &CancelRequested;
+  RaceResult race = Race(contestants, race_options);
+  RaiseWhatThrew(race);
+  std::vector<RunProfile> profiles;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const Timing& clocked = race.timings[2 * i + 1];
+    profiles.push_back(stopwatches[i].Summary(
+        clocked.samples.size() * static_cast<size_t>(clocked.calls_per_round)));
+    profiles.back().run = std::move(race.timings[2 * i]);
+  }
+  return profiles;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
 ProfiledRun RunProfiled(const Plan& plan,
                         const Feeds& feeds,
-                        Scope* scope) try {
-  Stopwatch stopwatch(plan);
+                        Scope* scope,
+                        const ProfileOptions& options) try {
+  Scope before;
+  CopyPersistables(plan, scope, &before);
   ProfiledRun run;
-  run.results = plan.RunObserved(feeds, scope, stopwatch);
-  run.profile = stopwatch.Take();
+  run.results = plan.Run(feeds, scope);
+  const ProfiledPlan measured{&plan, &feeds, &before};
+  run.profile = std::move(ProfileTogether({&measured, 1}, options)[0]);
   return run;
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();

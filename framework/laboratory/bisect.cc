@@ -15,6 +15,7 @@
 #include "sluice/framework/laboratory/slice_trial.h"
 #include "sluice/framework/measure/race_judge.h"
 #include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
 
@@ -273,33 +274,27 @@ class Bisection {
 };
 
 std::optional<size_t> Bisection::Slowest(size_t begin, size_t end) {
-  constexpr int kRuns = 5;
+  PlanSlice a(pair_, PlanSlice::Side::kA, Begin(begin), End(end), golden_);
+  PlanSlice b(pair_, PlanSlice::Side::kB, Begin(begin), End(end), golden_);
+  if (a.empty() || b.empty()) return std::nullopt;
+  const ProfiledPlan plans[] = {{a.plan().get(), &a.feeds(), &a.scope()},
+                                {b.plan().get(), &b.feeds(), &b.scope()}};
+  const auto profiles =
+      ProfileTogether(plans, {.budget_seconds = options_.race_seconds});
   std::vector<double> seconds(end - begin);
-  for (const auto side : {PlanSlice::Side::kA, PlanSlice::Side::kB}) {
-    PlanSlice slice(pair_, side, Begin(begin), End(end), golden_);
-    if (slice.empty()) continue;
-    std::vector<std::vector<double>> runs(slice.ops().size());
-    for (int run = 0; run < kRuns; ++run) {
-      const RunProfile profile =
-          RunProfiled(*slice.plan(), slice.feeds(), &slice.scope()).profile;
-      const std::vector<double> by_op = profile.SecondsByOp(*slice.plan());
-      for (size_t op = 0; op < by_op.size(); ++op) {
-        runs[op].push_back(by_op[op]);
-      }
-    }
-    for (size_t op = 0; op < runs.size(); ++op) {
-      const size_t unit = slice.unit_of_op()[op];
+  for (const PlanSlice* slice : {&a, &b}) {
+    const double sign = slice == &a ? -1 : 1;
+    const auto by_op =
+        profiles[slice == &a ? 0 : 1].SecondsByOp(*slice->plan());
+    for (size_t op = 0; op < by_op.size(); ++op) {
+      const size_t unit = slice->unit_of_op()[op];
       if (pair_.units()[unit].same) continue;
-      std::nth_element(runs[op].begin(), runs[op].begin() + kRuns / 2,
-                       runs[op].end());
-      seconds[SuspectBefore(unit) - begin] += side == PlanSlice::Side::kA
-                                                  ? -runs[op][kRuns / 2]
-                                                  : runs[op][kRuns / 2];
+      seconds[SuspectBefore(unit) - begin] += sign * by_op[op];
     }
   }
   const auto largest = std::max_element(
       seconds.begin(), seconds.end(),
-      [](double a, double b) { return std::abs(a) < std::abs(b); });
+      [](double x, double y) { return std::abs(x) < std::abs(y); });
   return begin + static_cast<size_t>(largest - seconds.begin());
 }
 

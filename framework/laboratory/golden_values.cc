@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/dtype.h"
 
@@ -76,21 +77,6 @@ Tensor ChannelsLast(const Tensor& image) {
 
 Tensor ChannelsFirst(const Tensor& image) {
   return Permute(image, {0, 3, 1, 2});
-}
-
-void CopyPersistables(const Plan& plan, const Scope* scope, Scope* copies) {
-  if (scope == nullptr) return;
-  for (const Slot& slot : plan.slots()) {
-    if (slot.kind != SlotKind::kPersistable && slot.kind != SlotKind::kShadow) {
-      continue;
-    }
-    const Variable* variable = scope->FindVar(slot.var);
-    const Tensor* tensor =
-        variable == nullptr ? nullptr : variable->Get<Tensor>();
-    if (tensor != nullptr) {
-      *copies->Var(slot.var).GetMutable<Tensor>() = *tensor;
-    }
-  }
 }
 
 GoldenValues::GoldenValues(const PlanPair& pair,

@@ -36,10 +36,4 @@ class SLUICE_API GoldenValues {
 SLUICE_API Tensor ChannelsLast(const Tensor& image);
 SLUICE_API Tensor ChannelsFirst(const Tensor& image);
 
-// The persistables of `scope` that a plan has, in a scope of their own: what a
-// run writes replaces tensors there only; memory is shared until then.
-SLUICE_API void CopyPersistables(const Plan& plan,
-                                 const Scope* scope,
-                                 Scope* copies);
-
 }  // namespace sluice::framework

@@ -128,7 +128,11 @@ class Watcher : public RunObserver {
     trial_.message = Format("raised \"{}\"", error.what());
   }
 
-  SliceTrial Take() { return std::move(trial_); }
+  SliceTrial Take() {
+    trial_.max_absolute = max_absolute_;
+    trial_.max_relative = max_relative_;
+    return std::move(trial_);
+  }
 
  private:
   const Tensor* GoldenOf(const std::string& var, size_t unit) const {
@@ -146,6 +150,8 @@ class Watcher : public RunObserver {
     const bool turned = slice_.ValueOf(var).channels_last;
     const ValueDifference difference =
         Difference(*golden, turned ? ChannelsFirst(tensor) : tensor, tolerance);
+    max_absolute_ = std::max(max_absolute_, difference.absolute);
+    max_relative_ = std::max(max_relative_, difference.relative);
     if (!difference.differs) return false;
     trial_.differs = true;
     trial_.value = slice_.ValueOf(var).var;
@@ -213,6 +219,8 @@ class Watcher : public RunObserver {
   std::set<std::string> excused_;
   size_t unit_ = 0;
   IsolatedOp op_;  // that runs next, with its inputs
+  double max_absolute_ = 0;
+  double max_relative_ = 0;
   SliceTrial trial_;
 };
 

@@ -19,6 +19,9 @@ struct SliceTrial {
   std::string value;  // the variable of the program that differs there
   ValueDifference difference;
   std::string message;  // what was raised, or which kernel is wrong
+  // Over all values that were looked at, also those that do not differ.
+  double max_absolute = 0;
+  double max_relative = 0;
 };
 
 // Runs a slice of plan b and compares every value that both plans have with

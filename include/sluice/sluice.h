@@ -4,7 +4,7 @@
 #include "sluice/framework/checkpoint/parameters_io.h"
 #include "sluice/framework/executor.h"
 #include "sluice/framework/extension/kernel_library.h"
-#include "sluice/framework/inspect/compare.h"
+#include "sluice/framework/laboratory/compare.h"
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/profile.h"

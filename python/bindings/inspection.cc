@@ -1,14 +1,16 @@
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "sluice/framework/inspect/compare.h"
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/plan_times.h"
 #include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/laboratory/compare.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
@@ -29,16 +31,22 @@ Comparison Compare(nb::handle program_object,
                    nb::handle first_hints,
                    nb::handle second_hints,
                    nb::handle place,
-                   double relative_tolerance,
-                   double absolute_tolerance,
-                   nb::handle scope_object) {
+                   std::optional<double> relative_tolerance,
+                   std::optional<double> absolute_tolerance,
+                   nb::handle scope_object,
+                   nb::handle fetch_list,
+                   double budget) {
   const Program& program = ToProgram(program_object, "compare");
   const Scope& scope = ToScope(scope_object, "compare");
   const std::string hints_a = ToText(first_hints, "compare: hints_a");
   const std::string hints_b = ToText(second_hints, "compare: hints_b");
   const FeedArrays arrays(program, feed);
-  const framework::CompareOptions options{ToPlace(place), relative_tolerance,
-                                          absolute_tolerance};
+  framework::CompareOptions options;
+  options.place = ToPlace(place);
+  options.relative_tolerance = relative_tolerance;
+  options.absolute_tolerance = absolute_tolerance;
+  if (!fetch_list.is_none()) options.fetches = ToFetches(fetch_list);
+  options.budget_seconds = budget;
   const nb::gil_scoped_release release;
   return framework::Compare(program, arrays.feeds(), hints_a, hints_b, options,
                             &scope);
@@ -48,22 +56,31 @@ struct Profile {
   std::string table;
   std::string trace;
   std::vector<double> op_seconds;
-  double seconds = 0;
+  framework::Timing run;
+  double clocked_seconds = 0;
+
+  // Where the budget was too small for runs without a clock.
+  double seconds() const {
+    return run.rounds > 0 ? run.median : clocked_seconds;
+  }
 };
 
 Profile RunProfiled(const Plan& plan,
                     nb::handle program_object,
                     nb::handle feed,
-                    nb::handle scope_object) {
+                    nb::handle scope_object,
+                    double budget) {
   const Program& program = ToProgram(program_object, "profile");
   Scope& scope = ToScope(scope_object, "profile");
   const FeedArrays arrays(program, feed);
   const nb::gil_scoped_release release;
+  framework::ProfileOptions options;
+  options.budget_seconds = budget;
   const framework::RunProfile profile =
-      framework::RunProfiled(plan, arrays.feeds(), &scope).profile;
+      framework::RunProfiled(plan, arrays.feeds(), &scope, options).profile;
   return {framework::ExplainText(plan, &profile),
           framework::ChromeTrace(plan, profile), profile.SecondsByOp(plan),
-          profile.total_seconds};
+          profile.run, profile.total_seconds};
 }
 
 // A plan as JSON, with its times, and a trace of one of its runs.
@@ -153,29 +170,41 @@ void BindInspection(nb::module_& m) {
       .def_ro("seconds_b", &OpComparison::seconds_b)
       .def_ro("max_absolute_error", &OpComparison::max_absolute_error)
       .def_ro("max_relative_error", &OpComparison::max_relative_error)
-      .def_ro("differs", &OpComparison::differs);
+      .def_ro("differs", &OpComparison::differs)
+      .def_ro("message", &OpComparison::message);
   nb::class_<Comparison>(m, "Comparison",
                          "What compare() found; print it for a table.")
       .def_ro("ops", &Comparison::ops)
       .def_ro("first_difference", &Comparison::first_difference,
               "Index into ops; -1 when all agree.")
+      .def_ro("run_a", &Comparison::run_a)
+      .def_ro("run_b", &Comparison::run_b)
+      .def_prop_ro("b_over_a",
+                   [](const Comparison& self) {
+                     return nb::make_tuple(self.b_over_a.low,
+                                           self.b_over_a.high);
+                   })
       .def("__bool__",
            [](const Comparison& self) { return self.first_difference < 0; })
       .def("__str__",
            [](const Comparison& self) { return framework::ToString(self); });
   m.def("_compare", &Compare, nb::arg("program").none(), nb::arg("feed").none(),
         nb::arg("hints_a").none(), nb::arg("hints_b").none(),
-        nb::arg("place").none(), nb::arg("relative_tolerance"),
-        nb::arg("absolute_tolerance"), nb::arg("scope").none());
+        nb::arg("place").none(), nb::arg("relative_tolerance").none(),
+        nb::arg("absolute_tolerance").none(), nb::arg("scope").none(),
+        nb::arg("fetch_list").none(), nb::arg("budget"));
   nb::class_<Profile>(m, "Profile",
-                      "How long each op of one run took; print it for a table.")
-      .def_ro("seconds", &Profile::seconds)
+                      "How long a run and each of its ops take; print it for a "
+                      "table.")
+      .def_prop_ro("seconds", &Profile::seconds,
+                   "Of a run: the median, without a clock at each op.")
+      .def_ro("run", &Profile::run, "The same with its interval.")
       .def_ro("op_seconds", &Profile::op_seconds)
       .def_ro("chrome_trace", &Profile::trace,
               "JSON for Perfetto or chrome://tracing.")
       .def("__str__", [](const Profile& self) { return self.table; });
   m.def("_profile", &RunProfiled, nb::arg("plan"), nb::arg("program").none(),
-        nb::arg("feed").none(), nb::arg("scope").none());
+        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
   nb::class_<TimedPlan>(m, "_TimedPlan")
       .def_ro("json", &TimedPlan::json)
       .def_ro("chrome_trace", &TimedPlan::trace);

@@ -102,12 +102,18 @@ class Executor(_core.Executor):
         feed: Mapping[str, Any] | None = None,
         fetch_list: Sequence[Any] | None = None,
         scope: _core.Scope | None = None,
+        budget: float = 0.3,
     ) -> _core.Profile:
-        """Run once with a clock around every instruction."""
+        """Measure the plan that :meth:`run` uses, and each of its ops.
+
+        Runs once, as :meth:`run` does, and then for ``budget`` seconds on
+        copies of the parameters: plain runs take turns with runs that have a
+        clock around every op. Times are medians.
+        """
         program = framework._main if program is None else program
         plan = self._prepare(program, feed, fetch_list)
         scope = _scope if scope is None else scope
-        return _core._profile(plan, program, feed, scope)
+        return _core._profile(plan, program, feed, scope, float(budget))
 
     def run_checked(
         self,

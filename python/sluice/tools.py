@@ -84,19 +84,48 @@ def compare(
     hints_a: str,
     hints_b: str,
     place: Any = "cpu",
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
+    rtol: float | None = None,
+    atol: float | None = None,
     scope: _core.Scope | None = None,
+    fetch_list: Sequence[Any] | None = None,
+    budget: float = 0.5,
 ) -> _core.Comparison:
-    """Run a program under two sets of kernel hints, op by op.
+    """Compare two sets of kernel hints on a program, op by op.
 
-    The result is true when all outputs agree; print it for a table of
-    kernels, errors and times. Parameters are read from ``scope`` (the global
-    one if None) and not written.
+    The plans are those that ``Executor.run`` uses. The result is true when all
+    outputs agree; print it for a table of kernels, errors and times. Random
+    ops are not compared. Parameters are not written.
+
+    Args:
+        program: what to run.
+        feed: as for ``Executor.run``.
+        hints_a: kernel hints; ``""`` for none.
+        hints_b: others.
+        place: where the program shall run.
+        rtol: outputs agree where ``abs(a - b)`` is at most ``atol + rtol *
+            max(abs(a), abs(b))``; where both are None, if it is no more than
+            rounding explains, by dtype and length of sums.
+        atol: see ``rtol``.
+        scope: where parameters live; the global scope if None.
+        fetch_list: as for ``Executor.run``; what no op reads if None.
+        budget: seconds for the times, which are medians of runs that take
+            turns.
+
+    Raises:
+        SluiceError: what preparing or running the program raises.
     """
     scope = executor.global_scope() if scope is None else scope
     return _core._compare(
-        program, feed, hints_a, hints_b, place, rtol, atol, scope
+        program,
+        feed,
+        hints_a,
+        hints_b,
+        place,
+        rtol,
+        atol,
+        scope,
+        fetch_list,
+        float(budget),
     )
 
 

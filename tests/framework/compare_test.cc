@@ -1,4 +1,4 @@
-#include "sluice/framework/inspect/compare.h"
+#include "sluice/framework/laboratory/compare.h"
 
 #include <limits>
 
@@ -107,8 +107,9 @@ TEST_F(CompareTest, ReadsPersistablesAndDoesNotWriteThem) {
                     {{"ParamOut", {"w"}}});
   program_.AppendOp("test_update", {{"Param", {"w"}}, {"Delta", {"x"}}}, {}, {},
                     {{"ParamOut", {"w"}}});
-  ExpectError(ErrorCode::kFailedPrecondition, "compare.uninitialised",
-              {"test_update", "w"}, [&] { Compare(program_, feeds_, "", ""); });
+  ExpectError(ErrorCode::kFailedPrecondition, "run.uninitialised",
+              {"persistable variable w", "no value"},
+              [&] { Compare(program_, feeds_, "", ""); });
   Scope scope;
   *scope.Var("w").GetMutable<Tensor>() = Floats({3}, {1, 1, 1});
   const Comparison comparison =

@@ -189,6 +189,24 @@ def test_a_tolerance_is_kept_to(script):
     assert not lab.bisect(job.program, job.feed, "", b, job.fetch_list, atol=0.02)
 
 
+def test_compare_shows_the_plans_that_run_uses(capsys):
+    assert main(["compare", "lenet", "reference", "default", "--budget", "0.3"]) == 0
+    out = capsys.readouterr().out
+    # What passes made of the ops, on one side only.
+    assert "relu_pool2d" in out or "fused_conv2d" in out
+    assert "a run takes" in out
+    assert "no op differs" in out
+
+
+def test_compare_names_what_differs(script, capsys):
+    path, prefix = script
+    hints = f"#57: require variant={prefix}_wrong"
+    assert main(["compare", path, "default", hints, "--budget", "0.1"]) == 3
+    out = capsys.readouterr().out
+    assert "the first op that differs is 57 (relu): PLAIN plain at cpu against" in out
+    assert "B is wrong: Out[0, 3] is" in out
+
+
 BAD = {
     "kernels": (["bisect", "mlp", "defualt", "default"], "expected default, reference"),
     "tolerance": (["bisect", "mlp", "default", "default", "--rtol", "-1"], "no tolerance of 0"),

@@ -260,6 +260,41 @@ def test_debug_runs(exe):
     assert "traceEvents" in profile.chrome_trace
 
 
+def test_profile_is_no_matter_of_a_single_slow_run(exe):
+    calls = []
+
+    @sl.kernel("relu", variant="slow_at_first", dtypes=["float32"])
+    def relu(x):
+        calls.append(1)
+        if len(calls) <= 3 or len(calls) % 10 == 0:
+            time.sleep(0.02)
+        return np.maximum(x, 0)
+
+    y = sl.layers.relu(sl.data("x", [4]))
+    with sl.kernel_hints("relu: require variant=slow_at_first"):
+        profile = exe.profile(feed={"x": np.ones(4, "f4")}, fetch_list=[y])
+    assert len(calls) > 20
+    assert profile.op_seconds[0] < 0.005
+    assert profile.seconds < 0.005
+    assert profile.run.low <= profile.seconds <= profile.run.high
+
+
+def test_profile_trains_one_step(exe):
+    loss = sl.layers.mean(sl.layers.fc(sl.data("x", [4, 3]), 2))
+    sl.optimizer.SGD(0.1).minimize(loss)
+    scopes = [sl.Scope(), sl.Scope()]
+    sl.default_startup_program().random_seed = 1
+    feed = {"x": np.ones((4, 3), "f4")}
+    for scope in scopes:
+        exe.run(sl.default_startup_program(), scope=scope)
+    exe.run(feed=feed, fetch_list=[loss], scope=scopes[0])
+    exe.profile(feed=feed, fetch_list=[loss], scope=scopes[1])
+    for var in sl.default_main_program()._blocks()[0]["vars"]:
+        if var["persistable"]:
+            one, other = (np.asarray(s[var["name"]]) for s in scopes)
+            np.testing.assert_array_equal(one, other)
+
+
 def test_an_executor_at_no_device():
     with pytest.raises(sl.SluiceError, match="cuda:77"):
         sl.Executor(sl.CUDAPlace(77))

@@ -141,6 +141,17 @@ def test_compare_says_where_two_ways_part():
     assert "manhattan_distance" in str(result)
 
 
+def test_compare_takes_rounding_of_long_sums_for_no_difference(rng):
+    x = sl.data("x", [64, 2000])
+    sl.layers.fc(x, 10, bias_attr=False)
+    sl.Executor().run(sl.default_startup_program())
+    feed = {"x": rng.normal(size=(64, 2000)).astype("f4")}
+    program = sl.default_main_program()
+    plain, other = "mul: require variant=plain", "mul: exclude variant=plain"
+    assert sl.compare(program, feed, plain, other, budget=0.1)
+    assert not sl.compare(program, feed, plain, other, rtol=1e-5, atol=1e-8, budget=0.1)
+
+
 def test_parameters_are_shared_by_name():
     x = sl.data("x", [None, 4])
     constant = sl.initializer.Constant(0.5)

@@ -15,6 +15,7 @@ import sluice as sl
 from . import programs, tune_kernels
 from . import programs
 from .bisect import add_parser as add_bisect
+from .compare import add_parser as add_compare
 from .race import race
 from .records import files, machine_table, records_table
 from .report import command as report_command
@@ -142,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_verify_parser(commands, _count, _seconds)
     add_bisect(commands)
+    add_compare(commands)
     return parser
 
 

@@ -13,6 +13,19 @@ def count(text: str) -> int:
     return int(text)
 
 
+def seconds(text: str) -> float:
+    """A finite number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of seconds above 0"
+        )
+    return value
+
+
 def tolerance(text: str) -> float:
     """A number of at least 0."""
     try:

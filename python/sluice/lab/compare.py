@@ -1,0 +1,60 @@
+"""The command ``compare``: two kernel sets on a program, op by op."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import sluice as sl
+
+from . import arguments, programs
+from .bisect import DIFFERS
+from .kernel_sets import kernel_set
+
+_ABOUT = """\
+Compares two kernel sets on a program, op by op: results, with what each op is
+fed under A, and times, of whole runs that take turns. A and B are `default`,
+`reference`, a file of kernel hints, or hints:
+  sluice-lab compare lenet reference default
+Exits with 3 where results differ by more than rounding explains."""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command ``compare``."""
+    parser = commands.add_parser(
+        "compare",
+        help="two kernel sets, op by op",
+        description=_ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    arguments.add_program(parser)
+    parser.add_argument("a", metavar="A", help="a kernel set")
+    parser.add_argument("b", metavar="B", help="another one")
+    arguments.add_tolerances(parser)
+    parser.add_argument(
+        "--budget",
+        type=arguments.seconds,
+        default=1,
+        metavar="SECONDS",
+        help="for the times",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run the command; the exit status."""
+    job = programs.load(parsed.program, parsed.batch)
+    result = sl.compare(
+        job.program,
+        job.feed,
+        kernel_set(parsed.a),
+        kernel_set(parsed.b),
+        sl.CPUPlace() if parsed.place is None else parsed.place,
+        parsed.rtol,
+        parsed.atol,
+        job.scope,
+        job.fetch_list,
+        parsed.budget,
+    )
+    print(result, end="")
+    return 0 if result else DIFFERS
