@@ -5,6 +5,7 @@
 #include "benchmarks/lab/assignment_rows.h"
 #include "benchmarks/lab/mutant_rows.h"
 #include "benchmarks/lab/bisect_rows.h"
+#include "benchmarks/lab/prediction_rows.h"
 #include "benchmarks/lab/race_rows.h"
 #include "benchmarks/lab/record_rows.h"
 #include "benchmarks/lab/regret_rows.h"
@@ -27,8 +28,8 @@ int main(int argc, char** argv) {
   // Those that register kernels come last.
   constexpr Rows kRows[] = {
       sluice::bench::AddAssignmentRows, sluice::bench::AddRaceRows,
-      sluice::bench::AddRecordRows, sluice::bench::AddRegretRows,
-      sluice::bench::AddBisectRows};
+      sluice::bench::AddRecordRows,     sluice::bench::AddRegretRows,
+      sluice::bench::AddPredictionRows, sluice::bench::AddBisectRows};
   Report report;
   for (const Rows rows : kRows) {
     rows(options, report);

@@ -33,6 +33,7 @@ void BindRegistry(nb::module_& m);
 void BindInspection(nb::module_& m);
 void BindTuning(nb::module_& m);
 void BindBisect(nb::module_& m);
+void BindPrediction(nb::module_& m);
 void BindBuild(nb::module_& m);
 
 // The one Python object of each dtype.

@@ -21,5 +21,6 @@ NB_MODULE(_core, m) {
   BindTuning(m);
   BindVerifying(m);
   BindBisect(m);
+  BindPrediction(m);
   BindBuild(m);
 }

@@ -6,6 +6,7 @@ The program is ``sluice-lab``, or ``python -m sluice.lab``.
 from .bisect import bisect
 from .kernel_sets import kernel_set
 from .networks import NETWORKS, Job
+from .place import place
 from .programs import load
 from .race import Race, race
 from .records import records, records_table
@@ -27,6 +28,7 @@ __all__ = [
     "internal_ops",
     "kernel_set",
     "load",
+    "place",
     "race",
     "records",
     "records_table",

@@ -16,6 +16,7 @@ from . import programs, tune_kernels
 from . import programs
 from .bisect import add_parser as add_bisect
 from .compare import add_parser as add_compare
+from .place import add_parser as add_place
 from .race import race
 from .records import files, machine_table, records_table
 from .report import command as report_command
@@ -144,6 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     add_verify_parser(commands, _count, _seconds)
     add_bisect(commands)
     add_compare(commands)
+    add_place(commands)
     return parser
 
 

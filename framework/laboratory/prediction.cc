@@ -1,0 +1,255 @@
+#include "sluice/framework/laboratory/prediction.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "sluice/framework/laboratory/cache_state.h"
+#include "sluice/framework/laboratory/kernel_run.h"
+#include "sluice/framework/measure/cold_cache.h"
+#include "sluice/framework/measure/measure_clock.h"
+#include "sluice/framework/measure/race.h"
+#include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/plan/persistables.h"
+#include "sluice/framework/plan/run_observer.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::framework {
+
+namespace {
+
+constexpr int64_t kLine = 64;
+
+// What ./dev bench dispatch shows for the machines that were measured.
+constexpr double kSecondsOfRun = 3e-7;
+constexpr double kSecondsOfInstruction = 8e-9;
+constexpr double kSecondsOfResult = 1e-7;  // allocating it, and giving it back
+
+// A link between two places that nobody has measured.
+constexpr double kLinkSeconds = 1e-5;
+constexpr double kLinkBytesPerSecond = 1e10;
+
+void Read(const void* memory, int64_t bytes) {
+  const auto* lines = static_cast<const volatile unsigned char*>(memory);
+  platform::ParallelFor(bytes / kLine, 1 << 14,
+                        [lines](int64_t begin, int64_t end) {
+                          for (int64_t i = begin; i < end; ++i) {
+                            (void)lines[i * kLine];
+                          }
+                        });
+}
+
+// Memory to displace other memory from the caches with.
+class Displacer {
+ public:
+  void Touch(int64_t bytes) {
+    if (static_cast<int64_t>(memory_.size()) < bytes) {
+      memory_.assign(static_cast<size_t>(bytes), 1);
+    }
+    auto* lines = static_cast<volatile unsigned char*>(memory_.data());
+    platform::ParallelFor(bytes / kLine, 1 << 14,
+                          [lines](int64_t begin, int64_t end) {
+                            for (int64_t i = begin; i < end; ++i) {
+                              lines[i * kLine] = lines[i * kLine];
+                            }
+                          });
+  }
+
+ private:
+  std::vector<unsigned char> memory_;
+};
+
+// How the operands of an op are to be prepared before a call.
+struct Preparation {
+  int64_t displaced = 0;          // bytes that are touched first
+  std::vector<bool> near_inputs;  // read after that
+  std::vector<bool> near_outputs;
+
+  auto operator<=>(const Preparation&) const = default;
+};
+
+// What was touched less than this ago may still be in a cache of the core.
+int64_t Near() {
+  return DataCacheSizes().l2;
+}
+
+// Beyond this nothing of the caches is left.
+int64_t Far() {
+  return 2 * DataCacheSizes().l3;
+}
+
+Preparation PreparationFor(const Plan& plan,
+                           const PlannedOp& op,
+                           const OperandState& state) {
+  Preparation preparation;
+  double bytes = 0;
+  double distances = 0;
+  const auto add = [&](const std::vector<int>& slots,
+                       const std::vector<int64_t>& distance,
+                       std::vector<bool>* near) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const bool is_near = distance[i] <= Near();
+      near->push_back(is_near);
+      if (is_near) continue;
+      const auto size = static_cast<double>(plan.slots()[slots[i]].bytes);
+      bytes += size;
+      distances += size * static_cast<double>(std::min(distance[i], Far()));
+    }
+  };
+  add(op.inputs, state.inputs, &preparation.near_inputs);
+  add(op.outputs, state.outputs, &preparation.near_outputs);
+  if (bytes > 0) {
+    // In steps, so that ops that are alike share a measurement.
+    constexpr int64_t kStep = int64_t{1} << 18;
+    preparation.displaced =
+        (static_cast<int64_t>(distances / bytes) / kStep + 1) * kStep;
+  }
+  return preparation;
+}
+
+class Predictor : public RunObserver {
+ public:
+  Predictor(const Plan& plan, const PredictionOptions& options)
+      : states_(OperandStates(plan)),
+        options_(options),
+        end_(ClockSeconds() + options.budget_seconds) {
+    for (const Decision& decision : plan.decisions()) {
+      prediction_.warm.push_back(WarmSeconds(decision));
+    }
+    prediction_.ops = prediction_.warm;
+    prediction_.measured.resize(plan.ops().size());
+  }
+
+  void Before(const Plan& plan,
+              const Instruction& instruction,
+              const Tensor* tensors) override {
+    if (instruction.kernel == nullptr) return;
+    const int op = instruction.context;
+    const PlannedOp& planned = plan.ops()[op];
+    const Decision& decision = plan.decisions()[op];
+    Preparation preparation;
+    // The caches are those of the CPU.
+    if (planned.place.kind == platform::PlaceKind::kCPU) {
+      preparation = PreparationFor(plan, planned, states_[op]);
+    }
+    auto key = std::tuple(decision.list.get(), decision.kernel, preparation);
+    auto known = known_.find(key);
+    if (known == known_.end()) {
+      if (ClockSeconds() >= end_) return;
+      const IsolatedOp isolated = Isolate(plan, op, tensors);
+      const double seconds =
+          MeasureOp(isolated, decision, plan.num_threads(), preparation);
+      if (seconds <= 0) return;
+      known = known_.emplace(std::move(key), seconds).first;
+    }
+    prediction_.ops[op] = known->second;
+    prediction_.measured[op] = true;
+  }
+
+  PlanPrediction Take() { return std::move(prediction_); }
+
+ private:
+  static double WarmSeconds(const Decision& decision) {
+    for (const Candidate& candidate : decision.candidates()) {
+      if (candidate.kernel == decision.kernel) return candidate.seconds;
+    }
+    return 0;
+  }
+
+  // 0 where there was no time.
+  double MeasureOp(const IsolatedOp& op,
+                   const Decision& decision,
+                   int num_threads,
+                   const Preparation& preparation) {
+    KernelRun run(op, *decision.kernel, decision.place, num_threads);
+    Contestant contestant;
+    contestant.run = [&run] { run.Run(); };
+    if (preparation.displaced > 0) {
+      contestant.before = [&] { Prepare(op, run, preparation); };
+    }
+    RaceOptions options;
+    options.budget_seconds =
+        std::min(options_.op_seconds, std::max(end_ - ClockSeconds(), 1e-3));
+    options.max_rounds = 21;
+    options.interval = 0.02;
+    options.cancelled = &CancelRequested;
+    const Timing timing = Measure(contestant, options);
+    SLUICE_ENFORCE(timing.outcome != RaceOutcome::kThrew, ErrorCode::kInternal,
+                   "predict.raised", "{}: the kernel raised by itself: {}",
+                   decision.op, timing.error);
+    return timing.median;
+  }
+
+  void Prepare(const IsolatedOp& op,
+               const KernelRun& run,
+               const Preparation& preparation) {
+    displacer_.Touch(preparation.displaced);
+    const auto touch = [](const std::vector<Tensor>& tensors,
+                          const std::vector<bool>& near) {
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        if (!near[i] || !tensors[i].allocated()) continue;
+        Read(std::as_const(tensors[i]).raw_data(),
+             static_cast<int64_t>(tensors[i].bytes()));
+      }
+    };
+    touch(run.outputs(), preparation.near_outputs);
+    touch(op.inputs, preparation.near_inputs);
+  }
+
+  std::vector<OperandState> states_;
+  const PredictionOptions& options_;
+  double end_;
+  std::map<std::tuple<const CandidateList*, const KernelDef*, Preparation>,
+           double>
+      known_;
+  Displacer displacer_;
+  PlanPrediction prediction_;
+};
+
+}  // namespace
+
+double PlanPrediction::total() const {
+  return std::accumulate(ops.begin(), ops.end(), transfers + executor);
+}
+
+double ExecutorSeconds(const Plan& plan) {
+  size_t results = plan.fetch_names().size();
+  for (const Slot& slot : plan.slots()) {
+    if (slot.kind == SlotKind::kShadow) ++results;
+  }
+  return kSecondsOfRun +
+         kSecondsOfInstruction *
+             static_cast<double>(plan.instructions().size()) +
+         kSecondsOfResult * static_cast<double>(results);
+}
+
+PlanPrediction Predict(const Plan& plan,
+                       const Feeds& feeds,
+                       const Scope* scope,
+                       const PredictionOptions& options) try {
+  SLUICE_ENFORCE(options.budget_seconds > 0 && options.op_seconds > 0,
+                 ErrorCode::kInvalidArgument, "predict.budget",
+                 "a prediction needs budgets of more than 0 seconds, got {} "
+                 "and {} for an op",
+                 options.budget_seconds, options.op_seconds);
+  Scope copies;
+  CopyPersistables(plan, scope, &copies);
+  Predictor predictor(plan, options);
+  plan.RunObserved(feeds, &copies, predictor);
+  PlanPrediction prediction = predictor.Take();
+  for (const Transfer& transfer : plan.transfers()) {
+    prediction.transfers += kLinkSeconds + static_cast<double>(transfer.bytes) /
+                                               kLinkBytesPerSecond;
+  }
+  prediction.executor = ExecutorSeconds(plan);
+  return prediction;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::framework

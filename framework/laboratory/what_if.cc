@@ -1,0 +1,460 @@
+#include "sluice/framework/laboratory/what_if.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <new>
+#include <set>
+#include <utility>
+
+#include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/laboratory/prediction.h"
+#include "sluice/framework/plan/assignment.h"
+#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+std::string Text(const KernelDef& kernel, PlaceKey place) {
+  return Format("{} {} at {}", kernel.key.library, kernel.variant, place);
+}
+
+bool Fits(const FasterKernel& faster,
+          const std::string& op,
+          const KernelDef& kernel) {
+  return (faster.op.empty() || faster.op == op) &&
+         (faster.library.empty() || faster.library == kernel.key.library) &&
+         (faster.variant.empty() || faster.variant == kernel.variant);
+}
+
+std::string Text(const FasterKernel& faster) {
+  std::string text = faster.op.empty() ? "*" : faster.op;
+  for (const std::string& word : {faster.library, faster.variant}) {
+    if (!word.empty()) text += "/" + word;
+  }
+  return text;
+}
+
+// What an op would take at one place.
+struct Choice {
+  const KernelDef* kernel = nullptr;
+  PlaceKey place;
+  double seconds = kNever;
+  bool measured = false;
+};
+
+void Check(const WhatIf& change) {
+  const auto positive = [](double value) {
+    return value > 0 && std::isfinite(value);
+  };
+  for (const FasterKernel& faster : change.faster) {
+    SLUICE_ENFORCE(positive(faster.factor), ErrorCode::kInvalidArgument,
+                   "place.factor",
+                   "place: {} cannot be {} times as fast; expected a number "
+                   "above 0",
+                   Text(faster), faster.factor);
+  }
+  SLUICE_ENFORCE(positive(change.link_bytes_per_second) &&
+                     change.link_seconds >= 0 &&
+                     std::isfinite(change.link_seconds),
+                 ErrorCode::kInvalidArgument, "place.link",
+                 "place: a link of {} bytes a second and {} seconds a copy; "
+                 "expected more than 0, and at least 0",
+                 change.link_bytes_per_second, change.link_seconds);
+  SLUICE_ENFORCE(positive(change.budget_seconds), ErrorCode::kInvalidArgument,
+                 "place.budget",
+                 "place: a budget of {} seconds; expected more than 0",
+                 change.budget_seconds);
+  SLUICE_ENFORCE(change.devices.size() <= 3, ErrorCode::kInvalidArgument,
+                 "place.devices", "place: {} devices; expected at most 3",
+                 change.devices.size());
+  for (const PlaceKey device : change.devices) {
+    SLUICE_ENFORCE(device.kind != platform::PlaceKind::kCPU,
+                   ErrorCode::kInvalidArgument, "place.device",
+                   "place: {} is no device; the CPU is always there", device);
+    platform::DeviceManager::Instance().Get(device);  // raises NotFound
+  }
+}
+
+class Placer {
+ public:
+  Placer(const Program& program,
+         const Feeds& feeds,
+         const Fetches& fetches,
+         const WhatIf& change,
+         const Scope* scope)
+      : program_(program),
+        feeds_(feeds),
+        fetches_(fetches),
+        change_(change),
+        scope_(scope) {
+    places_.push_back(CPUPlace());
+    places_.insert(places_.end(), change.devices.begin(), change.devices.end());
+  }
+
+  Placement Run() {
+    Check(change_);
+    plan_ = Executor().Prepare(program_, feeds_, fetches_);
+    now_ = Predict(*plan_, feeds_, scope_,
+                   {.budget_seconds = change_.budget_seconds / 2});
+    MakeChoices();
+    CheckFaster();
+    MakeProblem();
+    solution_ = Solve(problem_);
+    Describe();
+    MeasureRuns();
+    return std::move(result_);
+  }
+
+ private:
+  const OpDesc& desc(size_t op) const {
+    return plan_->op_descs()[plan_->ops()[op].op_index];
+  }
+
+  // Every op has one choice for each place, or an infinite one.
+  void MakeChoices() {
+    choices_.assign(plan_->ops().size(), {});
+    for (size_t op = 0; op < choices_.size(); ++op) {
+      const Decision& decision = plan_->decisions()[op];
+      // How much slower than warm its operands make it.
+      const double in_graph =
+          now_.warm[op] > 0 ? now_.ops[op] / now_.warm[op] : 1;
+      Choice choice;
+      for (const Candidate& candidate : decision.candidates()) {
+        const bool here = candidate.place == PlaceKey(CPUPlace());
+        if (!candidate.refusal.empty() || !here) continue;
+        const bool chosen = candidate.kernel == decision.kernel;
+        Take({candidate.kernel, candidate.place,
+              chosen ? now_.ops[op] : in_graph * candidate.seconds,
+              chosen && now_.measured[op]},
+             decision.op, &choice);
+      }
+      if (choice.kernel == nullptr) {
+        choice = {decision.kernel, decision.place, now_.ops[op],
+                  now_.measured[op]};
+      }
+      choices_[op].push_back(choice);
+    }
+    for (const PlaceKey device : change_.devices) {
+      AddDevice(device);
+    }
+  }
+
+  // Keeps the faster one; what is taken to be faster was not measured.
+  void Take(Choice candidate, const std::string& op, Choice* best) {
+    for (const FasterKernel& faster : change_.faster) {
+      if (!Fits(faster, op, *candidate.kernel)) continue;
+      used_.insert(&faster);
+      candidate.seconds /= faster.factor;
+      candidate.measured = false;
+    }
+    if (candidate.seconds < best->seconds) *best = candidate;
+  }
+
+  // The kernels of a device are candidates where a hint asks for it.
+  void AddDevice(PlaceKey device) {
+    const KernelHintGuard guard(Format("prefer place={}", device));
+    const auto plan = Executor().Prepare(program_, feeds_, fetches_);
+    const PlanPrediction prediction = Predict(
+        *plan, feeds_, scope_,
+        {.budget_seconds = change_.budget_seconds /
+                           (4 * static_cast<double>(change_.devices.size()))});
+    std::map<int, size_t> op_of_id;
+    for (size_t op = 0; op < plan->ops().size(); ++op) {
+      op_of_id[plan->ops()[op].op_index] = op;
+    }
+    bool some = false;
+    for (size_t op = 0; op < choices_.size(); ++op) {
+      Choice choice;
+      const auto same = op_of_id.find(plan_->ops()[op].op_index);
+      const Decision* decision =
+          same == op_of_id.end() ? nullptr : &plan->decisions()[same->second];
+      const bool alike =
+          decision != nullptr &&
+          decision->list->signature == plan_->decisions()[op].list->signature;
+      for (size_t i = 0; alike && i < decision->candidates().size(); ++i) {
+        const Candidate& candidate = decision->candidates()[i];
+        if (!candidate.refusal.empty() || candidate.place != device) continue;
+        const bool chosen = candidate.kernel == decision->kernel &&
+                            prediction.measured[same->second];
+        Take(
+            {candidate.kernel, device,
+             chosen ? prediction.ops[same->second] : candidate.seconds, chosen},
+            decision->op, &choice);
+      }
+      some |= choice.kernel != nullptr;
+      choices_[op].push_back(choice);
+    }
+    if (some) return;
+    result_.notes.push_back(
+        Format("no op of this plan has a kernel for {}", device));
+  }
+
+  void CheckFaster() const {
+    for (const FasterKernel& faster : change_.faster) {
+      if (used_.count(&faster) > 0) continue;
+      std::set<std::string> known;
+      for (const Decision& decision : plan_->decisions()) {
+        for (const Candidate& candidate : decision.candidates()) {
+          if (!candidate.refusal.empty()) continue;
+          known.insert(Format("{}/{}/{}", decision.op,
+                              candidate.kernel->key.library,
+                              candidate.kernel->variant));
+        }
+      }
+      std::string names;
+      for (const std::string& name : known) {
+        names += (names.empty() ? "" : ", ") + name;
+      }
+      platform::Raise(ErrorCode::kNotFound, "place.faster",
+                      "place: no op of this plan could have the kernel {}; "
+                      "there are {}",
+                      Text(faster), names);
+    }
+  }
+
+  double CopySeconds(size_t bytes) const {
+    return change_.link_seconds +
+           static_cast<double>(bytes) / change_.link_bytes_per_second;
+  }
+
+  // A value is at some of the places: each is a choice, a set of bits.
+  struct Value {
+    int node = -1;
+    size_t bytes = 0;
+  };
+
+  void MakeProblem() {
+    for (const std::vector<Choice>& choices : choices_) {
+      std::vector<double> costs;
+      for (const Choice& choice : choices) {
+        costs.push_back(choice.seconds);
+      }
+      problem_.AddNode(std::move(costs));
+    }
+    const std::set<std::string> fetched(plan_->fetch_names().begin(),
+                                        plan_->fetch_names().end());
+    std::map<std::string, Value> values;
+    for (size_t op = 0; op < plan_->ops().size(); ++op) {
+      const PlannedOp& planned = plan_->ops()[op];
+      for (const int slot : planned.inputs) {
+        if (plan_->slots()[slot].kind == SlotKind::kShape) continue;
+        const auto [value, added] =
+            values.try_emplace(plan_->slots()[slot].var);
+        // Fed, or a parameter: on the host when the run begins.
+        if (added) value->second = AddValue(slot, true);
+        Connect(op, value->second);
+      }
+      for (const int slot : planned.outputs) {
+        const Slot& output = plan_->slots()[slot];
+        const bool to_host =
+            fetched.count(output.var) > 0 || output.kind == SlotKind::kShadow;
+        const Value value = AddValue(slot, to_host);
+        values[output.var] = value;
+        Connect(op, value);
+      }
+    }
+  }
+
+  // `host`: one of its places must be the CPU.
+  Value AddValue(int slot, bool host) {
+    Value value;
+    value.bytes = plan_->slots()[slot].bytes;
+    std::vector<double> costs;
+    for (unsigned where = 1; where < 1U << places_.size(); ++where) {
+      const bool allowed = !host || (where & 1U) != 0;
+      // From one device to another it goes by way of the CPU.
+      const int copies = std::popcount(where) - 1;
+      costs.push_back(allowed ? copies * CopySeconds(value.bytes) : kNever);
+    }
+    value.node = problem_.AddNode(std::move(costs));
+    value_nodes_.push_back(value.node);
+    return value;
+  }
+
+  // The op needs it at its place.
+  void Connect(size_t op, const Value& value) {
+    std::vector<double> costs;
+    for (size_t place = 0; place < places_.size(); ++place) {
+      for (unsigned where = 1; where < 1U << places_.size(); ++where) {
+        costs.push_back((where >> place & 1U) != 0 ? 0 : kNever);
+      }
+    }
+    problem_.AddEdge(static_cast<int>(op), value.node, std::move(costs));
+  }
+
+  void Describe() {
+    double then = 0;
+    for (size_t op = 0; op < choices_.size(); ++op) {
+      const Decision& decision = plan_->decisions()[op];
+      const auto place = static_cast<size_t>(solution_.choices[op]);
+      const Choice& choice = choices_[op][place];
+      PlacedOp placed;
+      placed.op_index = decision.op_index;
+      placed.op = decision.op;
+      placed.kernel_now = Text(*decision.kernel, decision.place);
+      placed.kernel_then = Text(*choice.kernel, choice.place);
+      placed.seconds_now = now_.ops[op];
+      placed.seconds_then = choice.seconds;
+      placed.measured_now = now_.measured[op];
+      placed.measured_then = choice.measured;
+      placed.changes =
+          choice.kernel != decision.kernel || choice.place != decision.place;
+      if (placed.changes) {
+        result_.hints +=
+            Format("#{}: require place={}, library={}, variant={}\n",
+                   decision.op_index, choice.place, choice.kernel->key.library,
+                   choice.kernel->variant);
+      }
+      then += choice.seconds;
+      result_.ops.push_back(std::move(placed));
+    }
+    for (const int node : value_nodes_) {
+      result_.copies_then += problem_.nodes[node][solution_.choices[node]];
+    }
+    result_.gap = solution_.gap();
+    result_.executor = now_.executor;
+    result_.copies_now = now_.transfers;
+    result_.predicted_now = now_.total();
+    result_.predicted_then = then + result_.copies_then + result_.executor;
+  }
+
+  std::string WhyNotMeasured() const {
+    if (!change_.faster.empty()) return "a kernel is taken to be faster";
+    if (change_.link_given) return "the link is not the one of this machine";
+    return result_.hints.empty() ? "no op changes its kernel" : "";
+  }
+
+  void MeasureRuns() {
+    result_.not_measured = WhyNotMeasured();
+    std::vector<ProfiledPlan> plans = {{plan_.get(), &feeds_, scope_}};
+    std::shared_ptr<const Plan> then;
+    if (result_.not_measured.empty()) {
+      const KernelHintGuard guard(result_.hints);
+      then = Executor().Prepare(program_, feeds_, fetches_);
+      plans.push_back({then.get(), &feeds_, scope_});
+    }
+    std::vector<RunProfile> profiles =
+        ProfileTogether(plans, {.budget_seconds = change_.budget_seconds / 4});
+    result_.measured_now = std::move(profiles[0].run);
+    if (then != nullptr) result_.measured_then = std::move(profiles[1].run);
+  }
+
+  const Program& program_;
+  const Feeds& feeds_;
+  const Fetches& fetches_;
+  const WhatIf& change_;
+  const Scope* scope_;
+  std::vector<PlaceKey> places_;  // the CPU first
+  std::shared_ptr<const Plan> plan_;
+  PlanPrediction now_;
+  std::vector<std::vector<Choice>> choices_;  // by op and place
+  std::set<const FasterKernel*> used_;
+  AssignmentProblem problem_;
+  std::vector<int> value_nodes_;
+  Assignment solution_;
+  Placement result_;
+};
+
+}  // namespace
+
+Placement Place(const Program& program,
+                const Feeds& feeds,
+                const Fetches& fetches,
+                const WhatIf& change,
+                const Scope* scope) try {
+  return Placer(program, feeds, fetches, change, scope).Run();
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+namespace {
+
+std::string Microseconds(double seconds, bool measured) {
+  return Format("{:.2f} us {}", seconds * 1e6, measured ? "m" : "p");
+}
+
+std::string Measured(const Timing& timing) {
+  return Format("{:.1f} us ({:.1f} to {:.1f})", timing.median * 1e6,
+                timing.low * 1e6, timing.high * 1e6);
+}
+
+std::string Totals(const Placement& placement) {
+  std::string text = Format(
+      "predicted: a run takes {:.1f} us now ({:.1f} us of copies, {:.1f} us of "
+      "the executor), and {:.1f} us with the change ({:.1f} us of copies): "
+      "{:.3g} times\n",
+      placement.predicted_now * 1e6, placement.copies_now * 1e6,
+      placement.executor * 1e6, placement.predicted_then * 1e6,
+      placement.copies_then * 1e6,
+      placement.predicted_then / placement.predicted_now);
+  if (placement.gap > 1e-9) {
+    text += Format("another assignment could be cheaper by up to {:.2g} %\n",
+                   100 * placement.gap);
+  }
+  if (placement.measured_now.rounds > 0) {
+    text += Format("measured: a run takes {} now",
+                   Measured(placement.measured_now));
+    if (placement.measured_then.rounds > 0) {
+      text +=
+          Format(", and {} with the change", Measured(placement.measured_then));
+    }
+    text += "\n";
+  }
+  if (!placement.not_measured.empty()) {
+    text +=
+        Format("not measured with the change: {}\n", placement.not_measured);
+  }
+  for (const std::string& note : placement.notes) {
+    text += note + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ToString(const Placement& placement) try {
+  std::vector<std::array<std::string, 5>> rows = {
+      {"op", "now", "time", "then", "time"}};
+  for (const PlacedOp& op : placement.ops) {
+    rows.push_back({Format("{} {}", op.op_index, op.op), op.kernel_now,
+                    Microseconds(op.seconds_now, op.measured_now),
+                    op.changes ? op.kernel_then : "the same",
+                    Microseconds(op.seconds_then, op.measured_then)});
+  }
+  std::array<size_t, 5> widths{};
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      const bool right = i == 2 || i == 4;
+      text += right ? Format("{:>{}}  ", row[i], widths[i])
+                    : Format("{:<{}}  ", row[i], widths[i]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += "\n";
+  }
+  text += "m: the kernel was measured by itself, p: predicted\n";
+  return text + Totals(placement);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,184 @@
+"""What a program would cost with other devices, links or kernels."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sluice as sl
+from sluice import _core, display
+from sluice.errors import InvalidArgumentError
+
+from . import arguments, programs
+
+_ABOUT = """\
+Predicts what a program would cost if its ops could also run on a device, if the
+link to it were another one, or if kernels were faster:
+  sluice-lab place lenet --device fpga:0
+  sluice-lab place lenet --device fpga:0 --link 12GB/s,10us
+  sluice-lab place lenet --faster conv2d/ONEDNN=2
+Each op goes where all of them together cost least, copies included. The plan as
+it is is measured, and so is the changed one where nothing about it is made up.
+"""
+
+_BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_NUMBER = r"([0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?)"
+_LINK = re.compile(
+    rf"{_NUMBER}\s*(B|KB|MB|GB|TB)/s\s*,\s*{_NUMBER}\s*(s|ms|us|ns)"
+)
+
+
+def parse_link(text: str) -> tuple[float, float]:
+    """Bytes a second and seconds a copy of a link such as ``12GB/s,10us``.
+
+    Raises InvalidArgumentError for other text.
+    """
+    match = _LINK.fullmatch(text.strip())
+    if match is None or float(match[1]) == 0:
+        raise InvalidArgumentError(
+            f"link {text!r}: expected bytes a second and the time of an empty "
+            "copy, such as 12GB/s,10us",
+            "lab.link",
+        )
+    return (
+        float(match[1]) * _BYTES[match[2]],
+        float(match[3]) * _SECONDS[match[4]],
+    )
+
+
+def parse_kernel(name: str) -> tuple[str, str, str]:
+    """Op, library and variant of ``conv2d/ONEDNN/direct``; "" if left out.
+
+    Raises InvalidArgumentError for other text.
+    """
+    words = name.split("/")
+    if not words[0] or len(words) > 3:
+        raise InvalidArgumentError(
+            f"kernel {name!r}: expected OP, OP/LIBRARY or OP/LIBRARY/VARIANT",
+            "lab.faster",
+        )
+    op, library, variant = (*words, "", "")[:3]
+    return ("" if op == "*" else op), library, variant
+
+
+def place(
+    program: sl.Program,
+    feed: Mapping[str, Any] | None,
+    fetch_list: Sequence[Any] | None = None,
+    *,
+    devices: Sequence[Any] = (),
+    link: str | tuple[float, float] | None = None,
+    faster: Mapping[str, float] | None = None,
+    scope: sl.Scope | None = None,
+    budget: float = 5,
+) -> _core.Placement:
+    """Predict what a program would cost with something changed.
+
+    Args:
+        program: what to run; its parameters must be there.
+        feed: as for ``Executor.run``.
+        fetch_list: as for ``Executor.run``; what no op reads if None.
+        devices: places that ops may run at besides the CPU, at most three.
+        link: bytes a second and seconds a copy between the CPU and a device,
+            also as text, ``"12GB/s,10us"``; a usual link if None.
+        faster: how many times as fast kernels are, by op, by ``op/LIBRARY`` or
+            by ``op/LIBRARY/variant``.
+        scope: where parameters live; the global scope if None. It is not
+            written.
+        budget: seconds for measuring.
+
+    Returns:
+        Each op with its kernel and time, now and with the change, and the time
+        of a run, predicted and measured; print it for a table.
+
+    Raises:
+        InvalidArgumentError: a link, factor or name without sense.
+        NotFoundError: a device that is not there, or a kernel that no op could
+            have.
+        SluiceError: what preparing and running the program raises.
+    """
+    return _core._place(
+        program,
+        feed,
+        display.unread(program) if fetch_list is None else fetch_list,
+        sl.global_scope() if scope is None else scope,
+        list(devices),
+        [
+            (*parse_kernel(name), float(factor))
+            for name, factor in (faster or {}).items()
+        ],
+        parse_link(link) if isinstance(link, str) else link,
+        float(budget),
+    )
+
+
+def _faster(text: str) -> tuple[str, float]:
+    name, equals, factor = text.rpartition("=")
+    try:
+        if not equals:
+            raise ValueError
+        return name, float(factor)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form KERNEL=FACTOR, such as "
+            "conv2d/ONEDNN=2"
+        ) from None
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command ``place``."""
+    parser = commands.add_parser(
+        "place",
+        help="what a program would cost elsewhere",
+        description=_ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "program",
+        metavar="PROGRAM",
+        help="a built-in network, a Python script or a saved program",
+    )
+    parser.add_argument("--batch", type=arguments.count, default=32)
+    parser.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        metavar="PLACE",
+        help="where ops may also run, such as fpga:0; can be repeated",
+    )
+    parser.add_argument(
+        "--link", metavar="LINK", help="to devices, such as 12GB/s,10us"
+    )
+    parser.add_argument(
+        "--faster",
+        type=_faster,
+        action="append",
+        default=[],
+        metavar="KERNEL=FACTOR",
+        help="such as conv2d/ONEDNN=2",
+    )
+    parser.add_argument(
+        "--budget", type=arguments.seconds, default=5, metavar="SECONDS"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> None:
+    """Run the command."""
+    job = programs.load(parsed.program, parsed.batch)
+    print(
+        place(
+            job.program,
+            job.feed,
+            job.fetch_list,
+            devices=parsed.device,
+            link=parsed.link,
+            faster=dict(parsed.faster),
+            scope=job.scope,
+            budget=parsed.budget,
+        ),
+        end="",
+    )

@@ -1,0 +1,146 @@
+"""sluice-lab place: what a program would cost elsewhere."""
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from sluice import lab
+from sluice.lab.__main__ import main
+
+
+@pytest.fixture
+def distances(rng):
+    """Distances, for which the FPGA has a kernel, and the nearest of them."""
+    x, y = sl.data("x", [50, 16]), sl.data("y", [60, 16])
+    nearest = sl.layers.reduce_sum(sl.layers.manhattan_distance(x, y))
+    feed = {"x": rng.random((50, 16), "float32"), "y": rng.random((60, 16), "float32")}
+    return sl.default_main_program(), feed, [nearest]
+
+
+def place(distances, **change):
+    return lab.place(*distances, budget=0.6, **change)
+
+
+def ops(placement):
+    return {op.op: op for op in placement.ops}
+
+
+def test_without_a_change_nothing_moves(distances):
+    placement = place(distances)
+    assert not any(op.changes for op in placement.ops)
+    assert placement.predicted_then == pytest.approx(placement.predicted_now)
+    assert placement.not_measured == "no op changes its kernel"
+    assert placement.measured_now.rounds > 0
+    parts = sum(op.seconds_now for op in placement.ops)
+    assert placement.predicted_now == pytest.approx(parts + placement.executor)
+
+
+def test_a_faster_kernel_is_predicted_by_its_factor(distances):
+    placement = place(distances, faster={"manhattan_distance": 4})
+    op = ops(placement)["manhattan_distance"]
+    assert op.seconds_then <= op.seconds_now / 4 * 1.001
+    assert op.measured_now and not op.measured_then
+    assert placement.not_measured == "a kernel is taken to be faster"
+    assert placement.measured_then.rounds == 0
+
+
+def test_an_op_moves_to_a_device_where_that_pays(distances):
+    fast = {"manhattan_distance/PLAIN/systolic": 1e6}
+    placement = place(distances, devices=["fpga:0"], faster=fast, link=(1e15, 0))
+    assert ops(placement)["manhattan_distance"].kernel_then == "PLAIN systolic at fpga:0"
+    assert "#0: require place=fpga:0" in placement.hints
+    with sl.kernel_hints(placement.hints):
+        program, feed, fetches = distances
+        exe = sl.Executor()
+        exe.run(program, feed, fetches)
+        assert "systolic" in exe.explain(program)
+
+
+def test_copies_keep_an_op_where_it_is(distances):
+    fast = {"manhattan_distance/PLAIN/systolic": 1e6}
+    placement = place(distances, devices=["fpga:0"], faster=fast, link="1KB/s,1s")
+    assert not any(op.changes for op in placement.ops)
+    assert placement.copies_then == 0
+
+
+def test_a_value_is_copied_once_for_all_its_readers(distances):
+    program, feed, fetches = distances
+    # X is read twice; and it goes to the device with Y, and the distances back.
+    again = sl.layers.manhattan_distance(program.var("x"), program.var("y"))
+    fetches = [*fetches, sl.layers.reduce_sum(again)]
+    fast = {"manhattan_distance/PLAIN/systolic": 1e6, "manhattan_distance/PLAIN/plain": 1e-6,
+            "manhattan_distance/PLAIN/blocked": 1e-6}
+    placement = lab.place(program, feed, fetches, devices=["fpga:0"], faster=fast,
+                          link=(1e30, 1e-6), budget=0.6)
+    assert sum(op.changes for op in placement.ops) == 2
+    assert placement.copies_then == pytest.approx(4e-6)
+
+
+def test_what_can_be_measured_is_measured(distances):
+    placement = place(distances, devices=["fpga:0"])
+    # The simulated device is slower, so nothing moves by itself.
+    assert placement.measured_now.rounds > 0
+    assert "measured: a run takes" in str(placement)
+    assert "predicted: a run takes" in str(placement)
+
+
+def test_the_command_prints_a_table(capsys):
+    arguments = ["place", "mlp", "--batch", "2", "--device", "fpga:0", "--link", "12GB/s,10us",
+                 "--faster", "momentum=2", "--budget", "0.5"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "predicted: a run takes" in out and "measured: a run takes" in out
+    assert "not measured with the change: a kernel is taken to be faster" in out
+    assert "no op of this plan has a kernel for fpga:0" in out
+
+
+@pytest.mark.parametrize("text, link", [
+    ("12GB/s,10us", (12e9, 10e-6)),
+    ("1.5MB/s, 2ms", (1.5e6, 2e-3)),
+    ("3e2B/s,0s", (300, 0)),
+])
+def test_links_are_read(text, link):
+    from sluice.lab.place import parse_link
+
+    assert parse_link(text) == pytest.approx(link)
+
+
+BAD = {
+    "link": (["place", "mlp", "--link", "12"], "expected bytes a second"),
+    "slow link": (["place", "mlp", "--link", "0GB/s,1us"], "expected bytes a second"),
+    "faster": (["place", "mlp", "--faster", "relu"], "KERNEL=FACTOR"),
+    "factor": (["place", "mlp", "--faster", "mul=0"], "cannot be 0 times as fast"),
+    "kernel": (["place", "mlp", "--faster", "conv2d=2"], "no op of this plan could have"),
+    "kernel name": (["place", "mlp", "--faster", "a/b/c/d=2"], "expected OP, OP/LIBRARY"),
+    "device": (["place", "mlp", "--device", "cpu"], "cpu is no device"),
+    "no device": (["place", "mlp", "--device", "fpga:77"], "fpga:77"),
+}
+
+
+@pytest.mark.parametrize("arguments, message", BAD.values(), ids=BAD)
+def test_bad_input_is_named(arguments, message, capsys):
+    try:
+        status = main([*arguments, "--batch", "2", "--budget", "0.2"])
+    except SystemExit as end:
+        status = end.code
+    assert status in (1, 2)
+    err = capsys.readouterr().err
+    assert message in err, err
+    assert "Traceback" not in err
+
+
+def test_predictions_are_by_op_and_do_not_train():
+    loss = sl.layers.mean(sl.layers.fc(sl.data("x", [4, 3]), 2))
+    sl.optimizer.SGD(0.1).minimize(loss)
+    exe = sl.Executor()
+    exe.run(sl.default_startup_program())
+    feed = {"x": np.ones((4, 3), "f4")}
+    program, scope = sl.default_main_program(), sl.global_scope()
+    names = [v["name"] for v in program._blocks()[0]["vars"] if v["persistable"]]
+    before = {name: np.array(scope[name]) for name in names}
+    prediction = sl._core._predict(exe.prepare(feed=feed, fetch_list=[loss]), program, feed, scope, 1.0)
+    assert all(prediction.measured)
+    assert all(seconds > 0 for seconds in prediction.ops)
+    assert prediction.total == pytest.approx(sum(prediction.ops) + prediction.executor)
+    for name in names:
+        np.testing.assert_array_equal(scope[name], before[name])
