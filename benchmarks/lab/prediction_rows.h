@@ -5,7 +5,7 @@
 namespace sluice::bench {
 
 // How far the predicted time of tuned networks (LabNetworks), on one thread, is
-// from that of Run:
+// from what Run computes:
 //   lab/predicted_over_measured/NETWORK        |predicted / measured - 1| in %
 //   lab/predicted_over_measured/NETWORK/warm   the same of a prediction from
 //   the

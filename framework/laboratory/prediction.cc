@@ -29,6 +29,7 @@ constexpr int64_t kLine = 64;
 constexpr double kSecondsOfRun = 3e-7;
 constexpr double kSecondsOfInstruction = 8e-9;
 constexpr double kSecondsOfResult = 1e-7;  // allocating it, and giving it back
+constexpr double kSecondsOfPersistable = 3e-8;  // finding it in the scope
 
 // A link between two places that nobody has measured.
 constexpr double kLinkSeconds = 1e-5;
@@ -182,7 +183,7 @@ class Predictor : public RunObserver {
     SLUICE_ENFORCE(timing.outcome != RaceOutcome::kThrew, ErrorCode::kInternal,
                    "predict.raised", "{}: the kernel raised by itself: {}",
                    decision.op, timing.error);
-    return timing.median;
+    return Undisturbed(timing);
   }
 
   void Prepare(const IsolatedOp& op,
@@ -213,19 +214,27 @@ class Predictor : public RunObserver {
 
 }  // namespace
 
+double Undisturbed(const Timing& timing) {
+  constexpr double kNoisy = 0.25;
+  return timing.spread > kNoisy ? timing.best : timing.median;
+}
+
 double PlanPrediction::total() const {
   return std::accumulate(ops.begin(), ops.end(), transfers + executor);
 }
 
 double ExecutorSeconds(const Plan& plan) {
   size_t results = plan.fetch_names().size();
+  size_t persistables = 0;
   for (const Slot& slot : plan.slots()) {
     if (slot.kind == SlotKind::kShadow) ++results;
+    if (slot.kind == SlotKind::kPersistable) ++persistables;
   }
   return kSecondsOfRun +
          kSecondsOfInstruction *
              static_cast<double>(plan.instructions().size()) +
-         kSecondsOfResult * static_cast<double>(results);
+         kSecondsOfResult * static_cast<double>(results) +
+         kSecondsOfPersistable * static_cast<double>(persistables);
 }
 
 PlanPrediction Predict(const Plan& plan,

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sluice/framework/measure/race.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/scope.h"
 #include "sluice/platform/export.h"
@@ -10,7 +11,7 @@ namespace sluice::framework {
 
 struct PredictionOptions {
   double budget_seconds = 5;  // ops that it does not suffice for keep records
-  double op_seconds = 0.2;    // for each op that is measured
+  double op_seconds = 0.1;    // for each op that is measured
 };
 
 // What a run of a plan will take, from its parts; in seconds.
@@ -38,8 +39,12 @@ SLUICE_API PlanPrediction Predict(const Plan& plan,
                                   const Scope* scope,
                                   const PredictionOptions& options = {});
 
+// The median, or, where other work on the machine disturbed most rounds, the
+// shortest: noise only adds.
+SLUICE_API double Undisturbed(const Timing& timing);
+
 // What the executor adds to the kernels of a plan: a fixed part for each run,
-// for each instruction and for each result.
+// for each instruction, result and persistable.
 SLUICE_API double ExecutorSeconds(const Plan& plan);
 
 }  // namespace sluice::framework
