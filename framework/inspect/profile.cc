@@ -110,6 +110,7 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
   std::deque<Runner> runners;
   std::deque<Stopwatch> stopwatches;
   std::vector<Contestant> contestants;
+  std::vector<double> first_runs;
   size_t instructions = 0;
   for (const ProfiledPlan& plan : plans) {
     instructions += plan.plan->instructions().size();
@@ -117,10 +118,12 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
     Stopwatch* stopwatch = &stopwatches.emplace_back(*plan.plan);
     const auto reset = [runner] { runner->Reset(); };
     // First runs load code and start threads; what they raise is an error.
-    for (int run = 0; run < 2; ++run) {
-      reset();
-      runner->RunWith(*stopwatch);
-    }
+    reset();
+    runner->RunWith(*stopwatch);
+    reset();
+    const double begin = ClockSeconds();
+    runner->Run();
+    first_runs.push_back(ClockSeconds() - begin);
     contestants.push_back(
         {.name = "run", .run = [runner] { runner->Run(); }, .before = reset});
     contestants.push_back(
@@ -144,7 +147,10 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
     const Timing& clocked = race.timings[2 * i + 1];
     profiles.push_back(stopwatches[i].Summary(
         clocked.samples.size() * static_cast<size_t>(clocked.calls_per_round)));
-    profiles.back().run = std::move(race.timings[2 * i]);
+    Timing& run = profiles.back().run = std::move(race.timings[2 * i]);
+    if (!run.samples.empty()) continue;
+    run.samples = {first_runs[i]};  // there was no time for more
+    Summarise(run);
   }
   return profiles;
 } catch (const std::bad_alloc&) {
