@@ -4,6 +4,7 @@ The program is ``sluice-lab``, or ``python -m sluice.lab``.
 """
 
 from .bisect import bisect
+from .compare import compare
 from .kernel_sets import kernel_set
 from .networks import NETWORKS, Job
 from .place import place
@@ -25,6 +26,7 @@ __all__ = [
     "Verdict",
     "Verification",
     "bisect",
+    "compare",
     "internal_ops",
     "kernel_set",
     "load",

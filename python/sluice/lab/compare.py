@@ -1,11 +1,13 @@
-"""The command ``compare``: two kernel sets on a program, op by op."""
+"""Two kernel sets on a program, op by op."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sluice as sl
+from sluice import _core
 
 from . import arguments, programs
 from .bisect import DIFFERS
@@ -17,6 +19,34 @@ fed under A, and times, of whole runs that take turns. A and B are `default`,
 `reference`, a file of kernel hints, or hints:
   sluice-lab compare lenet reference default
 Exits with 3 where results differ by more than rounding explains."""
+
+
+def compare(
+    program: sl.Program,
+    feed: Mapping[str, Any] | None,
+    a: str,
+    b: str,
+    fetch_list: Sequence[Any] | None = None,
+    *,
+    place: Any = None,
+    scope: sl.Scope | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    budget: float = 0.5,
+) -> _core.Comparison:
+    """As ``sl.compare``, for kernel sets (see :func:`kernel_set`)."""
+    return sl.compare(
+        program,
+        feed,
+        kernel_set(a),
+        kernel_set(b),
+        sl.CPUPlace() if place is None else place,
+        rtol,
+        atol,
+        scope,
+        fetch_list,
+        budget,
+    )
 
 
 def add_parser(commands: Any) -> None:
@@ -44,17 +74,17 @@ def add_parser(commands: Any) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Run the command; the exit status."""
     job = programs.load(parsed.program, parsed.batch)
-    result = sl.compare(
+    result = compare(
         job.program,
         job.feed,
-        kernel_set(parsed.a),
-        kernel_set(parsed.b),
-        sl.CPUPlace() if parsed.place is None else parsed.place,
-        parsed.rtol,
-        parsed.atol,
-        job.scope,
+        parsed.a,
+        parsed.b,
         job.fetch_list,
-        parsed.budget,
+        place=parsed.place,
+        scope=job.scope,
+        rtol=parsed.rtol,
+        atol=parsed.atol,
+        budget=parsed.budget,
     )
     print(result, end="")
     return 0 if result else DIFFERS
