@@ -3,8 +3,8 @@
 
 #include "benchmarks/bench_util.h"
 #include "benchmarks/lab/assignment_rows.h"
-#include "benchmarks/lab/mutant_rows.h"
 #include "benchmarks/lab/bisect_rows.h"
+#include "benchmarks/lab/mutant_rows.h"
 #include "benchmarks/lab/prediction_rows.h"
 #include "benchmarks/lab/race_rows.h"
 #include "benchmarks/lab/record_rows.h"
@@ -19,16 +19,11 @@ int main(int argc, char** argv) {
   // Nothing here may depend on records of this machine, or leave any.
   setenv("SLUICE_RECORDS", "off", 1);
   using Rows = void (*)(const Options&, Report&);
-  constexpr Rows kRows[] = {sluice::bench::AddAssignmentRows,
-                            sluice::bench::AddMutantRows,
-                            sluice::bench::AddRaceRows,
-                            sluice::bench::AddRecordRows,
-                            sluice::bench::AddRegretRows,
-                            sluice::bench::AddTuneRows};  // leaves records
-  // Those that register kernels come last.
+  // Those that leave records or register kernels come last.
   constexpr Rows kRows[] = {
-      sluice::bench::AddAssignmentRows, sluice::bench::AddRaceRows,
-      sluice::bench::AddRecordRows,     sluice::bench::AddRegretRows,
+      sluice::bench::AddAssignmentRows, sluice::bench::AddMutantRows,
+      sluice::bench::AddRaceRows,       sluice::bench::AddRecordRows,
+      sluice::bench::AddRegretRows,     sluice::bench::AddTuneRows,
       sluice::bench::AddPredictionRows, sluice::bench::AddBisectRows};
   Report report;
   for (const Rows rows : kRows) {

@@ -296,7 +296,7 @@ std::vector<double> Sensitivity(const IsolatedOp& op,
   constexpr double kShare = 0x1p-30;
   std::vector<double> rates(reference.outputs.size(), 0);
   if (reference.own.empty()) return rates;  // nothing was widened
-  const IsolatedOp wide = Widen(op);
+  const IsolatedOp wide = Convert(op, DType::kFloat64);
   const auto small = Perturbed(wide, *reference.kernel, kShare);
   const auto large = Perturbed(wide, *reference.kernel, 8 * kShare);
   for (size_t i = 0; i < rates.size(); ++i) {

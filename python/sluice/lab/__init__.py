@@ -12,10 +12,9 @@ from .programs import load
 from .race import Race, race
 from .records import records, records_table
 from .report import Report, report, report_plans
-from .verify import Mistake, Verdict, Verification, verify
+from .reproduce import internal_ops, write_script
 from .verdicts import Mistake, Verdict, Verification
 from .verify import verify
-from .reproduce import internal_ops, write_script
 
 __all__ = [
     "NETWORKS",

@@ -13,7 +13,6 @@ from typing import Any
 import sluice as sl
 
 from . import programs, tune_kernels
-from . import programs
 from .bisect import add_parser as add_bisect
 from .compare import add_parser as add_compare
 from .place import add_parser as add_place
@@ -21,7 +20,6 @@ from .race import race
 from .records import files, machine_table, records_table
 from .report import command as report_command
 from .verify import add_parser as add_verify_parser
-from .verify import run as run_verify
 
 _TUNE = """\
 Measures the kernels of a program, so that plans choose by evidence from then
@@ -102,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
         help="verify these kernels (.so or .py), then tune with them",
     )
 
+    tune.set_defaults(run=_tune)
+
     one = commands.add_parser(
         "race", help="one op", description=_RACE, formatter_class=raw
     )
@@ -133,6 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--svg", metavar="FILE", help="a chart, by Matplotlib")
     one.add_argument("--json", metavar="FILE")
 
+    one.set_defaults(run=_race)
+
     report_command.add_parser(commands, _seconds, _count)
 
     known = commands.add_parser("records", help="what was measured")
@@ -142,6 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="what the machine can do, as estimates take it",
     )
+    known.set_defaults(run=_records)
     add_verify_parser(commands, _count, _seconds)
     add_bisect(commands)
     add_compare(commands)
@@ -209,25 +212,10 @@ def _records(arguments: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; the exit status."""
     parsed = _parser().parse_args(arguments)
-    run = {
-        "tune": _tune,
-        "race": _race,
-        "report": report_command.run,
-        "records": _records,
-        "records": _records,
-        "verify": run_verify,
-    }[parsed.command]
     try:
         if parsed.threads is not None:
             sl.set_num_threads(parsed.threads)
-        status = run(parsed)
-    run = {"tune": _tune, "race": _race, "records": _records}.get(
-        parsed.command, getattr(parsed, "run", None)
-    )
-    try:
-        if parsed.threads is not None:
-            sl.set_num_threads(parsed.threads)
-        return run(parsed) or 0
+        return parsed.run(parsed) or 0
     except BrokenPipeError:
         # Nobody reads on; nothing more shall be written when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -235,7 +223,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (sl.SluiceError, OSError) as error:
         print(f"sluice-lab: {error}", file=sys.stderr)
         return 1
-    return status or 0
 
 
 if __name__ == "__main__":

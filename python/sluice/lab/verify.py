@@ -240,6 +240,7 @@ def add_parser(
         description=_ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(run=run)
     parser.add_argument("file", metavar="LIBRARY", help="a .so or .py file")
     parser.add_argument(
         "--library",

@@ -33,6 +33,7 @@ def add_parser(
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(run=run)
     parser.add_argument("program", metavar="PROGRAM")
     parser.add_argument(
         "-o", "--output", default="report.html", metavar="FILE.html"
