@@ -181,7 +181,7 @@ std::string ToString(const Comparison& comparison) try {
     }
     const OpComparison& op = comparison.ops[i - 1];
     text +=
-        Format("{:>8.1f} us {:>8.1f} us {:>10.2e} {:>10.2e}{}\n",
+        Format("{:>8.2f} us {:>8.2f} us {:>10.2e} {:>10.2e}{}\n",
                op.seconds_a * 1e6, op.seconds_b * 1e6, op.max_absolute_error,
                op.max_relative_error, op.differs ? "  differs" : "");
   }

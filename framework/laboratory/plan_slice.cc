@@ -12,7 +12,6 @@
 namespace sluice::framework {
 
 using platform::CPUPlace;
-using platform::ErrorCode;
 using platform::Format;
 
 PlanSlice::PlanSlice(const PlanPair& pair,

@@ -71,7 +71,10 @@ struct Preparation {
   std::vector<bool> near_inputs;  // read after that
   std::vector<bool> near_outputs;
 
-  auto operator<=>(const Preparation&) const = default;
+  bool operator<(const Preparation& other) const {
+    return std::tie(displaced, near_inputs, near_outputs) <
+           std::tie(other.displaced, other.near_inputs, other.near_outputs);
+  }
 };
 
 // What was touched less than this ago may still be in a cache of the core.

@@ -103,6 +103,7 @@ class Watcher : public RunObserver {
     }
     if (!trial_.differs || tolerance_.given()) return;
     std::vector<Tensor> results;
+    results.reserve(outputs.size());
     for (const int slot : outputs) {
       results.push_back(tensors[slot]);
     }

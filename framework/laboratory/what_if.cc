@@ -240,6 +240,7 @@ class Placer {
   void MakeProblem() {
     for (const std::vector<Choice>& choices : choices_) {
       std::vector<double> costs;
+      costs.reserve(choices.size());
       for (const Choice& choice : choices) {
         costs.push_back(choice.seconds);
       }
