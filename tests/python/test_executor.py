@@ -260,22 +260,22 @@ def test_debug_runs(exe):
     assert "traceEvents" in profile.chrome_trace
 
 
-def test_profile_is_no_matter_of_a_single_slow_run(exe):
+def test_profile_is_no_matter_of_slow_first_runs(exe):
     calls = []
 
     @sl.kernel("relu", variant="slow_at_first", dtypes=["float32"])
     def relu(x):
         calls.append(1)
-        if len(calls) <= 3 or len(calls) % 10 == 0:
-            time.sleep(0.02)
+        if len(calls) <= 3:
+            time.sleep(0.05)
         return np.maximum(x, 0)
 
     y = sl.layers.relu(sl.data("x", [4]))
     with sl.kernel_hints("relu: require variant=slow_at_first"):
         profile = exe.profile(feed={"x": np.ones(4, "f4")}, fetch_list=[y])
     assert len(calls) > 20
-    assert profile.op_seconds[0] < 0.005
-    assert profile.seconds < 0.005
+    assert profile.op_seconds[0] < 0.02
+    assert profile.seconds < 0.02
     assert profile.run.low <= profile.seconds <= profile.run.high
 
 
