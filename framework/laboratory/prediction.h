@@ -39,8 +39,8 @@ SLUICE_API PlanPrediction Predict(const Plan& plan,
                                   const Scope* scope,
                                   const PredictionOptions& options = {});
 
-// The median, or, where other work on the machine disturbed most rounds, the
-// shortest: noise only adds.
+// The median, or, where there are few rounds or other work on the machine
+// disturbed most of them, the shortest: noise only adds.
 SLUICE_API double Undisturbed(const Timing& timing);
 
 // What the executor adds to the kernels of a plan: a fixed part for each run,
