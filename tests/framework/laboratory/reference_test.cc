@@ -193,11 +193,11 @@ TEST(CompareWithReference, ASumThatCancelsMayBeAsUncertainAsItsTerms) {
 
 TEST(CompareWithReference, AJumpIsNoUncertainty) {
   // Rounding may not change the sign, though any change of X would.
-  const IsolatedOp op = MakeOp(
-      "relu_grad",
-      {{"Out", Tensor::FromVector<float>({2}, {0, 1})},
-       {"Out@GRAD", Tensor::FromVector<float>({2}, {1, 1})}},
-      {{DDim({2}), DType::kFloat32}});
+  const IsolatedOp op =
+      MakeOp("relu_grad",
+             {{"Out", Tensor::FromVector<float>({2}, {0, 1})},
+              {"Out@GRAD", Tensor::FromVector<float>({2}, {1, 1})}},
+             {{DDim({2}), DType::kFloat32}});
   EXPECT_THAT(Compare(op, {0, 1}).message, IsEmpty());
   EXPECT_THAT(Compare(op, {1, 1}).message, HasSubstr("X@GRAD[0] is 1"));
 }
