@@ -56,7 +56,8 @@ def _steps(
     change = [0] * (instructions + 1)
     for slot in slots:
         change[slot["first"]] += slot["bytes"]
-        change[slot["last"] + 1] -= slot["bytes"]
+        # What a device may still use is kept until after the last one.
+        change[min(slot["last"] + 1, instructions)] -= slot["bytes"]
     # The largest of each group of instructions, so that peaks stay.
     group = max(1, -(-instructions // most_points))
     steps: list[list[int]] = []

@@ -10,7 +10,9 @@
     if (!changes) return;
     document.getElementById("changes").hidden = false;
     document.getElementById("changes-link").hidden = false;
-    const ratio = changes.old.run.median / changes.new.run.median;
+    // Noise only adds: where it is large, the shortest run says most.
+    const noisy = Math.max(changes.old.run.spread, changes.new.run.spread) > 0.25;
+    const ratio = noisy ? changes.old.run.best / changes.new.run.best : changes.old.run.median / changes.new.run.median;
     const apart = changes.new.run.high < changes.old.run.low || changes.new.run.low > changes.old.run.high;
     const columns = [
       ["op", (row) => (row.new || row.old).index, (row) => `${(row.new || row.old).index} ${(row.new || row.old).op}`],
@@ -30,11 +32,13 @@
     const { table } = sluice.table(columns, changes.ops, { choose });
     sluice.fill("changes-body",
       make("ul", {}, head(changes.old, "Before:"), head(changes.new, "Now:")),
-      make("p", { class: "verdict" }, apart
-        ? ratio > 1
-          ? `A run is ${sluice.number(ratio)} times as fast as before.`
-          : `A run takes ${sluice.number(1 / ratio)} times as long as before.`
-        : "The confidence intervals of both runs overlap: no difference is shown."),
+      make("p", { class: "verdict" },
+        !apart && !noisy
+          ? "The confidence intervals of both runs overlap: no difference is shown."
+          : ratio > 1
+            ? `A run is ${sluice.number(ratio)} times as fast as before.`
+            : `A run takes ${sluice.number(1 / ratio)} times as long as before.`,
+        noisy ? ` Other programs disturbed most runs, so that this is about the shortest of each: ${sluice.time(changes.old.run.best)} before, ${sluice.time(changes.new.run.best)} now.` : ""),
       changes.comparable ? "" : make("p", { class: "warning" }, "Machine or number of threads differ: times cannot be compared."),
       make("p", { class: "note" }, `${sluice.count(changes.ops.length + changes.left_out, "op")} changed, ${sluice.count(changes.same, "op")} did not.${changes.left_out ? ` The ${changes.ops.length} with the largest difference:` : ""}`),
       changes.ops.length ? make("div", { class: "panel scroll tall" }, table) : "");
