@@ -76,7 +76,7 @@
       const chosen = candidate === op.candidates[op.chosen];
       const colour = sluice.libraryColour(candidate.library);
       svg.append("text").attr("x", left - 10).attr("y", y + 4).attr("text-anchor", "end")
-        .attr("font-weight", chosen ? 700 : 400).text(`${candidate.library.toLowerCase()}/${candidate.variant}`.slice(0, 24));
+        .attr("font-weight", chosen ? 700 : 400).text(`${candidate.library.toLowerCase()}/${candidate.variant}${candidate.place === op.place ? "" : ` ${candidate.place}`}`.slice(0, 24));
       svg.append("line").attr("class", "grid").attr("x1", left).attr("x2", width - 20).attr("y1", y).attr("y2", y);
       if (candidate.measured && candidate.measured.median) {
         svg.append("line").attr("x1", x(candidate.measured.low)).attr("x2", x(candidate.measured.high)).attr("y1", y).attr("y2", y)

@@ -13,7 +13,7 @@
     svg.append("text").attr("class", "title").attr("x", (left + right) / 2).attr("y", bottom + 38).attr("text-anchor", "middle").text("instruction of the plan");
     svg.append("text").attr("class", "title").attr("transform", `translate(16,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text("bytes");
     for (const block of place.blocks) {
-      svg.append("rect").attr("class", block.kind === "scratch" ? "block scratch" : "block").attr("x", x(block.first)).attr("width", Math.max(x(block.last + 1) - x(block.first), 0.5))
+      svg.append("rect").attr("class", block.kind === "scratch" ? "block scratch" : "block").attr("x", x(block.first)).attr("width", Math.max(x(Math.min(block.last + 1, last)) - x(block.first), 0.5))
         .attr("y", y(block.offset + block.bytes)).attr("height", Math.max(y(block.offset) - y(block.offset + block.bytes), 0.3))
         .on("mousemove", () => sluice.tip(() => [block.kind === "scratch" ? "scratch memory of a kernel" : block.var, sluice.bytes(block.bytes), `from instruction ${block.first} to ${block.last}`])(d3.event))
         .on("mouseleave", sluice.hideTip);
@@ -32,7 +32,7 @@
     sluice.fill("memory-charts", places.flatMap((place) => {
       const peak = d3.max(place.steps, (step) => step[1]) || 0;
       return [
-        make("p", { class: "note" }, `At ${place.place}: one block of memory of ${sluice.bytes(place.arena)} holds all intermediate values. Each box is a value: as wide as the time that it is needed, as high as its bytes, at its place in the block (striped: scratch memory of a kernel). The line is what is in use; its peak is ${sluice.bytes(peak)}, ${sluice.percent(place.arena ? peak / place.arena : 0)} of the block. Parameters and fed values are not in it.${place.left_out ? ` ${sluice.count(place.left_out, "smaller value")} left out.` : ""}`),
+        make("p", { class: "note" }, `At ${place.place}: one block of memory of ${sluice.bytes(place.arena)} holds all intermediate values. Each box is a value: as wide as the time that it is needed, as high as its bytes, at its place in the block (dashed: scratch memory of a kernel). The line is what is in use; its peak is ${sluice.bytes(peak)}, ${sluice.percent(place.arena ? peak / place.arena : 0)} of the block. Parameters and fed values are not in it.${place.left_out ? ` ${sluice.count(place.left_out, "smaller value")} left out.` : ""}`),
         make("div", { class: "panel" }, map(place)),
       ];
     }));
