@@ -68,8 +68,8 @@ bool IsCaught(const KernelDef& kernel) {
 void AddMutantRows(const Options& /*options*/, Report& report) {
   const double begin = framework::ClockSeconds();
   KernelCheckOptions quick;
-  quick.most_others = 24;
-  quick.threads = {1, 2};
+  quick.most_others = 12;
+  quick.threads = {2};
   int alarms = 0;
   int checked = 0;
   for (const auto& [unused, kernels] : OwnKernels()) {

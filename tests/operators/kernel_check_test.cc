@@ -28,7 +28,7 @@ TEST_P(CheckedKernels, AreFoundToBeRight) {
     }
   }
   framework::KernelCheckOptions options;
-  options.most_others = 8;
+  options.most_others = 4;
   options.threads = {2};
   for (const auto& [dtype, kernels] : by_dtype) {
     int examples = 0;
