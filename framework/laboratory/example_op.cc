@@ -19,7 +19,6 @@ namespace sluice::framework {
 
 using platform::CPUPlace;
 using platform::DType;
-using platform::ErrorCode;
 
 namespace {
 

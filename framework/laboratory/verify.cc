@@ -168,10 +168,9 @@ std::string Verifier::LeftOut(KernelRun* run) const {
   for (size_t i = 0; i < after[0].size(); ++i) {
     const size_t size = platform::SizeOf(op_.facts.output_dtypes[i]);
     for (size_t at = 0; at < after[0][i].size(); at += size) {
-      const auto unchanged = [&](int run_number) {
-        return std::equal(after[run_number][i].begin() + at,
-                          after[run_number][i].begin() + at + size,
-                          spoilt[run_number][i].begin() + at);
+      const auto unchanged = [&](int number) {
+        return std::memcmp(after[number][i].data() + at,
+                           spoilt[number][i].data() + at, size) == 0;
       };
       if (!unchanged(0) || !unchanged(1)) continue;
       return Format("{} is not written", ElementName(op_.facts, i, at / size));
