@@ -19,12 +19,11 @@ int main(int argc, char** argv) {
   // Nothing here may depend on records of this machine, or leave any.
   setenv("SLUICE_RECORDS", "off", 1);
   using Rows = void (*)(const Options&, Report&);
-  // Those that leave records or register kernels come last.
   constexpr Rows kRows[] = {
       sluice::bench::AddAssignmentRows, sluice::bench::AddMutantRows,
       sluice::bench::AddRaceRows,       sluice::bench::AddRecordRows,
-      sluice::bench::AddRegretRows,     sluice::bench::AddTuneRows,
-      sluice::bench::AddPredictionRows, sluice::bench::AddBisectRows};
+      sluice::bench::AddRegretRows,     sluice::bench::AddPredictionRows,
+      sluice::bench::AddBisectRows,     sluice::bench::AddTuneRows};
   Report report;
   for (const Rows rows : kRows) {
     rows(options, report);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/laboratory/bisect.h"
+#include "sluice/framework/laboratory/bisect/bisect.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "sluice/framework/inspect/profile.h"
-#include "sluice/framework/laboratory/golden_values.h"
-#include "sluice/framework/laboratory/plan_slice.h"
-#include "sluice/framework/laboratory/plan_units.h"
-#include "sluice/framework/laboratory/slice_trial.h"
+#include "sluice/framework/laboratory/bisect/golden_values.h"
+#include "sluice/framework/laboratory/bisect/plan_slice.h"
+#include "sluice/framework/laboratory/bisect/plan_units.h"
+#include "sluice/framework/laboratory/bisect/slice_trial.h"
 #include "sluice/framework/measure/race_judge.h"
 #include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/platform/error.h"

@@ -1,4 +1,4 @@
-#include "sluice/framework/laboratory/bisect.h"
+#include "sluice/framework/laboratory/bisect/bisect.h"
 
 #include <cmath>
 #include <optional>

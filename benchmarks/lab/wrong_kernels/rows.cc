@@ -176,8 +176,8 @@ class CrossEntropy final : public ShapedKernel {
       if (kSlip == Slip::kClampsLabel) {
         label = std::clamp<int64_t>(label, 0, classes - 1);
       }
-      SLUICE_ENFORCE(label >= 0 && label < classes,
-                     ErrorCode::kOutOfRange, "wrong_kernels.label",
+      SLUICE_ENFORCE(label >= 0 && label < classes, ErrorCode::kOutOfRange,
+                     "wrong_kernels.label",
                      "Label is {}, expected a class below {}", label, classes);
       loss[row] = std::log(sum) - (in[label] - most);
     }

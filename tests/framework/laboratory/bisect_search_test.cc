@@ -1,4 +1,4 @@
-#include "sluice/framework/laboratory/bisect_search.h"
+#include "sluice/framework/laboratory/bisect/bisect_search.h"
 
 #include <algorithm>
 #include <set>

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "sluice/framework/laboratory/golden_values.h"
-#include "sluice/framework/laboratory/plan_slice.h"
-#include "sluice/framework/laboratory/plan_units.h"
+#include "sluice/framework/laboratory/bisect/golden_values.h"
+#include "sluice/framework/laboratory/bisect/plan_slice.h"
+#include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/laboratory/value_difference.h"
 
 namespace sluice::framework {

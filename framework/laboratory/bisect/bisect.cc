@@ -1,4 +1,4 @@
-#include "sluice/framework/laboratory/bisect.h"
+#include "sluice/framework/laboratory/bisect/bisect.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "sluice/framework/inspect/profile.h"
-#include "sluice/framework/laboratory/bisect_search.h"
-#include "sluice/framework/laboratory/golden_values.h"
-#include "sluice/framework/laboratory/plan_slice.h"
-#include "sluice/framework/laboratory/plan_units.h"
-#include "sluice/framework/laboratory/slice_trial.h"
+#include "sluice/framework/laboratory/bisect/bisect_search.h"
+#include "sluice/framework/laboratory/bisect/golden_values.h"
+#include "sluice/framework/laboratory/bisect/plan_slice.h"
+#include "sluice/framework/laboratory/bisect/plan_units.h"
+#include "sluice/framework/laboratory/bisect/slice_trial.h"
 #include "sluice/framework/measure/race_judge.h"
 #include "sluice/framework/plan/kernel_hints.h"
 #include "sluice/framework/plan/persistables.h"

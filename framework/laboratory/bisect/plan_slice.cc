@@ -1,4 +1,4 @@
-#include "sluice/framework/laboratory/plan_slice.h"
+#include "sluice/framework/laboratory/bisect/plan_slice.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "sluice/framework/laboratory/slice_trial.h"
+#include "sluice/framework/laboratory/bisect/slice_trial.h"
 
 #include <algorithm>
 #include <cmath>

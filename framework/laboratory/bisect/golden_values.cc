@@ -1,4 +1,4 @@
-#include "sluice/framework/laboratory/golden_values.h"
+#include "sluice/framework/laboratory/bisect/golden_values.h"
 
 #include <cstring>
 #include <utility>

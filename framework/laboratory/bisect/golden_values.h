@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/laboratory/plan_units.h"
+#include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/scope.h"
 #include "sluice/framework/tensor.h"

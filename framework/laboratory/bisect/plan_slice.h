@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sluice/framework/executor.h"
-#include "sluice/framework/laboratory/golden_values.h"
-#include "sluice/framework/laboratory/plan_units.h"
+#include "sluice/framework/laboratory/bisect/golden_values.h"
+#include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/scope.h"

@@ -1,4 +1,4 @@
-#include "sluice/framework/laboratory/plan_units.h"
+#include "sluice/framework/laboratory/bisect/plan_units.h"
 
 #include <algorithm>
 #include <numeric>
