@@ -18,6 +18,7 @@ import sluice as sl
 from sluice import lab
 from sluice.lab.__main__ import main
 from sluice.lab.report import graph, libraries, read
+from sluice.lab.report.collect import _best
 from sluice.lab.report.layout import lay_out
 from sluice.lab.report.page import to_html
 
@@ -150,6 +151,19 @@ def test_a_report_leaves_parameters_alone():
     assert len(before) >= 2
     for name in names:
         np.testing.assert_array_equal(np.array(sl.global_scope()[name]), before[name])
+
+
+def test_a_disturbed_machine_has_no_cache_slower_than_memory():
+    quiet = {"machine": "m", "threads": 2, "date": "d", "parallel_for": 2e-6, "kernel_call": 5e-8,
+             "library_call": 4e-7, "float32": 1e11}
+    for level, rate in [("l1", 4e11), ("l2", 2e11), ("l3", 1e11), ("memory", 2e10)]:
+        quiet |= {level: rate, f"{level}_all_threads": 2 * rate}
+    busy = {**quiet, "l2_all_threads": 1e9, "float32": 1e10, "parallel_for": 1e-3}
+    assert _best([busy, quiet]) == quiet
+    best = _best([busy, busy])
+    assert best["l2_all_threads"] == best["l3_all_threads"] == 2e11
+    assert best["l1_all_threads"] == 8e11 and best["memory_all_threads"] == 4e10
+    assert _best([{**quiet, "memory_all_threads": 1e9}])["memory_all_threads"] == 2e10
 
 
 def test_the_page_is_one_small_file_that_loads_nothing():
