@@ -50,7 +50,7 @@ struct SLUICE_API OpDesc {
   std::vector<std::pair<std::string, ArgVars>> inputs;
   std::vector<std::pair<std::string, ArgVars>> outputs;
   AttributeMap attributes;
-  std::string hint;  // see framework/plan/kernel_hints.h
+  std::string hint;  // see framework/plan/hints/kernel_hints.h
   SourceLocation location;
   OpPurpose purpose = OpPurpose::kForward;
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "sluice/platform/cpu_device.h"
+#include "sluice/platform/cpu/cpu_device.h"
 #include "sluice/platform/device_context.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/kernel_module.h"

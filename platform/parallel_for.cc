@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
 #include "sluice/platform/parallel_region.h"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 
 namespace sluice::bench {
 

@@ -14,7 +14,7 @@
 
 #include "sluice/framework/measure/measure_clock.h"
 #include "sluice/framework/measure/race.h"
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 
 namespace sluice::bench {
 namespace {

@@ -45,8 +45,9 @@ struct LoadedParameters {
 //  - DataLoss for one that is cut off, changed, or no checkpoint;
 //  - Unimplemented for one of a newer format, or a dtype that Sluice lacks;
 //  - InvalidArgument for one of another program: variables that are missing,
-//    superfluous, or of another dtype or shape are named. With `partial` for one
-//    that has nothing in common with the program, or another dtype or shape.
+//    superfluous, or of another dtype or shape are named. With `partial` for
+//    one that has nothing in common with the program, or another dtype or
+//    shape.
 SLUICE_API LoadedParameters LoadParameters(const std::string& path,
                                            const Program& program,
                                            Scope& scope,

@@ -13,7 +13,7 @@
 #include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/laboratory/bisect/slice_trial.h"
 #include "sluice/framework/measure/race_judge.h"
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {

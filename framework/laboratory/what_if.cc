@@ -14,7 +14,7 @@
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/laboratory/prediction.h"
 #include "sluice/framework/plan/assignment.h"
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 

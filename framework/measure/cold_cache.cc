@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 

@@ -5,7 +5,7 @@
 #endif
 
 #include "sluice/framework/files/checksum.h"
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {

@@ -16,7 +16,7 @@
 #include "sluice/framework/measure/measure_clock.h"
 #include "sluice/framework/measure/race.h"
 #include "sluice/framework/measure/record.h"
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 

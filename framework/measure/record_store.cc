@@ -11,7 +11,7 @@
 #include "sluice/framework/measure/machine.h"
 #include "sluice/framework/measure/record_file.h"
 #include "sluice/framework/measure/record_index.h"
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/logging.h"
 

@@ -11,7 +11,7 @@
 #include "sluice/framework/measure/machine_figures.h"
 #include "sluice/framework/measure/record.h"
 #include "sluice/framework/op_desc.h"
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "sluice/framework/op_check.h"
-#include "sluice/framework/plan/hint_names.h"
+#include "sluice/framework/plan/hints/hint_names.h"
 #include "sluice/framework/plan/passes.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"

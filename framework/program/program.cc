@@ -8,7 +8,7 @@
 #include "sluice/framework/infer_shape_context.h"
 #include "sluice/framework/near_names.h"
 #include "sluice/framework/op_check.h"
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"

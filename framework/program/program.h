@@ -106,8 +106,9 @@ class SLUICE_API Program {
   // The output variable of the op added last. Raises NotFound when it has no
   // such output, FailedPrecondition (as Hint does) when there is no op yet.
   Var Output(std::string_view argument, int element = 0);
-  // Sets the kernel hint of the op added last (framework/plan/kernel_hints.h).
-  // Raises InvalidArgument for one that cannot be parsed.
+  // Sets the kernel hint of the op added last
+  // (framework/plan/hints/kernel_hints.h). Raises InvalidArgument for one that
+  // cannot be parsed.
   void Hint(std::string_view hint);
   // Kernel hints for all ops of the program; stored with it. Raises as Hint.
   void SetHints(std::string_view hints);

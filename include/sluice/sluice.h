@@ -8,7 +8,7 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/laboratory/compare.h"
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/program/program_io.h"

@@ -6,7 +6,7 @@
 
 #include "sluice/framework/registry.h"
 #include "sluice/platform/counters.h"
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"

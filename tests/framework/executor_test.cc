@@ -6,7 +6,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {

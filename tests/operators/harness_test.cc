@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/memory/testing.h"
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/executor.h"
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/program/program_io.h"
 

@@ -12,7 +12,7 @@
 #include "tests/testing/missing_device.h"
 #include <gtest/gtest.h>
 
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/device_context.h"
 #include "sluice/platform/error.h"
 

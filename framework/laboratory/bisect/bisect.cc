@@ -14,7 +14,7 @@
 #include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/laboratory/bisect/slice_trial.h"
 #include "sluice/framework/measure/race_judge.h"
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"

@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/plan/hint_names.h"
+#include "sluice/framework/plan/hints/hint_names.h"
 #include "sluice/framework/registry.h"
 
 namespace sluice::framework {

@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/pass_hints.h"
+#include "sluice/framework/plan/hints/pass_hints.h"
 
 #include <memory>
 

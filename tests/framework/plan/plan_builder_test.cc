@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/executor.h"
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 
 namespace sluice::framework {
 namespace {

@@ -1,12 +1,12 @@
-#include "sluice/platform/cpu_device.h"
+#include "sluice/platform/cpu/cpu_device.h"
 
 #include <algorithm>
 #include <cstdlib>
 
 #include <sys/mman.h>
 
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/cpu_device_context.h"
-#include "sluice/platform/cpu_info.h"
 
 namespace sluice::platform {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sluice/framework/op_desc.h"
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

@@ -1,4 +1,4 @@
-#include "sluice/platform/cpu_info.h"
+#include "sluice/platform/cpu/cpu_info.h"
 
 #include <hwy/targets.h>
 #include <sched.h>

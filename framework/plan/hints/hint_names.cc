@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/hint_names.h"
+#include "sluice/framework/plan/hints/hint_names.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 
 #include <algorithm>
 #include <cctype>

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "sluice/framework/plan/kernel_hints.h"
+#include "sluice/framework/plan/hints/kernel_hints.h"
 
 namespace sluice::framework {
 
