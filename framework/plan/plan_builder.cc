@@ -166,10 +166,11 @@ int PlanBuilder::AddPersistable(const std::string& var, PlaceKey place) {
 // Whether no run of the plan changes a value, so that it can be wherever it is
 // read, and nothing has to be copied in a run.
 bool PlanBuilder::IsKept(const std::string& var) const {
-  if (!graph_->IsConstant(var)) return false;
   const auto known = values_.find(var);
-  return known == values_.end() ||
-         plan_->slots_[known->second.slots.front()].kind != SlotKind::kFeed;
+  const bool made =
+      known != values_.end() &&
+      plan_->slots_[known->second.slots.front()].kind != SlotKind::kPersistable;
+  return !made && graph_->IsConstant(var);
 }
 
 // Where a persistable is between runs: where its last writer runs.
