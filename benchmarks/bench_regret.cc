@@ -2,12 +2,13 @@
 // those who fit an estimate.
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include "benchmarks/lab/regret.h"
 #include <CLI/CLI.hpp>
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   unsigned seed = 1;
   int cases = 130, threads = 1;
   bool decide_only = false;
@@ -35,4 +36,7 @@ int main(int argc, char** argv) {
               measured.size(), threads, regrets.mean, regrets.percentile_90,
               regrets.max);
   return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_regret: %s\n", error.what());
+  return 1;
 }

@@ -22,7 +22,6 @@ using framework::ArgVars;
 using framework::AssignmentProblem;
 using framework::Candidate;
 using framework::DDim;
-using framework::Evidence;
 using framework::Graph;
 using framework::KernelHint;
 using framework::OpDesc;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/softmax.h"
@@ -97,7 +99,8 @@ framework::KernelWork GradWork(const framework::KernelQuery& query) {
   const math::SoftmaxDims dims = DimsOf(x, query.Attr<int64_t>("axis"));
   framework::KernelWork work = framework::DefaultKernelWork(query);
   work.flops *= 4;
-  work.moves = 10 * static_cast<double>(x.numel() / dims.size);
+  const int64_t rows = x.numel() / std::max<int64_t>(dims.size, 1);
+  work.moves = 10 * static_cast<double>(rows);
   return work;
 }
 

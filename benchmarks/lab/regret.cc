@@ -22,7 +22,6 @@ using framework::IsolatedOp;
 using framework::KernelRun;
 using framework::RaceOptions;
 using framework::RaceResult;
-using framework::Timing;
 
 // Kernels of one case, made and able to run.
 struct Runs {

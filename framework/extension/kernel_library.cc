@@ -21,7 +21,6 @@
 namespace sluice::framework {
 
 using platform::ErrorCode;
-using platform::Format;
 namespace fs = std::filesystem;
 
 namespace {

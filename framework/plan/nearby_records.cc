@@ -56,8 +56,9 @@ const std::vector<NearbyRecords::Known>& NearbyRecords::RecordsOf(
     const Candidate& candidate, std::string_view op) {
   const std::string kernel = ToString(*candidate.kernel);
   const std::string place = ToString(candidate.place);
-  const auto [known, first] = known_.try_emplace(kernel + ' ' + place);
-  if (!first) return known->second;
+  const auto added = known_.try_emplace(kernel + ' ' + place);
+  std::vector<Known>& known = added.first->second;
+  if (!added.second) return known;
   const std::string version = std::to_string(candidate.kernel->version);
   store_.Near(kernel, op, [&](const Record& record) {
     const bool counts = record.threads == num_threads_ &&
@@ -65,12 +66,12 @@ const std::vector<NearbyRecords::Known>& NearbyRecords::RecordsOf(
                         record.rounds > 0 && record.estimate > 0 &&
                         record.verdict != Verdict::kWrong;
     if (!counts) return;
-    known->second.push_back({.signature = SplitSizes(record.signature),
-                             .factor = SecondsOf(record) / record.estimate,
-                             .current = record.machine == MachineId().text &&
-                                        record.kernel_version == version});
+    known.push_back({.signature = SplitSizes(record.signature),
+                     .factor = SecondsOf(record) / record.estimate,
+                     .current = record.machine == MachineId().text &&
+                                record.kernel_version == version});
   });
-  return known->second;
+  return known;
 }
 
 double NearbyRecords::Factor(const Candidate& candidate,

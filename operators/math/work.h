@@ -16,7 +16,8 @@ inline int64_t VectorLanes(size_t element) {
 
 // `count` as a multiple of `unit`: what vectors compute that are not full.
 inline double Padded(int64_t count, int64_t unit) {
-  return static_cast<double>((count + unit - 1) / unit * unit);
+  const int64_t units = (count + unit - 1) / unit;
+  return static_cast<double>(units * unit);
 }
 
 // Moves for each element of a matrix that is transposed vector by vector, 16

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sluice/framework/op_registry.h"
 #include "sluice/operators/onednn/sequence.h"
 
@@ -42,7 +44,9 @@ framework::KernelWork Work(const framework::KernelQuery& query) {
   framework::KernelWork work = framework::DefaultKernelWork(query);
   work.library_calls = 1;
   work.flops *= 4;
-  work.moves = 15 * static_cast<double>(x.numel() / x[SoftmaxAxis(query)]);
+  const int64_t size = std::max<int64_t>(x[SoftmaxAxis(query)], 1);
+  const int64_t rows = x.numel() / size;
+  work.moves = 15 * static_cast<double>(rows);
   return work;
 }
 

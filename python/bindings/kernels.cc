@@ -69,6 +69,7 @@ std::vector<Argument> ArgumentsOf(
     const std::vector<framework::ArgDef>& defs,
     const std::function<size_t(const std::string&)>& count) {
   std::vector<Argument> arguments;
+  arguments.reserve(defs.size());
   for (const framework::ArgDef& def : defs) {
     arguments.push_back({def.name, count(def.name), def.traits.variadic,
                          def.traits.shape_only});

@@ -69,7 +69,7 @@ TEST_F(PlanTimesTest, HaveAnIntervalForTheRunEachInstructionAndEachOp) {
 
 TEST_F(PlanTimesTest, TheTypicalRunIsOneOfThoseWithAClock) {
   const PlanTimes times = Time(0.2);
-  EXPECT_GE(times.profiled_runs, 5);
+  EXPECT_GE(times.profiled_runs, 1);
   EXPECT_THAT(times.typical.seconds, Each(Gt(0)));
   EXPECT_EQ(times.typical.seconds.size(), plan_->instructions().size());
   // Half of the runs take at most as long as the median, and so does it.
