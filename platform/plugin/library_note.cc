@@ -61,7 +61,7 @@ std::string ReadLibraryNote(const std::string& path,
     if (segment.p_type != PT_NOTE) continue;
     std::vector<char> notes(segment.p_filesz);
     if (!Read(file, segment.p_offset, notes.data(), notes.size())) return "";
-    const std::string text =
+    std::string text =
         FindNote(notes, segment.p_align == 8 ? 8 : 4, name, type);
     if (!text.empty()) return text;
   }
