@@ -184,7 +184,7 @@ TEST_F(ExplainTest, JsonHasValuesAndWhereTheirMemoryIs) {
 TEST_F(ExplainTest, JsonSaysWhatAnOpIsThereFor) {
   const json plan = json::parse(ExplainJson(*plan_));
   const json& first = plan["ops"][0];
-  EXPECT_EQ(first["covers"], json({0}));
+  EXPECT_EQ(first["covers"], json::array({0}));
   EXPECT_EQ(first["purpose"], "forward");
   EXPECT_THAT(first["line"], ContainsRegex("test_ops.cc:[0-9]+$"));
 }
