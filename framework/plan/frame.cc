@@ -276,7 +276,8 @@ void Frame::Execute() {
   const Instruction* const end = current + plan_.instructions_.size();
   try {
     for (; current != end; ++current) {
-      if (platform::CancelRequested()) [[unlikely]] platform::CheckCancelled();
+      if (platform::CancelRequested()) [[unlikely]]
+        platform::CheckCancelled();
       Step(*current);
     }
   } catch (...) {

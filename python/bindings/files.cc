@@ -40,8 +40,8 @@ void BindFiles(nb::module_& m) {
     framework::LoadedParameters loaded;
     {
       const nb::gil_scoped_release release;
-      loaded = framework::LoadParameters(file, program, scope,
-                                         {.partial = partial});
+      loaded =
+          framework::LoadParameters(file, program, scope, {.partial = partial});
     }
     return std::pair(std::move(loaded.missing), std::move(loaded.superfluous));
   });
