@@ -9,7 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "sluice/framework/op_desc.h"
+#include "sluice/framework/op/op_desc.h"
 #include "sluice/sluice.h"
 
 namespace {

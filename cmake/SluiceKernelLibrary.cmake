@@ -90,8 +90,8 @@ function(sluice_write_library_entry file)
   endif()
   file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [=[
 // Written by CMake from the REGISTER_* macros; do not edit.
-#include "sluice/framework/extension/kernel_stamp.h"
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/kernel_stamp.h"
+#include "sluice/framework/op/registry.h"
 
 SLUICE_KERNEL_LIBRARY("@cuda@");
 

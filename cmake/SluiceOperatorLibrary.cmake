@@ -47,7 +47,7 @@ void RegisterOperators_@name@();
 // Written by CMake; do not edit.
 #include "@name@/register.h"
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 
 extern "C" __attribute__((visibility("hidden")))
 void SluiceAddAll(::sluice::framework::Registry&);

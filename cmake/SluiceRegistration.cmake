@@ -136,7 +136,7 @@ function(sluice_write_registration file)
   endforeach()
   file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [=[
 // Written by CMake from the REGISTER_* macros; do not edit.
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 
 extern "C" {
 @declarations@}
@@ -172,7 +172,7 @@ function(sluice_add_module name)
   set(generated "${PROJECT_BINARY_DIR}/generated/init_${name}.cc")
   file(CONFIGURE OUTPUT "${generated}" @ONLY CONTENT [=[
 // Written by CMake from the REGISTER_* macros; do not edit.
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 
 extern "C" {
 @declarations@

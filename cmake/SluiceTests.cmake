@@ -49,7 +49,7 @@ function(sluice_define_plugin_path macro plugin)
   foreach(folder IN LISTS ARGN)
     set(program "sluice_${folder}_test")
     set(users "")
-    file(GLOB sources CONFIGURE_DEPENDS
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS
       "${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cc")
     foreach(source IN LISTS sources)
       file(STRINGS "${source}" mentions REGEX "${macro}|plugin_cases.h")

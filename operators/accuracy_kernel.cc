@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 
 namespace sluice::operators {
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/optimizer_steps.h"
 #include "sluice/platform/parallel_for.h"
 

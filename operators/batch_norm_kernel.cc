@@ -1,7 +1,7 @@
 #include <cmath>
 #include <string>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/batch_norm.h"
 
 namespace sluice::operators {

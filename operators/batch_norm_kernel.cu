@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/batch_norm.h"
 #include "sluice/operators/math/device_sum.cuh"
 

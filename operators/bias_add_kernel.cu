@@ -1,4 +1,4 @@
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/device_walk.cuh"
 

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_sum.cuh"
 
 namespace sluice::operators {

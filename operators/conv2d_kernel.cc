@@ -1,6 +1,6 @@
 #include "sluice/operators/conv2d_kernel.h"
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/channel_sum.h"
 #include "sluice/operators/math/conv2d_gemm.h"
 #include "sluice/operators/math/conv2d_work.h"

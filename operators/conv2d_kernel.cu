@@ -1,4 +1,4 @@
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/conv2d_kernel.h"
 #include "sluice/operators/math/device_im2col.cuh"
 #include "sluice/operators/math/device_sum.cuh"

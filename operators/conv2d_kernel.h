@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/conv2d_geometry.h"
 
 namespace sluice::operators {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/framework/op_kernel_context.h"
+#include "sluice/framework/op/op_kernel_context.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op/infer_shape_context.h"
 
 // What linear_chain_crf, its gradient and crf_decoding have in common.
 namespace sluice::operators {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/platform/device_context.h"
 
 namespace sluice::operators {

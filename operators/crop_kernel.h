@@ -2,14 +2,14 @@
 
 #include <vector>
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/platform/cpu_device_context.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::operators {
 
-// Where the box of crop lies in X: the attributes, the shapes
+// Where the box of crop is in X: the attributes, the shapes
 // from Prepare on, and the offsets of one call. Owned by its kernel; const once
 // prepared.
 class SLUICE_API CropBox {

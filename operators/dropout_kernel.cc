@@ -1,6 +1,6 @@
 #include "sluice/operators/dropout_kernel.h"
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/random.h"
 
 namespace sluice::operators {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 
 namespace sluice::operators {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/device_sum.cuh"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/broadcast_binary.h"
 
 namespace sluice::operators {

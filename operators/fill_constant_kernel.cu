@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/platform/cuda/launch.h"
 

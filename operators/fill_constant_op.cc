@@ -2,8 +2,8 @@
 #include <limits>
 #include <vector>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/op_dtypes.h"
 
 namespace sluice::operators {

@@ -1,4 +1,4 @@
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/gather.h"
 #include "sluice/operators/math/half_conversions.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/plan/assignment.h"
 #include "sluice/framework/plan/graph.h"
 
@@ -28,7 +28,7 @@ using framework::OpDesc;
 using framework::OpFacts;
 using Ints = std::vector<int64_t>;
 
-// Computes each element by itself, wherever it lies.
+// Computes each element by itself, whatever the layout.
 bool ComputesElements(const std::string& type) {
   static const std::set<std::string> kTypes = {
       "abs",       "abs_grad", "assign", "elementwise_add", "elementwise_div",
@@ -65,7 +65,7 @@ std::vector<std::string> Images(const Graph& graph, const OpDesc& op) {
 
 // Whether an op can do its work with the channels last.
 bool CanTurn(const Graph& graph, const OpFacts& op) {
-  // A hint about variants speaks of the op as it stands.
+  // A hint about variants is about the op as it stands.
   const auto particular = [](const KernelHint* hint) {
     return !hint->variant.empty();
   };

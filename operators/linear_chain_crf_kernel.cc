@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/crf_kernel.h"
 #include "sluice/operators/math/crf.h"
 

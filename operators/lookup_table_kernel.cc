@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/gather.h"
 #include "sluice/operators/math/scatter_add.h"
 

@@ -1,4 +1,4 @@
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/manhattan_distance.h"
 #include "sluice/operators/math/manhattan_distance_functor.h"
 #include "sluice/operators/math/work.h"

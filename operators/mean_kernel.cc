@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/fill.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/reduce_sum.h"

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "sluice/framework/op_schema.h"
+#include "sluice/framework/op/op_schema.h"
 
 namespace sluice::operators {
 

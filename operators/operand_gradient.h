@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sluice/framework/ddim.h"
+#include "sluice/framework/values/ddim.h"
 #include "sluice/operators/math/broadcast_binary.h"
 #include "sluice/operators/math/reduce_sum.h"
 #include "sluice/operators/math/strided_copy.h"
@@ -62,7 +62,7 @@ class OperandGradient {
   }
 
  private:
-  // Rounded up, so that the terms behind it are aligned.
+  // Rounded up, so that the terms after it are aligned.
   size_t SumScratch() const { return (plan_.scratch_bytes + 63) / 64 * 64; }
 
   framework::DDim dims_;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_schema.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_schema.h"
 
 // What the ops that update parameters share.
 namespace sluice::operators {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/pool2d_pairs.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <mutex>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/quantize_and_dequantize.h"
 #include "sluice/platform/cpu_device_context.h"

@@ -1,7 +1,7 @@
 #include <array>
 #include <vector>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/reduce_sum.h"
 #include "sluice/operators/math/repeat.h"
 

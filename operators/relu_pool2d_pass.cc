@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <string>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/plan/graph.h"
 
-// relu and the pool2d behind it become one op, and so do their gradients: a
+// relu and the pool2d after it become one op, and so do their gradients: a
 // pass over the larger side of the pooling is saved in each direction. The bits
 // stay the same.
 namespace sluice::operators {

@@ -1,6 +1,6 @@
 #include <type_traits>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/elementwise.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"

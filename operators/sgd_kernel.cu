@@ -1,4 +1,4 @@
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/elementwise.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/strided_copy.h"

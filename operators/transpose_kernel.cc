@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/math/work.h"
 

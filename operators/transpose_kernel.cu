@@ -1,4 +1,4 @@
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_walk.cuh"
 #include "sluice/operators/math/strided_copy.h"
 

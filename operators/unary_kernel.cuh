@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {

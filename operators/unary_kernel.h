@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/activations.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"

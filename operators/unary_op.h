@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/op_dtypes.h"
 
 // What relu and its like have in common: Out[i] = f(X[i]).

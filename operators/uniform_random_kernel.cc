@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/random.h"
 
 namespace sluice::operators {

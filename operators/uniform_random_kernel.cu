@@ -1,7 +1,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_random.cuh"
 
 namespace sluice::operators {

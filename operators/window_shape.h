@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/framework/infer_shape_context.h"
+#include "sluice/framework/op/infer_shape_context.h"
 
 // What the shape functions of convolutions and pooling check: windows that
 // slide over the height and the width of a tensor.

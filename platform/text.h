@@ -16,7 +16,7 @@ SLUICE_API bool IsUtf8(std::string_view text);
 
 // Text that somebody passed, as messages show it: unchanged if it is up to 80
 // printable bytes of UTF-8; else in double quotes, with control characters and
-// invalid bytes as \xNN, and cut after 80 bytes with its length behind it.
+// invalid bytes as \xNN, and cut after 80 bytes with its length after it.
 SLUICE_API std::string Shown(std::string_view text);
 
 // Appends `text` as a JSON string, quotes included. What is not UTF-8 becomes

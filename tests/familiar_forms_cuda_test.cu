@@ -7,9 +7,9 @@
 #include "tests/testing/cuda_device.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_registry.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/operators/crop_kernel.cuh"
 #include "sluice/operators/math/manhattan_distance_functor.cuh"
 #include "sluice/operators/math/maxouting.cuh"

@@ -7,10 +7,10 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_registry.h"
-#include "sluice/framework/op_requires.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/op/op_requires.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/memory/memory.h"
 #include "sluice/operators/crop_kernel.h"
 #include "sluice/operators/math/manhattan_distance_functor.h"

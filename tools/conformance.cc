@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sluice/framework/extension/kernel_library.h"
-#include "sluice/framework/plugin_kernels.h"
+#include "sluice/framework/op/kernel_library.h"
+#include "sluice/framework/op/plugin_kernels.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 

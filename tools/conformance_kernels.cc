@@ -6,9 +6,9 @@
 
 #include "tools/conformance.h"
 
-#include "sluice/framework/near_names.h"
-#include "sluice/framework/registry.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/op/near_names.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::conformance {

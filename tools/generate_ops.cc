@@ -12,7 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <dlfcn.h>
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
 namespace {

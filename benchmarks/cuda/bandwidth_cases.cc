@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 
 namespace sluice::bench {
 

@@ -4,7 +4,7 @@
 
 #include "benchmarks/cuda/op_spec.h"
 
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/cuda_device_context.h"
 
 // What the benchmark itself runs on the device. Everything is enqueued on the

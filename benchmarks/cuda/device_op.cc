@@ -6,7 +6,7 @@
 #include "benchmarks/cuda/device_kernels.h"
 #include <cuda_runtime.h>
 
-#include "sluice/framework/executor.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/platform/cuda/cuda_check.h"
 
 namespace sluice::bench {

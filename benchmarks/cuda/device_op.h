@@ -8,7 +8,7 @@
 
 #include "benchmarks/cuda/op_spec.h"
 
-#include "sluice/framework/op_kernel_context.h"
+#include "sluice/framework/op/op_kernel_context.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/cuda_device_context.h"
 

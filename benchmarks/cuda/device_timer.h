@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/cuda_device_context.h"
 #include "sluice/platform/function_ref.h"
 

@@ -4,7 +4,7 @@
 #include "benchmarks/cuda/device_op.h"
 #include "benchmarks/cuda/measure.h"
 
-#include "sluice/framework/executor.h"
+#include "sluice/framework/run/executor.h"
 
 namespace sluice::bench {
 

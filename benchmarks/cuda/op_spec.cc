@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 
 namespace sluice::bench {
 

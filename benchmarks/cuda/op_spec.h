@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/op_schema.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/program/program.h"
 
 // An op with all that it is given, so that any program can make the same op

@@ -5,7 +5,7 @@
 
 #include "benchmarks/cuda/bandwidth_cases.h"
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::bench {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sluice/framework/laboratory/bisect/bisect.h"
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::bench {

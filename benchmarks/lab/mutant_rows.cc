@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/extension/kernel_library.h"
 #include "sluice/framework/laboratory/kernel_check.h"
 #include "sluice/framework/measure/measure_clock.h"
+#include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/plan/candidates.h"
 
 namespace sluice::bench {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/executor.h"
+#include "sluice/framework/run/executor.h"
 
 namespace sluice::bench {
 

@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "sluice/framework/laboratory/prediction.h"
-#include "sluice/framework/laboratory/tune.h"
 #include "sluice/framework/plan/persistables.h"
+#include "sluice/framework/run/tune_program.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::bench {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <sstream>
 
-#include "sluice/framework/laboratory/signature_tuner.h"
 #include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/tuning/signature_tuner.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::bench {

@@ -6,8 +6,8 @@
 
 #include "benchmarks/lab/regret_corpus.h"
 
-#include "sluice/framework/kernel_work.h"
 #include "sluice/framework/measure/race.h"
+#include "sluice/framework/op/kernel_work.h"
 
 namespace sluice::bench {
 

@@ -8,9 +8,9 @@
 
 #include "benchmarks/lab/regret_layers.h"
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_check.h"
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_check.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/dtype.h"
 
 namespace sluice::bench {

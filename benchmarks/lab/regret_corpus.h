@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/laboratory/kernel_run.h"
+#include "sluice/framework/tuning/kernel_run.h"
 
 namespace sluice::bench {
 

@@ -9,8 +9,8 @@
 
 #include "benchmarks/lab/regret_corpus.h"
 
-#include "sluice/framework/executor.h"
-#include "sluice/framework/laboratory/tune.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/tune_program.h"
 
 namespace sluice::bench {
 namespace {

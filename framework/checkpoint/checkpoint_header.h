@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/framework/ddim.h"
+#include "sluice/framework/values/ddim.h"
 #include "sluice/platform/dtype.h"
 
 namespace sluice::framework {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sluice/framework/program/program.h"
-#include "sluice/framework/scope.h"
+#include "sluice/framework/values/scope.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

@@ -49,12 +49,6 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// By op; empty without a profile.
-std::vector<double> Seconds(const Plan& plan, const RunProfile* profile) {
-  if (profile == nullptr) return {};
-  return profile->SecondsByOp(plan);
-}
-
 std::string OpName(const Plan& plan, int op_index) {
   return op_index < 0
              ? "fetch"
@@ -139,7 +133,6 @@ std::vector<const KernelDef*> KernelsElsewhere(const Decision& decision) {
 std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {
   TextTable table({"op", "place", "dtype", "layout", "library", "variant",
                    "predicted", "reason", profile == nullptr ? "" : "time"});
-  const std::vector<double> seconds = Seconds(plan, profile);
   for (const Decision& decision : plan.decisions()) {
     const OpKernelType& key = decision.kernel->key;
     table.Add({OpName(plan, decision.op_index), ToString(decision.place),
@@ -147,9 +140,10 @@ std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {
                std::string(ToString(decision.list->expected.layout)),
                key.library, decision.kernel->variant,
                PredictionText(Chosen(decision)), decision.reason,
-               seconds.empty()
+               profile == nullptr
                    ? ""
-                   : Format("{:.1f} us", seconds[decision.op_index] * 1e6)});
+                   : Format("{:.1f} us",
+                            profile->ops[decision.op_index].median * 1e6)});
   }
   return table.Text();
 } catch (const std::bad_alloc&) {

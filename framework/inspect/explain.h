@@ -8,13 +8,11 @@
 
 namespace sluice::framework {
 
-struct PlanTimes;
 struct RunProfile;
 
 struct ExplainJsonOptions {
-  const RunProfile* profile = nullptr;  // adds "seconds" to each op
   // Adds "measured" to each op, "seconds" to each instruction, and "times".
-  const PlanTimes* times = nullptr;
+  const RunProfile* profile = nullptr;
   // Ops of one signature share their candidates in "candidate_lists": the text
   // is much shorter where many ops are alike.
   bool by_signature = false;

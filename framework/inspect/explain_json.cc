@@ -6,7 +6,6 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/explain_values.h"
 #include "sluice/framework/inspect/json_writer.h"
-#include "sluice/framework/inspect/plan_times.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/platform/error.h"
 
@@ -197,11 +196,7 @@ void WriteArenas(const Plan& plan, JsonWriter* json) {
 class OpWriter {
  public:
   OpWriter(const Plan& plan, const ExplainJsonOptions& options)
-      : plan_(plan), options_(options) {
-    if (options.profile != nullptr) {
-      seconds_ = options.profile->SecondsByOp(plan);
-    }
-  }
+      : plan_(plan), options_(options) {}
 
   void Write(JsonWriter* json) {
     json->Key("ops");
@@ -221,9 +216,8 @@ class OpWriter {
     WriteOp(decision, plan_.op_descs()[decision.op_index], json);
     WritePrediction(decision, json);
     WriteOpValues(plan_, plan_.ops()[position], json);
-    if (!seconds_.empty()) json->Field("seconds", seconds_[decision.op_index]);
-    if (options_.times != nullptr) {
-      WriteTime("measured", options_.times->ops[decision.op_index], json);
+    if (options_.profile != nullptr) {
+      WriteTime("measured", options_.profile->ops[decision.op_index], json);
     }
     if (!options_.by_signature) {
       WriteCandidates(decision, false, json);
@@ -238,7 +232,6 @@ class OpWriter {
 
   const Plan& plan_;
   const ExplainJsonOptions& options_;
-  std::vector<double> seconds_;
   std::vector<const Decision*> firsts_;  // of each list
   std::map<const CandidateList*, size_t> indices_;
 };
@@ -259,12 +252,12 @@ std::string ExplainJson(const Plan& plan,
   json.Field("threads", plan.num_threads());
   WriteFeedsAndFetches(plan, &json);
   OpWriter(plan, options).Write(&json);
-  WriteInstructions(plan, options.times, &json);
+  WriteInstructions(plan, options.profile, &json);
   WriteSlots(plan, &json);
   WriteTransfers(plan, &json);
   WriteArenas(plan, &json);
   json.Field("notes", plan.notes());
-  if (options.times != nullptr) WriteTimes(*options.times, &json);
+  if (options.profile != nullptr) WriteTimes(*options.profile, &json);
   json.EndObject();
   return json.text();
 } catch (const std::bad_alloc&) {

@@ -129,7 +129,7 @@ void WriteOpValues(const Plan& plan, const PlannedOp& op, JsonWriter* json) {
 }
 
 void WriteInstructions(const Plan& plan,
-                       const PlanTimes* times,
+                       const RunProfile* profile,
                        JsonWriter* json) {
   json->Key("instructions");
   json->BeginArray();
@@ -141,7 +141,9 @@ void WriteInstructions(const Plan& plan,
     json->Field("queue", instruction.device < 0
                              ? ToString(PlaceKey(platform::CPUPlace()))
                              : ToString(plan.queues()[instruction.device]));
-    if (times != nullptr) json->Field("seconds", times->instructions[i].median);
+    if (profile != nullptr) {
+      json->Field("seconds", profile->instructions[i].median);
+    }
     json->EndObject();
   }
   json->EndArray();
@@ -176,13 +178,12 @@ void WriteTime(std::string_view key, const MedianTime& time, JsonWriter* json) {
   json->EndObject();
 }
 
-void WriteTimes(const PlanTimes& times, JsonWriter* json) {
+void WriteTimes(const RunProfile& profile, JsonWriter* json) {
   json->Key("times");
   json->BeginObject();
-  WriteTiming("run", times.run, json);
-  WriteTiming("profiled", times.profiled, json);
-  json->Field("profiled_runs", times.profiled_runs);
-  json->Field("drifted", times.drifted);
+  WriteTiming("run", profile.run, json);
+  json->Field("profiled_runs", profile.rounds);
+  json->Field("drifted", profile.drifted);
   json->EndObject();
 }
 

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "sluice/framework/inspect/json_writer.h"
-#include "sluice/framework/inspect/plan_times.h"
-#include "sluice/framework/op_desc.h"
+#include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/op/op_desc.h"
 #include "sluice/framework/plan/plan.h"
 
 // The parts of ExplainJson that are about values, memory and times. For
@@ -23,7 +23,7 @@ void WriteOpValues(const Plan& plan, const PlannedOp& op, JsonWriter* json);
 
 // Field "instructions": kind, op, queue, and seconds where they were measured.
 void WriteInstructions(const Plan& plan,
-                       const PlanTimes* times,
+                       const RunProfile* profile,
                        JsonWriter* json);
 
 // Field "slots": each tensor of a run, and where its memory is.
@@ -33,6 +33,6 @@ void WriteSlots(const Plan& plan, JsonWriter* json);
 void WriteTime(std::string_view key, const MedianTime& time, JsonWriter* json);
 
 // Field "times": those of whole runs.
-void WriteTimes(const PlanTimes& times, JsonWriter* json);
+void WriteTimes(const RunProfile& profile, JsonWriter* json);
 
 }  // namespace sluice::framework

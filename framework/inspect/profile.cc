@@ -1,12 +1,14 @@
 #include "sluice/framework/inspect/profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <new>
 #include <utility>
 
 #include "sluice/framework/measure/measure_clock.h"
+#include "sluice/framework/measure/order_statistics.h"
 #include "sluice/framework/measure/race_judge.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
@@ -17,10 +19,19 @@ namespace sluice::framework {
 
 namespace {
 
+constexpr double kConfidence = 0.95;
+
+MedianTime MedianOf(std::vector<double>* samples) {
+  std::sort(samples->begin(), samples->end());
+  const Interval interval = MedianInterval(*samples, kConfidence);
+  return {SortedMedian(*samples), interval.low, interval.high};
+}
+
 // The time of every instruction, run by run.
 class Stopwatch : public RunObserver {
  public:
-  explicit Stopwatch(const Plan& plan) : samples_(plan.instructions().size()) {}
+  explicit Stopwatch(const Plan& plan)
+      : plan_(plan), samples_(plan.instructions().size()) {}
 
   void Before(const Plan& plan,
               const Instruction& instruction,
@@ -34,26 +45,39 @@ class Stopwatch : public RunObserver {
         std::max(seconds - MeasureClockTraits().cost, 1e-9));
   }
 
-  // The last `rounds` of each instruction; earlier ones were to warm up.
+  // Of the last `rounds` runs, at least one; earlier ones were to warm up.
   RunProfile Summary(size_t rounds) {
     RunProfile profile;
-    for (std::vector<double>& samples : samples_) {
-      const size_t kept = std::min(std::max<size_t>(rounds, 1), samples.size());
-      Timing timing;
-      timing.samples.assign(samples.end() - static_cast<ptrdiff_t>(kept),
-                            samples.end());
-      Summarise(timing);
-      profile.seconds.push_back(timing.median);
-      profile.low.push_back(timing.low);
-      profile.high.push_back(timing.high);
+    profile.ops.resize(plan_.op_descs().size());
+    if (samples_.empty()) return profile;
+    const size_t kept =
+        std::min(std::max<size_t>(rounds, 1), samples_[0].size());
+    profile.rounds = static_cast<int>(kept);
+    std::map<int, std::vector<double>> by_op;  // sums of each run
+    for (size_t i = 0; i < samples_.size(); ++i) {
+      std::vector<double>& samples = samples_[i];
+      samples.erase(samples.begin(),
+                    samples.end() - static_cast<ptrdiff_t>(kept));
+      const int op_index = plan_.instructions()[i].op_index;
+      if (op_index >= 0) {
+        std::vector<double>& sums = by_op[op_index];
+        sums.resize(kept);
+        for (size_t run = 0; run < kept; ++run) {
+          sums[run] += samples[run];
+        }
+      }
+      profile.instructions.push_back(MedianOf(&samples));
       profile.begin.push_back(profile.total_seconds);
-      profile.total_seconds += timing.median;
-      profile.rounds = static_cast<int>(kept);
+      profile.total_seconds += profile.instructions.back().median;
+    }
+    for (auto& [op_index, sums] : by_op) {
+      profile.ops[op_index] = MedianOf(&sums);
     }
     return profile;
   }
 
  private:
+  const Plan& plan_;
   std::vector<std::vector<double>> samples_;  // by instruction
   ptrdiff_t index_ = 0;
   double begin_ = 0;
@@ -86,27 +110,15 @@ void RaiseWhatThrew(const RaceResult& race) {
 
 }  // namespace
 
-double RunProfile::OpSeconds(const Plan& plan, int op_index) const {
-  double sum = 0;
-  for (size_t i = 0; i < seconds.size(); ++i) {
-    if (plan.instructions()[i].op_index == op_index) sum += seconds[i];
-  }
-  return sum;
-}
-
-std::vector<double> RunProfile::SecondsByOp(const Plan& plan) const try {
-  std::vector<double> sums(plan.op_descs().size());
-  for (size_t i = 0; i < seconds.size(); ++i) {
-    const int op_index = plan.instructions()[i].op_index;
-    if (op_index >= 0) sums[op_index] += seconds[i];
-  }
-  return sums;
-} catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
-}
-
 std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
                                         const ProfileOptions& options) try {
+  SLUICE_ENFORCE(!plans.empty(), ErrorCode::kInvalidArgument, "profile.plans",
+                 "there is no plan to measure");
+  SLUICE_ENFORCE(
+      options.budget_seconds > 0 && std::isfinite(options.budget_seconds),
+      ErrorCode::kInvalidArgument, "profile.budget",
+      "measuring a plan needs a budget of more than 0 seconds, got {}",
+      options.budget_seconds);
   std::deque<Runner> runners;
   std::deque<Stopwatch> stopwatches;
   std::vector<Contestant> contestants;
@@ -147,6 +159,7 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
     const Timing& clocked = race.timings[2 * i + 1];
     profiles.push_back(stopwatches[i].Summary(
         clocked.samples.size() * static_cast<size_t>(clocked.calls_per_round)));
+    profiles.back().drifted = race.drifted;
     Timing& run = profiles.back().run = std::move(race.timings[2 * i]);
     if (!run.samples.empty()) continue;
     run.samples = {first_runs[i]};  // there was no time for more
@@ -201,7 +214,8 @@ std::string ChromeTrace(const Plan& plan, const RunProfile& profile) try {
     event.name = InstructionName(plan, instruction);
     event.category = instruction.kernel != nullptr ? "kernel" : "transfer";
     event.start_ns = static_cast<int64_t>(profile.begin[i] * 1e9);
-    event.duration_ns = static_cast<int64_t>(profile.seconds[i] * 1e9);
+    event.duration_ns =
+        static_cast<int64_t>(profile.instructions[i].median * 1e9);
     event.arguments = {{"instruction", std::to_string(i)},
                        {"op", std::to_string(instruction.op_index)}};
     if (instruction.kernel != nullptr) {

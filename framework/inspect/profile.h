@@ -11,23 +11,27 @@
 
 namespace sluice::framework {
 
-// How long each instruction of a plan takes, and a run of it. Times of
-// instructions are medians over rounds, in seconds.
-struct SLUICE_API RunProfile {
-  std::vector<double> seconds;  // by instruction
-  // Confidence intervals of them (95 %, with few rounds the whole range); may
-  // be empty.
-  std::vector<double> low;
-  std::vector<double> high;
-  std::vector<double> begin;  // where each would begin, one after the other
-  double total_seconds = 0;   // where the last one would end
-  int rounds = 0;             // that the times of instructions are taken from
-  Timing run;                 // of Plan::Run, without a clock in it
+// A median over rounds with its confidence interval (95 %, below 6 rounds the
+// whole range), in seconds.
+struct MedianTime {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+};
 
-  // Seconds of the kernel of op `op_index`, and of what it was copied.
-  double OpSeconds(const Plan& plan, int op_index) const;
-  // The same for all ops of the program; 0 for those that do not run.
-  std::vector<double> SecondsByOp(const Plan& plan) const;
+// How long a plan and its parts take.
+struct RunProfile {
+  std::vector<MedianTime> instructions;
+  // By op of the program: the kernel and what was copied for it; 0 where it
+  // does not run.
+  std::vector<MedianTime> ops;
+  // Where each instruction would begin if all took their medians, one after
+  // the other, and where the last one would end; in seconds.
+  std::vector<double> begin;
+  double total_seconds = 0;
+  int rounds = 0;        // that these times are taken from
+  Timing run;            // of Plan::Run, without a clock in it
+  bool drifted = false;  // see RaceResult
 };
 
 struct ProfiledRun {
@@ -51,7 +55,9 @@ struct ProfiledPlan {
 // Measures plans against each other: runs of all of them take turns (race.h),
 // plain ones and ones with a clock around every instruction, which wait for
 // devices after each, so that times belong to their instruction. Profiles in
-// the order of `plans`. Raises what the runs raise.
+// the order of `plans`. Raises InvalidArgument for no plans and a budget that
+// is not above 0, and what the runs raise. Where SetCancelRequested ends it,
+// the profiles are of what was measured until then.
 SLUICE_API std::vector<RunProfile> ProfileTogether(
     std::span<const ProfiledPlan> plans, const ProfileOptions& options = {});
 

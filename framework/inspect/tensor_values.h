@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

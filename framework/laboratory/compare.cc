@@ -7,13 +7,13 @@
 #include <set>
 #include <utility>
 
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/laboratory/bisect/golden_values.h"
 #include "sluice/framework/laboratory/bisect/plan_slice.h"
 #include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/laboratory/bisect/slice_trial.h"
 #include "sluice/framework/measure/race_judge.h"
-#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -52,10 +52,10 @@ std::shared_ptr<const Plan> PrepareWith(const Program& program,
 
 double SecondsOf(const Plan& plan,
                  const std::vector<int>& ops,
-                 const std::vector<double>& by_op) {
+                 const RunProfile& profile) {
   double seconds = 0;
   for (const int op : ops) {
-    seconds += by_op[plan.ops()[op].op_index];
+    seconds += profile.ops[plan.ops()[op].op_index].median;
   }
   return seconds;
 }
@@ -123,12 +123,10 @@ Comparison Compare(const Program& program,
                                 {b.get(), &feeds, scope}};
   std::vector<RunProfile> profiles =
       ProfileTogether(plans, {.budget_seconds = options.budget_seconds});
-  const std::vector<double> of_a = profiles[0].SecondsByOp(*a);
-  const std::vector<double> of_b = profiles[1].SecondsByOp(*b);
   for (size_t unit = 0; unit < pair.units().size(); ++unit) {
     OpComparison& result = comparison.ops[unit];
-    result.seconds_a = SecondsOf(*a, pair.units()[unit].a, of_a);
-    result.seconds_b = SecondsOf(*b, pair.units()[unit].b, of_b);
+    result.seconds_a = SecondsOf(*a, pair.units()[unit].a, profiles[0]);
+    result.seconds_b = SecondsOf(*b, pair.units()[unit].b, profiles[1]);
   }
   comparison.b_over_a = PairedRatio(profiles[1].run, profiles[0].run);
   comparison.run_a = std::move(profiles[0].run);

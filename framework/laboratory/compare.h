@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/framework/executor.h"
 #include "sluice/framework/measure/order_statistics.h"
 #include "sluice/framework/measure/race.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sluice/framework/op_check.h"
+#include "sluice/framework/op/op_check.h"
 #include "sluice/framework/program/program.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/laboratory/kernel_run.h"
 #include "sluice/framework/laboratory/op_example.h"
+#include "sluice/framework/tuning/kernel_run.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

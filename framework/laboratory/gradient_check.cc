@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/executor.h"
 #include "sluice/framework/laboratory/example_op.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/framework/laboratory/kernel_check.h"
-#include "sluice/framework/op_schema.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

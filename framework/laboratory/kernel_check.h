@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/framework/laboratory/op_example.h"
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/attribute.h"
-#include "sluice/framework/ddim.h"
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/values/attribute.h"
+#include "sluice/framework/values/ddim.h"
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 

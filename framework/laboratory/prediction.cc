@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "sluice/framework/laboratory/cache_state.h"
-#include "sluice/framework/laboratory/kernel_run.h"
 #include "sluice/framework/measure/cold_cache.h"
 #include "sluice/framework/measure/measure_clock.h"
 #include "sluice/framework/measure/race.h"
 #include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/tuning/kernel_run.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 

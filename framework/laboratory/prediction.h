@@ -4,7 +4,7 @@
 
 #include "sluice/framework/measure/race.h"
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/scope.h"
+#include "sluice/framework/values/scope.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

@@ -11,10 +11,10 @@
 #include <set>
 #include <utility>
 
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/laboratory/prediction.h"
 #include "sluice/framework/plan/assignment.h"
-#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 

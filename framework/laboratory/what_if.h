@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/executor.h"
 #include "sluice/framework/measure/race.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

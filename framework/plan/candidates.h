@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/kernel_work.h"
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/measure/machine_figures.h"
 #include "sluice/framework/measure/record.h"
-#include "sluice/framework/op_desc.h"
-#include "sluice/framework/plan/hints/kernel_hints.h"
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/kernel_work.h"
+#include "sluice/framework/op/op_desc.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
@@ -69,7 +69,7 @@ struct Candidate {
 struct PredictedTime {
   double seconds = 0;
   double estimate = 0;
-  bool by_records = false;  // some record speaks of some of them
+  bool by_records = false;  // some of it comes from records
 
   void Add(const Candidate& candidate) {
     seconds += candidate.seconds;
@@ -100,7 +100,7 @@ struct CandidateList {
   std::vector<std::string> notes;     // libraries that are off or not there
 };
 
-// Whether a kernel at a place is one that the hint speaks of; `layout` is that
+// Whether a kernel at a place fits what the hint names; `layout` is that
 // of the op.
 SLUICE_API bool HintFits(const KernelHint& hint,
                          const KernelDef& kernel,

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "sluice/framework/near_names.h"
+#include "sluice/framework/op/near_names.h"
 #include "sluice/platform/text.h"
 
 namespace sluice::framework {

@@ -4,8 +4,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_check.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_check.h"
 #include "sluice/framework/plan/feed_check.h"
 #include "sluice/framework/plan/resolver.h"
 #include "sluice/platform/error.h"
@@ -281,7 +281,7 @@ std::vector<const KernelHint*> Graph::HintsFor(
   return hints;
 }
 
-// What speaks about an op that takes the place of `ids`: the hints that name
+// The hints for an op that takes the place of `ids`: the hints that name
 // it as it is now, and then those about the ops.
 std::vector<const KernelHint*> Graph::HintsForReplacement(
     const OpDesc& op, int kept, const std::vector<int>& ids) const {
@@ -297,7 +297,7 @@ std::vector<const KernelHint*> Graph::HintsForReplacement(
   return hints;
 }
 
-// What speaks about an op that is in no program: hints that name its type, and
+// The hints for an op that is in no program: hints that name its type, and
 // those about all ops but for variants and layouts, which such an op may not
 // have.
 std::vector<const KernelHint*> Graph::HintsForAdded(const OpDesc& op) const {
@@ -440,7 +440,7 @@ bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
 }
 
 // Whether an op that runs between one of `ids` and op `kept` writes what that
-// one reads and `op` would read behind it.
+// one reads and `op` would read after it.
 bool Graph::ChangesBefore(const std::vector<int>& ids,
                           const OpDesc& op,
                           int kept) const {

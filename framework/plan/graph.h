@@ -8,11 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sluice/framework/plan/hints/pass_hints.h"
+#include "sluice/framework/hints/pass_hints.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/op_order.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/plan/prepared_op.h"
-#include "sluice/framework/registry.h"
 
 namespace sluice::framework {
 

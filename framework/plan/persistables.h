@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/scope.h"
+#include "sluice/framework/values/scope.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/framework/plan/resolver.h"
 #include "sluice/framework/program/program.h"
-#include "sluice/framework/scope.h"
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/scope.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "sluice/framework/op_check.h"
-#include "sluice/framework/plan/hints/hint_names.h"
+#include "sluice/framework/op/op_check.h"
+#include "sluice/framework/plan/hint_names.h"
 #include "sluice/framework/plan/passes.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/graph.h"
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/registry.h"
 
 namespace sluice::framework {
 

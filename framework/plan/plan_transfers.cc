@@ -1,5 +1,5 @@
 // The half of PlanBuilder that knows where values are: slots, copies between
-// places, waits, and the memory behind it all.
+// places, waits, and memory.
 #include <algorithm>
 #include <map>
 

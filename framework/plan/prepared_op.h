@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/framework/plan/candidates.h"
 
 namespace sluice::framework {

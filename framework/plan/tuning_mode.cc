@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "sluice/framework/near_names.h"
+#include "sluice/framework/op/near_names.h"
 #include "sluice/framework/plan/candidates.h"
 #include "sluice/platform/error.h"
 

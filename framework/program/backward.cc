@@ -4,10 +4,10 @@
 #include <new>
 #include <utility>
 
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/gradient_flow.h"
 #include "sluice/framework/program/gradient_ops.h"
 #include "sluice/framework/program/value_table.h"
-#include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -15,7 +15,7 @@ namespace sluice::framework {
 namespace {
 
 // Whether `op` begins the gradients of `loss`: it fills loss@GRAD, perhaps
-// with a number behind it.
+// with a number after it.
 bool Begins(const OpDesc& op, const std::string& loss) {
   if (op.purpose != OpPurpose::kBackward) return false;
   if (Registry::Global().Schema(op.type).role() != OpRole::kFill) return false;

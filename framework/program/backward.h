@@ -28,7 +28,7 @@ struct BackwardOptions {
 // the order of `options` or of the program.
 //
 // Only variables on a path from a wanted one to the loss get a gradient, named
-// GradName(variable), or with a number behind it where that is taken (a second
+// GradName(variable), or with a number after it where that is taken (a second
 // loss, an earlier value of a variable that is written twice). Gradients that
 // come from several ops are added up by the op of OpRole::kSum. Where an
 // output has no gradient, its gradient op goes without it if that is optional

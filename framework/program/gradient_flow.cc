@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -293,7 +293,7 @@ void GradientOps::Rename(const Use& use, const std::string& name) {
   taken_.erase(use.name);
 }
 
-// `name`, or with a number behind it where that is taken.
+// `name`, or with a number after it where that is taken.
 std::string GradientOps::NewName(const std::string& name) {
   std::string free = name;
   for (int i = 1; block_.FindVar(free) != nullptr || taken_.count(free) > 0;

@@ -5,12 +5,12 @@
 #include <new>
 #include <span>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/near_names.h"
-#include "sluice/framework/op_check.h"
-#include "sluice/framework/plan/hints/kernel_hints.h"
+#include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/near_names.h"
+#include "sluice/framework/op/op_check.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/internal_ops.h"
-#include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/op_desc.h"
+#include "sluice/framework/op/op_desc.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/export.h"
 
@@ -107,7 +107,7 @@ class SLUICE_API Program {
   // such output, FailedPrecondition (as Hint does) when there is no op yet.
   Var Output(std::string_view argument, int element = 0);
   // Sets the kernel hint of the op added last
-  // (framework/plan/hints/kernel_hints.h). Raises InvalidArgument for one that
+  // (framework/hints/kernel_hints.h). Raises InvalidArgument for one that
   // cannot be parsed.
   void Hint(std::string_view hint);
   // Kernel hints for all ops of the program; stored with it. Raises as Hint.

@@ -1,6 +1,6 @@
 #include "sluice/framework/program/value_table.h"
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 
 namespace sluice::framework {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/framework/op_desc.h"
+#include "sluice/framework/op/op_desc.h"
 #include "sluice/framework/program/program.h"
 
 namespace sluice::framework {

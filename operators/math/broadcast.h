@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "sluice/framework/ddim.h"
+#include "sluice/framework/values/ddim.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::operators::math {

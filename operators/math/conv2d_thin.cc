@@ -288,7 +288,7 @@ void Conv2dThinGradFilter(const Conv2dThinPlan& plan,
   T* sums = static_cast<T*>(scratch);
   const int64_t size = g.filter_size();
   // Each image begins at 0, so that no sum gets long; the rest of the part is
-  // added behind it.
+  // added after it.
   platform::ParallelFor(plan.parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       T* to = sums + part * size;

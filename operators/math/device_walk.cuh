@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "sluice/framework/ddim.h"
+#include "sluice/framework/values/ddim.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators::math {

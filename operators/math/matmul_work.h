@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "sluice/framework/kernel_work.h"
+#include "sluice/framework/op/kernel_work.h"
 #include "sluice/operators/math/matmul.h"
 #include "sluice/platform/export.h"
 

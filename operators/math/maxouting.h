@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/cpu_device_context.h"
 #include "sluice/platform/export.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sluice/framework/ddim.h"
+#include "sluice/framework/values/ddim.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::operators::math {

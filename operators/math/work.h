@@ -6,7 +6,7 @@
 
 #include "sluice/operators/math/conv2d_rows.h"
 
-// What estimates of kernels' work (framework/kernel_work.h) are made of.
+// What estimates of kernels' work (framework/op/kernel_work.h) are made of.
 namespace sluice::operators::math {
 
 // The elements of a vector on this machine; `element` is sizeof(T).

@@ -1,4 +1,4 @@
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/onednn/conv2d_sizes.h"
 #include "sluice/operators/onednn/folded_norm.h"
 #include "sluice/operators/onednn/fused_ops.h"
@@ -63,7 +63,7 @@ class Conv2dSequence final : public SequenceKernel {
     if (relu) builder.Relu(output);
   }
 
-  // The sigmoid that oneDNN applies behind its GEMM turns NaN into 0.
+  // The sigmoid that oneDNN applies after its GEMM turns NaN into 0.
   void CheckKeepsNaN(const Compiled& conv) const {
     if (activation_ != Activation::kSigmoid) return;
     SLUICE_ENFORCE(conv.implementation.find("gemm") == std::string::npos,

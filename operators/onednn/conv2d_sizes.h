@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/operators/conv2d_kernel.h"
 #include "sluice/operators/onednn/sequence.h"
 

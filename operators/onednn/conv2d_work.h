@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/framework/kernel_work.h"
+#include "sluice/framework/op/kernel_work.h"
 #include "sluice/operators/onednn/conv2d_sizes.h"
 
 namespace sluice::operators::onednn {

@@ -4,7 +4,7 @@
 
 #include <dnnl.hpp>
 
-#include "sluice/framework/ddim.h"
+#include "sluice/framework/values/ddim.h"
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/function_ref.h"

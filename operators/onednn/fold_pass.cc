@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/onednn/fusion.h"
 
 // Folds a batch norm that normalizes by constants into the convolution in front

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/onednn/fusion.h"
 
 // Takes what follows a product or a convolution into it: the bias, and the
@@ -39,7 +39,7 @@ int FuseActivations(Graph& graph) {
     const OpDesc first = graph.op(id).desc;
     if (!IsFirst(first)) continue;
     Fusion fusion(first, id);
-    // A batch norm in it is behind its bias.
+    // A batch norm in it comes after its bias.
     if (fusion.op.Input("Scale").empty()) TakeInBias(graph, &fusion);
     const Fusion with_bias = fusion;
     TakeInActivation(graph, &fusion);

@@ -1,6 +1,6 @@
 #include "sluice/operators/onednn/fused_ops.h"
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 
 namespace sluice::operators::onednn {
 
@@ -28,7 +28,7 @@ void ActivationAttribute(OpSchema& op) {
 void FusedConv2dSchema(OpSchema& op) {
   op.Extends(Registry::Global().Schema("conv2d")).Internal();
   op.Doc(
-      "conv2d, the batch_norm behind it that normalizes by constants, and the "
+      "conv2d, the batch_norm after it that normalizes by constants, and the "
       "activation behind that. All four inputs of the batch_norm are there, or "
       "none.");
   op.Input("Scale", "T", "[out channels]: of the batch_norm.",

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/onednn/primitive_cache.h"
 
 // Ops that passes put in the place of several: they are in no program, and

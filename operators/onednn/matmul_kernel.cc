@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/fused_ops.h"
 #include "sluice/operators/onednn/sequence.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/operators/onednn/primitive_cache.h"
 
 namespace sluice::operators::onednn {

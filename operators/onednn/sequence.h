@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/op_kernel.h"
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/onednn/packed_weights.h"
 #include "sluice/operators/onednn/primitive_cache.h"
 

@@ -5,12 +5,12 @@
 
 #include <nanobind/nanobind.h>
 
-#include "sluice/framework/attribute.h"
-#include "sluice/framework/ddim.h"
-#include "sluice/framework/op_schema.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/program/program.h"
-#include "sluice/framework/scope.h"
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/attribute.h"
+#include "sluice/framework/values/ddim.h"
+#include "sluice/framework/values/scope.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/place_key.h"
 

@@ -4,7 +4,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/counters.h"
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/device.h"

@@ -5,7 +5,7 @@
 
 #include <nanobind/ndarray.h>
 
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 
 namespace sluice::python {
 

@@ -1,4 +1,4 @@
-#include "sluice/framework/executor.h"
+#include "sluice/framework/run/executor.h"
 
 #include <chrono>
 #include <memory>

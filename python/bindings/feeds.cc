@@ -5,7 +5,7 @@
 
 #include <nanobind/stl/string.h>
 
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
 

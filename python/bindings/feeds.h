@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "sluice/framework/executor.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {

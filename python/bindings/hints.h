@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/framework/plan/hints/kernel_hints.h"
+#include "sluice/framework/hints/kernel_hints.h"
 
 namespace sluice::python {
 

@@ -8,7 +8,6 @@
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/inspect/plan_times.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/laboratory/compare.h"
 #include "sluice/python/bindings/arguments.h"
@@ -78,8 +77,12 @@ Profile RunProfiled(const Plan& plan,
   options.budget_seconds = budget;
   const framework::RunProfile profile =
       framework::RunProfiled(plan, arrays.feeds(), &scope, options).profile;
+  std::vector<double> op_seconds;
+  for (const framework::MedianTime& time : profile.ops) {
+    op_seconds.push_back(time.median);
+  }
   return {framework::ExplainText(plan, &profile),
-          framework::ChromeTrace(plan, profile), profile.SecondsByOp(plan),
+          framework::ChromeTrace(plan, profile), std::move(op_seconds),
           profile.run, profile.total_seconds};
 }
 
@@ -97,14 +100,20 @@ std::vector<TimedPlan> TimeWithoutGil(const std::vector<const Plan*>& plans,
   const nb::gil_scoped_release release;
   const InterruptibleRun interruptible;
   try {
-    const auto times = framework::TimePlans(plans, feeds, &scope, budget);
+    std::vector<framework::ProfiledPlan> measured;
+    for (const Plan* plan : plans) {
+      measured.push_back({plan, &feeds, &scope});
+    }
+    const auto profiles =
+        framework::ProfileTogether(measured, {.budget_seconds = budget});
+    *interrupted = interruptible.interrupted();
     std::vector<TimedPlan> timed;
     for (size_t i = 0; i < plans.size(); ++i) {
       framework::ExplainJsonOptions options;
-      options.times = &times[i];
+      options.profile = &profiles[i];
       options.by_signature = true;
       timed.push_back({framework::ExplainJson(*plans[i], options),
-                       framework::ChromeTrace(*plans[i], times[i].typical)});
+                       framework::ChromeTrace(*plans[i], profiles[i])});
     }
     return timed;
   } catch (...) {
@@ -126,12 +135,15 @@ std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
     plans.push_back(nb::cast<const Plan*>(plan));
   }
   bool interrupted = false;
+  std::vector<TimedPlan> timed;
   try {
-    return TimeWithoutGil(plans, arrays.feeds(), scope, budget, &interrupted);
+    timed = TimeWithoutGil(plans, arrays.feeds(), scope, budget, &interrupted);
   } catch (...) {
     if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
     throw;
   }
+  if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
+  return timed;
 }
 
 std::string ExplainBySignature(const Plan& plan) {

@@ -14,7 +14,7 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/cuda_device_context.h"
 #include "sluice/platform/error.h"
 

@@ -1,4 +1,4 @@
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 
 #include <map>
 #include <string>
@@ -8,10 +8,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "sluice/framework/extension/kernel_library.h"
+#include "sluice/framework/op/kernel_library.h"
+#include "sluice/framework/op/plugin_kernels.h"
 #include "sluice/framework/plan/candidates.h"
-#include "sluice/framework/plugin_kernels.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"

@@ -1,4 +1,4 @@
-#include "sluice/framework/scope.h"
+#include "sluice/framework/values/scope.h"
 
 #include <string>
 #include <vector>
@@ -6,7 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"

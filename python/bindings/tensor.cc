@@ -1,4 +1,4 @@
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 
 #include <string>
 #include <utility>

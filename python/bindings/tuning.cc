@@ -5,8 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "sluice/framework/laboratory/tune.h"
 #include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/run/tune_program.h"
 #include "sluice/platform/error.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"

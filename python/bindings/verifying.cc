@@ -9,7 +9,7 @@
 
 #include "sluice/framework/laboratory/gradient_check.h"
 #include "sluice/framework/laboratory/kernel_check.h"
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::python {

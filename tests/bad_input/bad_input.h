@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/attribute.h"
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/attribute.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/function_ref.h"
 

@@ -5,7 +5,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/run_op.h"
 
 // Size 0 in every dimension in turn: an empty result, or the value of the
 // formula, or, where that is not defined, an error.

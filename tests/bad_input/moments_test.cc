@@ -4,8 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sluice/framework/executor.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifdef _OPENMP

@@ -2,9 +2,9 @@
 #include "tests/platform/plugin_cases.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/plugin_kernels.h"
-#include "sluice/framework/registry.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/op/plugin_kernels.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/platform/device.h"
 
 // The rest of what a loader refuses is in tests/platform/plugin_loader_test.cc.

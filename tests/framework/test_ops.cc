@@ -7,8 +7,8 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::testing {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/executor.h"
+#include "sluice/framework/run/executor.h"
 
 // Ops that only these tests know. All are named test_*, take float32 and
 // float64 unless said otherwise, and have the shape of their first input:
@@ -15,7 +15,7 @@
 //   test_update    ParamOut = Param + Delta, in place of Param.
 //   test_divide    Out = 1 / X.
 //   test_some      Out has so many elements of X as nobody knows; no kernel.
-//   test_scratch   Out = X, by way of scratch memory, with NaN behind it.
+//   test_scratch   Out = X, by way of scratch memory, with NaN after it.
 //                  Variants: plain; reluctant (float32; its Prepare refuses
 //                  fewer than 1000 elements).
 //   test_views     Out is X's memory in shape [numel]; SameBytes too, but it is

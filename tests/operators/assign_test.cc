@@ -3,7 +3,7 @@
 #include "tests/operators/op_case.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/run_op.h"
 
 namespace sluice::operators {
 namespace {

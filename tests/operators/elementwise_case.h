@@ -7,8 +7,8 @@
 
 #include "tests/operators/op_case.h"
 
-#include "sluice/framework/op_schema.h"
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
 
 // Cases of ops that compute Out = f(X, Y) element by element and repeat either.
 namespace sluice::testing {

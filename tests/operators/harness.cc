@@ -6,7 +6,7 @@
 #include "tests/operators/kernel_choice.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/op_check.h"
+#include "sluice/framework/op/op_check.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/plugin_loader.h"

@@ -7,8 +7,8 @@
 
 #include "tests/operators/op_case.h"
 
-#include "sluice/framework/registry.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
 
 // How harness_test.cc runs kernels and compares what they give.
 namespace sluice::testing {

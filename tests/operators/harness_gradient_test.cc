@@ -5,7 +5,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
-#include "sluice/framework/executor.h"
+#include "sluice/framework/run/executor.h"
 
 // Every gradient op, as its forward op's schema makes it, against central
 // differences in float64: |a - n| <= 1e-7 * max(1, |a|, |n|).

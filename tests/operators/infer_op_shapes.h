@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_check.h"
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_check.h"
+#include "sluice/framework/op/registry.h"
 
 namespace sluice::testing {
 

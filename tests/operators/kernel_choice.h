@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "sluice/framework/registry.h"
+#include "sluice/framework/op/registry.h"
 
 // What the harness leaves out.
 namespace sluice::testing {

@@ -9,9 +9,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/executor.h"
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/manhattan_distance_functor.h"
 
 namespace sluice::operators {

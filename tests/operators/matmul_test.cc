@@ -7,7 +7,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/run_op.h"
 
 namespace sluice::operators {
 namespace {

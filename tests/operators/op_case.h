@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/op_desc.h"
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/op/op_desc.h"
+#include "sluice/framework/values/tensor.h"
 
 // What the harness (harness_test.cc) must know of an op to test every kernel
 // of it: inputs to run with, and what comes out. Each op has a case, in its

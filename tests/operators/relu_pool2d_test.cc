@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/framework/executor.h"
-#include "sluice/framework/plan/hints/kernel_hints.h"
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/program/program_io.h"
+#include "sluice/framework/run/executor.h"
 
 namespace sluice::operators {
 namespace {

@@ -4,7 +4,7 @@
 #include "tests/operators/unary_case.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/run_op.h"
 
 namespace sluice::operators {
 namespace {

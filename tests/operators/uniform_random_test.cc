@@ -6,8 +6,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/executor.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/run_op.h"
 
 namespace sluice::operators {
 namespace {

@@ -5,9 +5,9 @@
 #include "tests/operators/op_case.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/executor.h"
-#include "sluice/framework/laboratory/verify.h"
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/tuning/verify.h"
 
 namespace sluice::testing {
 namespace {

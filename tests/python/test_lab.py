@@ -1,4 +1,4 @@
-"""The program sluice-lab, and what is behind it."""
+"""The program sluice-lab, and the functions that it calls."""
 
 import json
 import os

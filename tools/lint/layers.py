@@ -1,5 +1,5 @@
-"""Includes point to the same room or a lower one, and heavy headers stay out
-of headers."""
+"""Includes point to the same room or a lower one, in framework/ to the same
+floor or a lower one, and heavy headers stay out of headers."""
 
 import re
 import sys
@@ -20,12 +20,15 @@ HEAVY = ("Eigen/", "unsupported/Eigen/", "hwy/", "nlohmann/", "google/")
 
 def check(path, text):
     here = rooms.room_of(path)
+    floor = rooms.floor_of(path)
     header = path.suffix == ".h"
 
     def problem(match, sentence):
         line = text.count("\n", 0, match.start()) + 1
         return f"{path}:{line}: {sentence}"
 
+    if floor == -1:
+        yield f"{path}: lies on no floor of framework/ (tools/lint/rooms.py)"
     for match in INCLUDE.finditer(text):
         quote, name = match.groups()
         if quote == '"' and not name.startswith("sluice/"):
@@ -37,6 +40,14 @@ def check(path, text):
             yield problem(match, f"{name} is for users, not for rooms")
         if there and there != here and there not in rooms.ROOMS[here]:
             yield problem(match, f"{here} may not include {there} ({name})")
+        included = name.removeprefix("sluice/")
+        below = rooms.floor_of(included) if name != included else None
+        if floor is not None and below is not None and below > floor:
+            yield problem(
+                match,
+                f"{path.parent} may not include {rooms.FLOORS[below]}, a floor "
+                f"above it ({name})",
+            )
         if name.startswith("boost/") and str(path) not in BOOST:
             yield problem(match, f"only {BOOST[0]} includes {name}")
         eigen_functor = here == "operators/math" and "Eigen/" in name

@@ -28,6 +28,34 @@ ROOMS = {
     ],
 }
 
+# The floors of framework/, lowest first: a folder may use those before it, and
+# only them.
+FLOORS = [
+    "framework/files",
+    "framework/values",
+    "framework/measure",
+    "framework/op",
+    "framework/hints",
+    "framework/program",
+    "framework/checkpoint",
+    "framework/plan/assignment",
+    "framework/plan",
+    "framework/inspect",
+    "framework/tuning",
+    "framework/run",
+    "framework/laboratory/bisect",
+    "framework/laboratory",
+]
+
+
+def floor_of(path):
+    """The number of the floor that a path (or an include without "sluice/")
+    lies on; -1 in framework/ but on no floor, None elsewhere."""
+    folder = str(pathlib.PurePath(path).parent)
+    if not f"{folder}/".startswith("framework/"):
+        return None
+    return FLOORS.index(folder) if folder in FLOORS else -1
+
 
 def room_of(path):
     """The room that a path (or an include without "sluice/") lies in."""

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/platform/parallel_for.h"
 
 // Kernels with one planted mistake each, for benchmarks/lab/mutant_rows.cc.

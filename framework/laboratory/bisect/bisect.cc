@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/laboratory/bisect/bisect_search.h"
 #include "sluice/framework/laboratory/bisect/golden_values.h"
@@ -14,7 +15,6 @@
 #include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/laboratory/bisect/slice_trial.h"
 #include "sluice/framework/measure/race_judge.h"
-#include "sluice/framework/plan/hints/kernel_hints.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
@@ -283,12 +283,11 @@ std::optional<size_t> Bisection::Slowest(size_t begin, size_t end) {
   std::vector<double> seconds(end - begin);
   for (const PlanSlice* slice : {&a, &b}) {
     const double sign = slice == &a ? -1 : 1;
-    const auto by_op =
-        profiles[slice == &a ? 0 : 1].SecondsByOp(*slice->plan());
+    const auto& by_op = profiles[slice == &a ? 0 : 1].ops;
     for (size_t op = 0; op < by_op.size(); ++op) {
       const size_t unit = slice->unit_of_op()[op];
       if (pair_.units()[unit].same) continue;
-      seconds[SuspectBefore(unit) - begin] += sign * by_op[op];
+      seconds[SuspectBefore(unit) - begin] += sign * by_op[op].median;
     }
   }
   const auto largest = std::max_element(

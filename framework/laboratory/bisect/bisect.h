@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/executor.h"
-#include "sluice/framework/laboratory/value_difference.h"
+#include "sluice/framework/inspect/value_difference.h"
 #include "sluice/framework/measure/order_statistics.h"
 #include "sluice/framework/measure/race.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

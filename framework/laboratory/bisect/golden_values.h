@@ -6,8 +6,8 @@
 
 #include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/scope.h"
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/scope.h"
+#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/internal_ops.h"
-#include "sluice/framework/registry.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/executor.h"
 #include "sluice/framework/laboratory/bisect/golden_values.h"
 #include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/program/program.h"
-#include "sluice/framework/scope.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/values/scope.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/laboratory/kernel_run.h"
-#include "sluice/framework/laboratory/reference.h"
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/tuning/kernel_run.h"
+#include "sluice/framework/tuning/reference.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {

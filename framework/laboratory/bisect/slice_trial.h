@@ -3,10 +3,10 @@
 #include <optional>
 #include <string>
 
+#include "sluice/framework/inspect/value_difference.h"
 #include "sluice/framework/laboratory/bisect/golden_values.h"
 #include "sluice/framework/laboratory/bisect/plan_slice.h"
 #include "sluice/framework/laboratory/bisect/plan_units.h"
-#include "sluice/framework/laboratory/value_difference.h"
 
 namespace sluice::framework {
 

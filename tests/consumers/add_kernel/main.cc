@@ -3,7 +3,7 @@
 #include <iostream>
 #include <vector>
 
-#include "sluice/framework/laboratory/tune.h"
+#include "sluice/framework/run/tune_program.h"
 #include "sluice/sluice.h"
 
 int main(int argc, char** argv) try {

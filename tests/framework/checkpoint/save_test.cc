@@ -8,7 +8,7 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-#include "sluice/framework/executor.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 
 namespace sluice::testing {

@@ -2,7 +2,7 @@
 // told from Sluice's own.
 #include <cstdlib>
 
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 
 namespace my_kernels {
 namespace {

@@ -2,8 +2,8 @@
 // with a wrong gradient; for tests/python/test_verify.py.
 #include <algorithm>
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
 
 namespace my_kernels {
 namespace {

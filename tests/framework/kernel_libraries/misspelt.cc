@@ -1,5 +1,5 @@
 // A kernel for an op that there is not; the one before it is right.
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 
 namespace my_kernels {
 namespace {

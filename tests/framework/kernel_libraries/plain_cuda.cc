@@ -1,5 +1,5 @@
 // A kernel with the name of that of Sluice's CUDA module.
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 
 namespace my_kernels {
 namespace {

@@ -1,5 +1,5 @@
 // A kernel with the name of Sluice's own; the one before it is right.
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/op_registry.h"
 
 namespace my_kernels {
 namespace {

@@ -1,6 +1,6 @@
 #include "sluice/framework/laboratory/cache_state.h"
 
-#include "tests/framework/laboratory/lab_ops.h"
+#include "tests/framework/lab_ops.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 

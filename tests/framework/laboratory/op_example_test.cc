@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/framework/laboratory/lab_ops.h"
+#include "tests/framework/lab_ops.h"
 #include "tests/testing/expect_error.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,8 +8,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/executor.h"
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/run/executor.h"
 
 namespace sluice::framework {
 namespace {

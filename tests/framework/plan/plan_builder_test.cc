@@ -9,8 +9,8 @@
 #include "tests/testing/missing_device.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/executor.h"
-#include "sluice/framework/plan/hints/kernel_hints.h"
+#include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/framework/run/executor.h"
 
 namespace sluice::framework {
 namespace {

@@ -8,8 +8,8 @@
 #include "tests/testing/expect_error.h"
 
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/program_io.h"
-#include "sluice/framework/registry.h"
 
 namespace sluice::operators {
 namespace {
@@ -117,7 +117,7 @@ TEST_F(FusePassTest, ABiasThatIsNoneStays) {
   EXPECT_EQ(Types({all}), (Names{"mul", "elementwise_add"}));
 }
 
-// A matmul of these shapes and options, with a bias [3] and a relu behind it.
+// A matmul of these shapes and options, with a bias [3] and a relu after it.
 struct Matmul {
   std::vector<int64_t> x, y;
   framework::AttributeMap attributes;

@@ -8,9 +8,9 @@
 #include "tests/testing/has_module.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/executor.h"
-#include "sluice/framework/plan/hints/kernel_hints.h"
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/plan/plan.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/platform/counters.h"
 
 namespace sluice::testing {

@@ -2,7 +2,7 @@
 
 #include "tests/operators/onednn/onednn_fixture.h"
 
-#include "sluice/framework/scope.h"
+#include "sluice/framework/values/scope.h"
 
 namespace sluice::operators {
 namespace {

@@ -1,6 +1,6 @@
 #include "tests/operators/onednn/onednn_fixture.h"
 
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {

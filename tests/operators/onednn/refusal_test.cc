@@ -2,7 +2,7 @@
 #include "tests/testing/expect_error.h"
 
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/run_op.h"
+#include "sluice/framework/run/run_op.h"
 
 namespace sluice::operators {
 namespace {

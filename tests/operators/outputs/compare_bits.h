@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sluice/framework/tensor.h"
+#include "sluice/framework/values/tensor.h"
 
 namespace sluice::testing {
 

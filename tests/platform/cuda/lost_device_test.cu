@@ -9,8 +9,8 @@
 #include "tests/testing/expect_error.h"
 #include <gmock/gmock.h>
 
-#include "sluice/framework/executor.h"
 #include "sluice/framework/inspect/debug_run.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/platform/cuda/launch.h"
 #include "sluice/platform/device.h"
 

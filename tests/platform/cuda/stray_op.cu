@@ -1,7 +1,7 @@
 #include "tests/platform/cuda/stray_op.h"
 
-#include "sluice/framework/infer_shape_context.h"
-#include "sluice/framework/op_registry.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice {

@@ -1,0 +1,249 @@
+#include "sluice/framework/hints/kernel_hints.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::framework {
+
+namespace {
+
+// By HintMode.
+constexpr std::string_view kModes[] = {"prefer", "require", "exclude", "allow"};
+
+thread_local const KernelHintGuard* t_innermost = nullptr;
+
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<uint8_t>(text.front()))) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && std::isspace(static_cast<uint8_t>(text.back()))) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+// The part of `text` before the first of `separators`, which is taken off.
+std::string_view TakeUntil(std::string_view separators,
+                           std::string_view* text) {
+  const size_t end = std::min(text->find_first_of(separators), text->size());
+  const std::string_view part = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  return part;
+}
+
+// "#3" selects op 3; every other "#" at the start or behind a blank begins a
+// comment.
+std::string_view WithoutComment(std::string_view line) {
+  const auto at = [&](size_t i) {
+    return i < line.size() ? static_cast<uint8_t>(line[i]) : uint8_t{0};
+  };
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '#' && (i == 0 || std::isspace(at(i - 1))) &&
+        !std::isdigit(at(i + 1))) {
+      return line.substr(0, i);
+    }
+  }
+  return line;
+}
+
+bool IsIndex(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= '0' && c <= '9';
+  });
+}
+
+KernelHint ParseRule(std::string_view rule, std::string_view source) {
+  constexpr std::string_view kForm =
+      "[OP:] prefer|require|exclude|allow KEY=VALUE[, KEY=VALUE], with the "
+      "keys place, library, variant and layout, or pass alone";
+  KernelHint hint;
+  hint.source = source;
+  std::string_view rest = rule;
+  // A place contains a colon too, so the selector's must precede the first =.
+  const size_t colon = rest.find(':');
+  if (colon != std::string_view::npos && colon < rest.find('=')) {
+    hint.selector = Trim(TakeUntil(":", &rest));
+  }
+  rest = Trim(rest);
+  const std::string_view verb = TakeUntil(" \t", &rest);
+  const auto* const mode =
+      std::find(std::begin(kModes), std::end(kModes), verb);
+  SLUICE_ENFORCE(
+      mode != std::end(kModes) && !hint.selector.empty() && !Trim(rest).empty(),
+      ErrorCode::kInvalidArgument, "hint.form",
+      "kernel hint \"{}\" ({}) must read {}", platform::Shown(rule), source,
+      kForm);
+  SLUICE_ENFORCE(hint.selector[0] != '#' || IsIndex(hint.selector.substr(1)),
+                 ErrorCode::kInvalidArgument, "hint.index",
+                 "kernel hint \"{}\" ({}): # is followed by the index of an op",
+                 platform::Shown(rule), source);
+  hint.mode = static_cast<HintMode>(mode - std::begin(kModes));
+  while (!rest.empty()) {
+    std::string_view pair = TakeUntil(",", &rest);
+    const bool has_value = pair.find('=') != std::string_view::npos;
+    const std::string_view key = Trim(TakeUntil("=", &pair));
+    std::string* field = key == "place"     ? &hint.place
+                         : key == "library" ? &hint.library
+                         : key == "variant" ? &hint.variant
+                         : key == "layout"  ? &hint.layout
+                         : key == "pass"    ? &hint.pass
+                                            : nullptr;
+    SLUICE_ENFORCE(field != nullptr && has_value && !Trim(pair).empty(),
+                   ErrorCode::kInvalidArgument, "hint.key",
+                   "kernel hint \"{}\" ({}): \"{}\" is no constraint; it must "
+                   "read {}",
+                   platform::Shown(rule), source, platform::Shown(key), kForm);
+    *field = Trim(pair);
+  }
+  const bool about_kernels = !hint.place.empty() || !hint.library.empty() ||
+                             !hint.variant.empty() || !hint.layout.empty();
+  SLUICE_ENFORCE(hint.pass.empty() || (!hint.Wants() && !about_kernels),
+                 ErrorCode::kInvalidArgument, "hint.pass",
+                 "kernel hint \"{}\" ({}): a pass is excluded or allowed, by a "
+                 "hint of its own: [OP:] exclude|allow pass=NAME",
+                 platform::Shown(rule), source);
+  return hint;
+}
+
+std::vector<KernelHint> HintsFromFile(const char* path) {
+  std::ifstream file(path);
+  std::string text;
+  bool readable = file.is_open();
+  for (std::string line; readable && std::getline(file, line);) {
+    text += line + "\n";
+  }
+  // A folder can be opened, but not read.
+  readable = readable && !file.bad();
+  SLUICE_ENFORCE(readable, ErrorCode::kNotFound, "hint.file",
+                 "SLUICE_KERNEL_HINTS_FILE names {}, which cannot be read",
+                 path);
+  return ParseKernelHints(text, platform::Format("file {}", path));
+}
+
+void AppendLibrarySwitch(const std::string& library,
+                         std::vector<KernelHint>* hints) {
+  const std::string variable = "SLUICE_ENABLE_" + library;
+  const char* value = std::getenv(variable.c_str());
+  if (value == nullptr) return;
+  const std::string_view text = value;
+  SLUICE_ENFORCE(text == "0" || text == "1", ErrorCode::kInvalidArgument,
+                 "hint.library_switch", "{} must be 0 or 1, got \"{}\"",
+                 variable, text);
+  if (text == "1") return;
+  KernelHint off;
+  off.mode = HintMode::kExclude;
+  off.library = library;
+  off.source = variable + "=0";
+  hints->push_back(std::move(off));
+}
+
+uint64_t StateOf(const std::string& text) {
+  static std::mutex mutex;
+  static auto* const kStates = new std::map<std::string, uint64_t>();
+  const std::lock_guard lock(mutex);
+  return kStates->emplace(text, kStates->size() + 1).first->second;
+}
+
+}  // namespace
+
+bool KernelHint::Matches(const OpDesc& op, int op_index) const {
+  if (selector == "*" || selector == op.type) return true;
+  if (selector[0] == '#') {
+    return selector.substr(1) == std::to_string(op_index);
+  }
+  if (selector[0] != '@') return false;
+  for (const auto& [name, vars] : op.outputs) {
+    if (std::find(vars.begin(), vars.end(), selector.substr(1)) != vars.end()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string ToString(const KernelHint& hint) {
+  std::string constraints;
+  const auto add = [&](std::string_view key, const std::string& value) {
+    if (value.empty()) return;
+    constraints += constraints.empty() ? "" : ", ";
+    constraints += platform::Format("{}={}", key, value);
+  };
+  add("place", hint.place);
+  add("library", hint.library);
+  add("variant", hint.variant);
+  add("layout", hint.layout);
+  add("pass", hint.pass);
+  return platform::Format("{} {} ({})", kModes[static_cast<int>(hint.mode)],
+                          constraints, hint.source);
+}
+
+std::vector<KernelHint> ParseKernelHints(std::string_view text,
+                                         std::string_view source) try {
+  SLUICE_ENFORCE(platform::IsUtf8(text), ErrorCode::kInvalidArgument,
+                 "hint.text", "kernel hints ({}) must be UTF-8, got {}", source,
+                 platform::Shown(text));
+  std::vector<KernelHint> hints;
+  while (!text.empty()) {
+    std::string_view line = WithoutComment(TakeUntil("\n", &text));
+    while (!line.empty()) {
+      const std::string_view rule = Trim(TakeUntil(";", &line));
+      if (!rule.empty()) hints.push_back(ParseRule(rule, source));
+    }
+  }
+  return hints;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+KernelHintGuard::KernelHintGuard(std::string_view hints) try
+    : outer_(t_innermost),
+      hints_(ParseKernelHints(hints, "scope guard")),
+      state_(StateOf(platform::Format(
+          "{}|{}", outer_ == nullptr ? 0 : outer_->state_, hints))) {
+  t_innermost = this;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+KernelHintGuard::~KernelHintGuard() {
+  t_innermost = outer_;
+}
+
+uint64_t KernelHintState() {
+  return t_innermost == nullptr ? 0 : t_innermost->state_;
+}
+
+std::vector<KernelHint> ActiveKernelHints(
+    std::string_view program_hints,
+    const std::vector<std::string>& libraries) try {
+  std::vector<KernelHint> hints;
+  const auto append = [&](const std::vector<KernelHint>& more) {
+    hints.insert(hints.end(), more.begin(), more.end());
+  };
+  for (const auto* guard = t_innermost; guard != nullptr;
+       guard = guard->outer_) {
+    append(guard->hints_);
+  }
+  append(ParseKernelHints(program_hints, "program"));
+  if (const char* path = std::getenv("SLUICE_KERNEL_HINTS_FILE")) {
+    append(HintsFromFile(path));
+  }
+  if (const char* text = std::getenv("SLUICE_KERNEL_HINTS")) {
+    append(ParseKernelHints(text, "environment"));
+  }
+  for (const std::string& library : libraries) {
+    AppendLibrarySwitch(library, &hints);
+  }
+  return hints;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+// A shape, and the argument it came from so that messages can name it.
+struct ShapeHandle {
+  DDim dims;
+  int argument = -1;  // index of the op's input; -1 for a computed shape
+
+  operator const DDim&() const { return dims; }  // NOLINT
+  int rank() const { return dims.rank(); }
+};
+
+// One size (-1 while unknown), and where it came from.
+struct DimHandle {
+  int64_t size = kUnknownDim;
+  int argument = -1;
+  int axis = -1;
+
+  operator int64_t() const { return size; }  // NOLINT
+};
+
+// What a shape function sees: the shapes, dtypes and attributes of one op.
+// Unknown ranks and sizes pass every check, and are checked again when the
+// feeds are known. Every failure raises InvalidArgument and names the op, the
+// argument, what was expected and what came. Lives for one call.
+class SLUICE_API InferShapeContext {
+ public:
+  // `inputs` are the shapes in the order of the schema's inputs, flattened;
+  // an optional input that was left out is not among them.
+  InferShapeContext(const OpSchema& schema,
+                    const OpDesc& op,
+                    std::vector<DDim> inputs,
+                    std::vector<DType> input_dtypes);
+
+  const std::string& op() const { return op_.type; }
+
+  // Inputs by name or by index among those given.
+  bool HasInput(std::string_view name) const;
+  ShapeHandle input(int index) const;
+  ShapeHandle input(std::string_view name) const;
+  std::vector<ShapeHandle> inputs(std::string_view name) const;
+  int num_inputs() const { return static_cast<int>(shapes_.size()); }
+  DType input_dtype(std::string_view name) const;
+
+  template <typename T>
+  const T& Attr(std::string_view name) const {
+    return std::get<T>(Attribute(name));
+  }
+
+  // `shape` with its rank known to be `rank`.
+  ShapeHandle WithRank(const ShapeHandle& shape, int rank) const;
+  ShapeHandle WithRankAtLeast(const ShapeHandle& shape, int rank) const;
+  // `dim` known to be `value`.
+  DimHandle WithValue(const DimHandle& dim, int64_t value) const;
+  // One size; a negative axis counts from the end.
+  DimHandle Dim(const ShapeHandle& shape, int axis) const;
+  // Axes [start, end); negative ones count from the end.
+  ShapeHandle Subshape(const ShapeHandle& shape, int start, int end) const;
+  ShapeHandle Subshape(const ShapeHandle& shape, int start) const;
+  // What both agree on; raises when they contradict each other.
+  DimHandle Merge(const DimHandle& a, const DimHandle& b) const;
+  ShapeHandle Merge(const ShapeHandle& a, const ShapeHandle& b) const;
+  ShapeHandle Concatenate(const ShapeHandle& a, const ShapeHandle& b) const;
+
+  static ShapeHandle Scalar() { return {DDim(), -1}; }
+  static ShapeHandle Vector(int64_t size) { return {DDim({size}), -1}; }
+  static ShapeHandle Matrix(int64_t rows, int64_t columns) {
+    return {DDim({rows, columns}), -1};
+  }
+  static ShapeHandle MakeShape(const std::vector<int64_t>& sizes) {
+    return {DDim(sizes), -1};
+  }
+  static ShapeHandle UnknownShape() { return {DDim::UnknownRank(), -1}; }
+
+  // By name or by index of the schema's outputs. Variadic outputs: `element`.
+  void SetOutput(std::string_view name, const DDim& dims, int element = 0);
+  void SetOutput(int index, const DDim& dims, int element = 0);
+
+  // Raises Internal when an output's shape was not set, not even as unknown.
+  void CheckOutputsSet() const;
+  // The shape of each output variable, in the order of the schema.
+  const std::vector<std::vector<DDim>>& output_shapes() const {
+    return outputs_;
+  }
+
+  // Raises InvalidArgument when `condition` is false; the message begins with
+  // the op's name. `check_id` as for SLUICE_ENFORCE.
+  template <typename... Args>
+  void Require(bool condition,
+               std::string_view check_id,
+               fmt::string_view format,
+               const Args&... args) const {
+    if (!condition) FailRequire(check_id, platform::Format(format, args...));
+  }
+
+ private:
+  const framework::Attribute& Attribute(std::string_view name) const;
+  std::string Describe(const ShapeHandle& shape) const;
+  std::string Describe(const DimHandle& dim) const;
+  void FailRequire(std::string_view check_id, const std::string& text) const;
+
+  struct Range {
+    int begin = 0;
+    int count = 0;
+  };
+  Range FindInput(std::string_view name) const;
+
+  const OpSchema& schema_;
+  const OpDesc& op_;
+  std::vector<DDim> shapes_;
+  std::vector<DType> dtypes_;
+  std::vector<Range> ranges_;  // one an input of the schema
+  std::vector<std::vector<DDim>> outputs_;
+  std::vector<std::vector<bool>> set_;  // by output
+};
+
+// The shapes of the op's outputs, by schema order. Raises what the shape
+// function raises, and Internal when it left an output out.
+SLUICE_API std::vector<std::vector<DDim>> InferShapes(
+    const OpSchema& schema,
+    const OpDesc& op,
+    std::vector<DDim> inputs,
+    std::vector<DType> input_dtypes);
+
+}  // namespace sluice::framework

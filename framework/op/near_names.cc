@@ -1,0 +1,54 @@
+#include "sluice/framework/op/near_names.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace sluice::framework {
+
+namespace {
+
+// Insertions, deletions, replacements and swaps of neighbours, of which no
+// letter takes part in two (optimal string alignment).
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before;  // the row before `last`
+  std::vector<size_t> last(b.size() + 1);
+  std::iota(last.begin(), last.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    std::vector<size_t> row(b.size() + 1, i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replace = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replace});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    before = std::exchange(last, std::move(row));
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string SuggestNames(std::string_view name,
+                         const std::vector<std::string>& names) {
+  constexpr size_t kShortList = 12;
+  std::string text;
+  for (const std::string& candidate : names) {
+    const size_t allowed = std::max<size_t>(1, name.size() / 3);
+    // The lengths alone are that far apart: no need to compare megabytes.
+    if (name.size() > candidate.size() + allowed) continue;
+    const size_t distance = EditDistance(name, candidate);
+    // At a distance of its whole length, nothing of a name is left.
+    if (distance > allowed || distance >= name.size()) continue;
+    text += (text.empty() ? "; did you mean " : " or ") + candidate;
+  }
+  if (!text.empty()) return text + "?";
+  if (names.empty() || names.size() > kShortList) return text;
+  for (const std::string& candidate : names) {
+    text += (text.empty() ? "; there are " : ", ") + candidate;
+  }
+  return text;
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/values/attribute.h"
+#include "sluice/framework/values/ddim.h"
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+using platform::DType;
+
+// Where the user's program created an op, for error messages.
+struct SourceLocation {
+  std::string file;
+  int line = 0;
+
+  // As a default argument it is the caller's own line.
+  static SourceLocation Here(const char* file = __builtin_FILE(),
+                             int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+// A variable of a block: what is known of it before anything runs.
+struct VarDesc {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  DDim dims;                   // -1 where a size is known only when it is fed
+  bool persistable = false;    // lives in the scope and outlives a run
+  bool is_data = false;        // must be fed
+  bool stop_gradient = false;  // no gradient flows into or past it
+};
+
+// The variables bound to one argument of an op.
+using ArgVars = std::vector<std::string>;
+
+// What an op is there for. A program cloned for testing has forward ops only.
+enum class OpPurpose : uint8_t { kForward, kBackward, kOptimize };
+
+// One op of a block. Arguments keep the schema's order; an optional input that
+// was left out has no entry.
+struct SLUICE_API OpDesc {
+  std::string type;
+  std::vector<std::pair<std::string, ArgVars>> inputs;
+  std::vector<std::pair<std::string, ArgVars>> outputs;
+  AttributeMap attributes;
+  std::string hint;  // see framework/hints/kernel_hints.h
+  SourceLocation location;
+  OpPurpose purpose = OpPurpose::kForward;
+
+  // The variables of an argument; empty when it was left out.
+  const ArgVars& Input(std::string_view argument) const;
+  const ArgVars& Output(std::string_view argument) const;
+};
+
+}  // namespace sluice::framework

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/op/op_kernel_context.h"
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/values/tensor.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+// How the elements of a 4-d tensor lie; kAny for kernels that do not care.
+enum class Layout : uint8_t { kAny, kNCHW, kNHWC };
+SLUICE_API std::string_view ToString(Layout layout);
+
+// What a kernel computes with. Fluid's OpKernelType.
+struct OpKernelType {
+  platform::PlaceKind place = platform::PlaceKind::kCPU;
+  DType dtype = DType::kFloat32;
+  Layout layout = Layout::kAny;
+  std::string library = "PLAIN";
+};
+// "cpu float32 any PLAIN".
+SLUICE_API std::string ToString(const OpKernelType& key);
+
+// One op as a kernel's predicate and its Prepare see it: shapes and dtypes are
+// known, data is not. Lives for one call.
+struct KernelQuery {
+  const OpSchema& schema;
+  const OpDesc& op;
+  std::span<const DDim> inputs;  // flattened in schema order
+  std::span<const DType> input_dtypes;
+  std::span<const DDim> outputs;
+  std::span<const DType> output_dtypes;
+  PlaceKey place;
+  // For each input: true when it is a persistable variable that this plan does
+  // not write, so that what is derived from it may be kept for as long as its
+  // storage and version stay the same (Tensor::storage_version).
+  std::span<const uint8_t> input_constant = {};
+
+  template <typename T>
+  const T& Attr(std::string_view name) const {
+    return std::get<T>(op.attributes.find(name)->second);
+  }
+};
+
+// What a kernel's constructor sees. Lives for one call.
+class SLUICE_API OpKernelConstruction {
+ public:
+  OpKernelConstruction(const OpDesc& op,
+                       const OpKernelType& key,
+                       int op_index = 0)
+      : op_(op), key_(key), op_index_(op_index) {}
+
+  const std::string& op() const { return op_.type; }
+  const OpKernelType& key() const { return key_; }
+  // The op's position in the program that the user wrote. With the attribute
+  // `seed` and OpKernelContext::step() it names a stream of random numbers.
+  int op_index() const { return op_index_; }
+
+  // Raises Internal when the schema has no such attribute of that type.
+  template <typename T>
+  const T& Attr(std::string_view name) const {
+    const T* value = std::get_if<T>(&FindAttr(name));
+    if (value == nullptr) FailAttr(name, AttrTypeOf<T>());
+    return *value;
+  }
+
+ private:
+  const Attribute& FindAttr(std::string_view name) const;
+  [[noreturn]] void FailAttr(std::string_view name, AttrType type) const;
+
+  const OpDesc& op_;
+  const OpKernelType& key_;
+  int op_index_;
+};
+
+// What Prepare may ask for.
+struct KernelPreparation {
+  const KernelQuery& query;
+  size_t scratch_bytes = 0;  // set it: memory for each call, at the place
+  int num_threads = 1;       // as ParallelFor will use
+};
+
+// Computes one op. Made once for each op of a plan; `Compute` is called by
+// many threads at once, so it is const and what a call needs is in the
+// context. It only computes: attributes are read in the constructor, shapes
+// in Prepare. A constructor or Prepare that raises Unimplemented refuses the
+// op: the plan takes the next kernel, and Explain has the message.
+class SLUICE_API OpKernel {
+ public:
+  explicit OpKernel(const OpKernelConstruction& /*construction*/) {}
+  OpKernel() = default;
+  virtual ~OpKernel();
+  OpKernel(const OpKernel&) = delete;
+  OpKernel& operator=(const OpKernel&) = delete;
+
+  virtual void Prepare(KernelPreparation& /*preparation*/) {}
+  virtual void Compute(OpKernelContext& context) const = 0;
+};
+
+}  // namespace sluice::framework

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/op/status.h"
+#include "sluice/framework/values/tensor.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::platform {
+class DeviceContext;
+}
+
+namespace sluice::framework {
+
+// The names of an op's arguments and where their tensors begin. One for each
+// op of a plan, shared by its calls.
+struct SLUICE_API ArgTable {
+  struct Entry {
+    std::string name;
+    int begin = 0;
+    int count = 0;  // 0: optional and left out
+
+    // Inline and without memcmp: names are short, and each call of a kernel
+    // asks for two or three.
+    bool Is(std::string_view wanted) const {
+      if (count == 0 || name.size() != wanted.size()) return false;
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        if (name[i] != wanted[i]) return false;
+      }
+      return true;
+    }
+  };
+  std::string op;
+  std::vector<Entry> inputs;
+  std::vector<Entry> outputs;
+  // The planned shape of each output; unknown sizes are set by the kernel.
+  std::vector<DDim> output_dims;
+  std::vector<DType> output_dtypes;
+};
+
+// What Compute sees: inputs, outputs, temporaries and the device. Built with
+// the frame, so that a call costs nothing; used by one thread at a time.
+class SLUICE_API OpKernelContext {
+ public:
+  OpKernelContext(const ArgTable& table,
+                  PlaceKey place,
+                  platform::DeviceContext& device,
+                  Tensor* const* inputs,
+                  Tensor* const* outputs,
+                  void* scratch,
+                  const uint64_t* step)
+      : table_(&table),
+        inputs_(inputs),
+        outputs_(outputs),
+        device_(&device),
+        scratch_(scratch),
+        step_(step),
+        place_(place) {}
+
+  // Raises NotFound for an unknown name and for an optional input that was
+  // left out; ask HasInput first.
+  const Tensor& Input(std::string_view name) const {
+    return *inputs_[Find(table_->inputs, name).begin];
+  }
+  const Tensor& Input(int index) const { return *inputs_[index]; }
+  bool HasInput(std::string_view name) const;
+  // The tensors of a variadic input.
+  std::vector<const Tensor*> Inputs(std::string_view name) const;
+
+  // The planned buffer. `dims` must be the planned shape where that is known:
+  // another one is an Internal error. Contents are undefined.
+  Tensor& AllocateOutput(std::string_view name, const DDim& dims) {
+    return AllocateOutput(Find(table_->outputs, name).begin, dims);
+  }
+  Tensor& AllocateOutput(int index, const DDim& dims) {
+    Tensor& output = *outputs_[index];
+    const bool planned = output.allocated() && output.dims() == dims;
+    if (__builtin_expect(planned, true)) return output;
+    return AllocateUnplanned(index, dims);
+  }
+  // False for an optional output that nobody asked for.
+  bool HasOutput(std::string_view name) const;
+
+  // Memory at the kernel's place for the length of this call (on a device:
+  // until the queue has been waited for). Raises ResourceExhausted.
+  Tensor AllocateTemp(DType dtype, const DDim& dims);
+
+  // The same for kernels in TensorFlow's habit (op_requires.h): what would be
+  // raised is returned.
+  Status Input(std::string_view name, const Tensor** tensor) const;
+  Status AllocateOutput(std::string_view name,
+                        const DDim& dims,
+                        Tensor** tensor);
+  Status AllocateOutput(int index, const DDim& dims, Tensor** tensor);
+  Status AllocateTemp(DType dtype, const DDim& dims, Tensor* tensor);
+
+  // The bytes that Prepare asked for; 64-byte aligned.
+  void* scratch() const { return scratch_; }
+
+  // How many runs with random ops the scope has seen before this one: every
+  // run draws other numbers, and the same ones again from the same step.
+  uint64_t step() const { return *step_; }
+
+  // For the frame, once the queue has been waited for.
+  void ReleaseTemporaries() { temporaries_.clear(); }
+
+  PlaceKey place() const { return place_; }
+  const std::string& op() const { return table_->op; }
+  platform::DeviceContext& device_context() const { return *device_; }
+  template <typename Context>
+  Context& device_context() const {
+    return static_cast<Context&>(*device_);
+  }
+
+ private:
+  static const ArgTable::Entry& Find(
+      const std::vector<ArgTable::Entry>& entries, std::string_view name) {
+    for (const ArgTable::Entry& entry : entries) {
+      if (entry.Is(name)) return entry;
+    }
+    FailFind(name);
+  }
+  [[noreturn]] static void FailFind(std::string_view name);
+  Tensor& AllocateUnplanned(int index, const DDim& dims);
+
+  const ArgTable* table_;
+  Tensor* const* inputs_;
+  Tensor* const* outputs_;
+  platform::DeviceContext* device_;
+  void* scratch_;
+  const uint64_t* step_;
+  PlaceKey place_;
+  std::vector<Tensor> temporaries_;  // that a device's queue may still use
+};
+
+}  // namespace sluice::framework

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/platform/place_key.h"
+
+// Registration. Each macro defines one extern "C" function with a name that
+// the build can predict; CMake finds the macros in the listed sources and
+// writes the one file that calls them all (see design/). Nothing runs before
+// main, and a registration without its object is a link error.
+
+namespace sluice::framework::internal {
+
+// The first element type among a kernel's template arguments.
+template <typename Kernel>
+struct KernelElement;
+template <template <typename...> class Kernel, typename... Args>
+struct KernelElement<Kernel<Args...>> {
+  template <typename First, typename... Rest>
+  static constexpr DType Find() {
+    if constexpr (platform::Element<First>) {
+      return platform::kDTypeOf<First>;
+    } else {
+      return Find<Rest...>();
+    }
+  }
+  static constexpr DType kValue = Find<Args...>();
+};
+
+template <typename Kernel>
+void AddKernel(Registry& registry,
+               const char* op,
+               platform::PlaceKind place,
+               const char* library,
+               const char* variant,
+               const KernelTraits& traits) {
+  static_assert(std::is_base_of_v<OpKernel, Kernel>);
+  KernelDef kernel;
+  kernel.op = op;
+  kernel.key = {place, KernelElement<Kernel>::kValue, traits.layout, library};
+  kernel.variant = variant;
+  kernel.estimate = traits.estimate;
+  kernel.version = traits.version;
+  kernel.predicate = traits.predicate;
+  kernel.make = [](const OpKernelConstruction& construction) {
+    return std::unique_ptr<OpKernel>(std::make_unique<Kernel>(construction));
+  };
+  registry.AddKernel(std::move(kernel));
+}
+
+template <typename... Kernels>
+void AddKernels(Registry& registry,
+                const char* op,
+                platform::PlaceKey place,
+                const char* library,
+                const char* variant,
+                const KernelTraits& traits) {
+  (AddKernel<Kernels>(registry, op, place.kind, library, variant, traits), ...);
+}
+
+}  // namespace sluice::framework::internal
+
+// REGISTER_OPERATOR(crop, CropSchema): `void CropSchema(OpSchema& op)`.
+#define REGISTER_OPERATOR(op, fill)                       \
+  extern "C" SLUICE_API void SluiceRegisterOperator_##op( \
+      ::sluice::framework::Registry& registry) {          \
+    registry.AddOperator(#op, fill);                      \
+  }                                                       \
+  static_assert(true)
+
+// The general form. `place_type` is CPUPlace, CUDAPlace or FPGAPlace, `variant`
+// an identifier; several variants may share a key. The dtype of a kernel is the
+// first element type among its template arguments.
+//   REGISTER_OP_KERNEL(manhattan_distance, PLAIN, CPUPlace, blocked,
+//                      KernelTraits().Estimate(&Work).When(&Fits),
+//                      BlockedKernel<float>, BlockedKernel<double>);
+#define REGISTER_OP_KERNEL(op, library, place_type, variant, traits, ...)    \
+  extern "C" SLUICE_API void                                                 \
+      SluiceRegisterKernel_##op##_##place_type##_##library##_##variant(      \
+          ::sluice::framework::Registry& registry) {                         \
+    ::sluice::framework::internal::AddKernels<__VA_ARGS__>(                  \
+        registry, #op, ::sluice::platform::place_type(), #library, #variant, \
+        traits);                                                             \
+  }                                                                          \
+  static_assert(true)
+
+// A pass over the graph that is about to be prepared; `order` says when.
+//   REGISTER_PASS(fuse_matmul, 20, FuseMatmul);
+#define REGISTER_PASS(name, order, function)            \
+  extern "C" SLUICE_API void SluiceRegisterPass_##name( \
+      ::sluice::framework::Registry& registry) {        \
+    registry.AddPass({#name, order, function});         \
+  }                                                     \
+  static_assert(true)
+
+// The one plain kernel that most ops have.
+//   REGISTER_OP_CPU_KERNEL(crop, CropKernel<float>, CropKernel<double>);
+#define REGISTER_OP_CPU_KERNEL(op, ...)          \
+  REGISTER_OP_KERNEL(op, PLAIN, CPUPlace, plain, \
+                     ::sluice::framework::KernelTraits(), __VA_ARGS__)
+#define REGISTER_OP_CUDA_KERNEL(op, ...)          \
+  REGISTER_OP_KERNEL(op, PLAIN, CUDAPlace, plain, \
+                     ::sluice::framework::KernelTraits(), __VA_ARGS__)
+
+// For an op in a lone main.cc, once at the start of main:
+//   SLUICE_USE_OPERATOR(my_op);
+//   SLUICE_USE_CPU_KERNEL(my_op);
+#define SLUICE_USE_OPERATOR(op) \
+  SluiceRegisterOperator_##op(::sluice::framework::Registry::Global())
+#define SLUICE_USE_CPU_KERNEL(op)                   \
+  SluiceRegisterKernel_##op##_CPUPlace_PLAIN_plain( \
+      ::sluice::framework::Registry::Global())

@@ -1,0 +1,57 @@
+#include "sluice/framework/op/op_requires.h"
+
+#include <string_view>
+
+namespace sluice::framework {
+
+namespace {
+// Runs `call` and hands what it throws back as a Status.
+template <typename Call>
+Status Try(const Call& call) {
+  try {
+    call();
+    return Status::OK();
+  } catch (const platform::Error& error) {
+    return error;
+  }
+}
+}  // namespace
+
+Status OpKernelContext::Input(std::string_view name,
+                              const Tensor** tensor) const {
+  return Try([&] { *tensor = &Input(name); });
+}
+
+Status OpKernelContext::AllocateOutput(std::string_view name,
+                                       const DDim& dims,
+                                       Tensor** tensor) {
+  return Try([&] { *tensor = &AllocateOutput(name, dims); });
+}
+
+Status OpKernelContext::AllocateOutput(int index,
+                                       const DDim& dims,
+                                       Tensor** tensor) {
+  return Try([&] { *tensor = &AllocateOutput(index, dims); });
+}
+
+Status OpKernelContext::AllocateTemp(DType dtype,
+                                     const DDim& dims,
+                                     Tensor* tensor) {
+  return Try([&] { *tensor = AllocateTemp(dtype, dims); });
+}
+
+namespace internal {
+
+void FailOp(const OpKernelContext& context, const Status& status) {
+  const platform::Error& error = status.error();
+  const std::string_view text = error.what();
+  const std::string& op = context.op();
+  if (text.starts_with(op) && text.substr(op.size()).starts_with(": ")) {
+    throw error;
+  }
+  throw platform::Error(error.code(), error.check_id(),
+                        platform::Format("{}: {}", op, text));
+}
+
+}  // namespace internal
+}  // namespace sluice::framework

@@ -1,0 +1,262 @@
+#include "sluice/framework/op/op_schema.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+std::string_view ToString(OpRole role) {
+  switch (role) {
+    case OpRole::kNone:
+      return "none";
+    case OpRole::kFill:
+      return "fill";
+    case OpRole::kSum:
+      return "sum";
+  }
+  return "unknown";
+}
+
+AttrDef& AttrDef::Default(Attribute value) {
+  SLUICE_ENFORCE(ConvertAttribute(type, &value), ErrorCode::kInternal,
+                 "schema.default_type",
+                 "the default {} of attribute {} is not of type {}",
+                 ToString(value), name, type);
+  default_value = std::move(value);
+  return *this;
+}
+
+AttrDef& AttrDef::AtLeast(double limit) {
+  minimum = limit;
+  return *this;
+}
+
+AttrDef& AttrDef::AtMost(double limit) {
+  maximum = limit;
+  return *this;
+}
+
+AttrDef& AttrDef::OneOf(std::vector<std::string> names) {
+  choices = std::move(names);
+  return *this;
+}
+
+OpSchema& OpSchema::Doc(std::string text) {
+  doc_ = std::move(text);
+  return *this;
+}
+
+OpSchema& OpSchema::TypeVar(std::string name, std::vector<DType> allowed) {
+  type_vars_.push_back({std::move(name), std::move(allowed), ""});
+  return *this;
+}
+
+OpSchema& OpSchema::TypeVarFromAttr(std::string name,
+                                    std::string attribute,
+                                    std::vector<DType> allowed) {
+  type_vars_.push_back(
+      {std::move(name), std::move(allowed), std::move(attribute)});
+  return *this;
+}
+
+OpSchema& OpSchema::Input(std::string name,
+                          std::string dtype,
+                          std::string doc,
+                          ArgTraits traits) {
+  inputs_.push_back(
+      {std::move(name), std::move(dtype), std::move(doc), traits, "", ""});
+  return *this;
+}
+
+OpSchema& OpSchema::Output(std::string name,
+                           std::string dtype,
+                           std::string doc,
+                           ArgTraits traits) {
+  outputs_.push_back(
+      {std::move(name), std::move(dtype), std::move(doc), traits, "", ""});
+  return *this;
+}
+
+AttrDef& OpSchema::AddAttr(std::string name, AttrType type, std::string doc) {
+  AttrDef& attribute = attributes_.emplace_back();
+  attribute.name = std::move(name);
+  attribute.type = type;
+  attribute.doc = std::move(doc);
+  return attribute;
+}
+
+OpSchema& OpSchema::InferShape(ShapeFn function) {
+  shape_fn_ = function;
+  return *this;
+}
+
+OpSchema& OpSchema::Gradient(GradientFn function) {
+  gradient_fn_ = function;
+  return *this;
+}
+
+ArgDef& OpSchema::MutableOutput(std::string_view name) {
+  for (ArgDef& output : outputs_) {
+    if (output.name == name) return output;
+  }
+  platform::Raise(platform::ErrorCode::kInternal, "schema.no_such_output",
+                  "operator {} has no output {}", name_, name);
+}
+
+OpSchema& OpSchema::Alias(std::string_view output, std::string_view input) {
+  MutableOutput(output).aliases = input;
+  return *this;
+}
+
+OpSchema& OpSchema::Update(std::string_view output, std::string_view input) {
+  MutableOutput(output).updates = input;
+  return *this;
+}
+
+namespace {
+template <typename Def>
+const Def* FindByName(const std::vector<Def>& defs, std::string_view name) {
+  for (const Def& def : defs) {
+    if (def.name == name) return &def;
+  }
+  return nullptr;
+}
+}  // namespace
+
+const AttrDef* OpSchema::FindAttr(std::string_view name) const {
+  return FindByName(attributes_, name);
+}
+
+const ArgDef* OpSchema::FindInput(std::string_view name) const {
+  return FindByName(inputs_, name);
+}
+
+const ArgDef* OpSchema::FindOutput(std::string_view name) const {
+  return FindByName(outputs_, name);
+}
+
+void OpSchema::Validate() const {
+  SLUICE_ENFORCE(shape_fn_ != nullptr, ErrorCode::kInternal,
+                 "schema.shape_function",
+                 "operator {} has no shape function: call InferShape", name_);
+  std::set<std::string> names;
+  const auto check = [&](const ArgDef& argument) {
+    SLUICE_ENFORCE(names.insert(argument.name).second, ErrorCode::kInternal,
+                   "schema.name_twice", "operator {} names {} twice", name_,
+                   argument.name);
+    if (FindByName(type_vars_, argument.dtype) == nullptr) {
+      platform::ParseDType(argument.dtype);
+    }
+    for (const std::string& input : {argument.aliases, argument.updates}) {
+      SLUICE_ENFORCE(input.empty() || FindInput(input) != nullptr,
+                     ErrorCode::kInternal, "schema.shared_input",
+                     "operator {}: output {} shares memory with {}, which is "
+                     "no input",
+                     name_, argument.name, input);
+    }
+  };
+  std::for_each(inputs_.begin(), inputs_.end(), check);
+  std::for_each(outputs_.begin(), outputs_.end(), check);
+  for (const TypeVarDef& type_var : type_vars_) {
+    const AttrDef* attribute = FindAttr(type_var.from_attribute);
+    SLUICE_ENFORCE(
+        type_var.from_attribute.empty() ||
+            (attribute != nullptr && attribute->type == AttrType::kDType),
+        ErrorCode::kInternal, "schema.type_var_attribute",
+        "operator {}: type variable {} comes from attribute {}, "
+        "which is no attribute of type dtype",
+        name_, type_var.name, type_var.from_attribute);
+  }
+  for (const AttrDef& attribute : attributes_) {
+    SLUICE_ENFORCE(names.insert(attribute.name).second, ErrorCode::kInternal,
+                   "schema.attribute_twice", "operator {} names {} twice",
+                   name_, attribute.name);
+  }
+}
+
+OpSchema& OpSchema::Extends(const OpSchema& base) {
+  OpSchema extended = base;
+  extended.name_ = std::move(name_);
+  extended.gradient_fn_ = nullptr;
+  extended.role_ = OpRole::kNone;
+  *this = std::move(extended);
+  return *this;
+}
+
+OpSchema& OpSchema::Serves(OpRole role) {
+  role_ = role;
+  return *this;
+}
+
+OpSchema& OpSchema::Random() {
+  random_ = true;
+  return *this;
+}
+
+OpSchema& OpSchema::Internal() {
+  internal_ = true;
+  return *this;
+}
+
+std::string GradName(std::string_view variable) {
+  return std::string(variable) + "@GRAD";
+}
+
+namespace {
+ArgVars GradNames(const ArgVars& vars) {
+  ArgVars names;
+  names.reserve(vars.size());
+  for (const std::string& var : vars) {
+    names.push_back(GradName(var));
+  }
+  return names;
+}
+
+std::vector<std::string> Names(
+    const std::vector<std::pair<std::string, ArgVars>>& arguments) {
+  std::vector<std::string> names;
+  names.reserve(arguments.size());
+  for (const auto& [argument, vars] : arguments) {
+    names.push_back(argument);
+  }
+  return names;
+}
+}  // namespace
+
+OpDesc MakeGradOp(const OpDesc& forward,
+                  std::string type,
+                  const GradOpArgs& arguments) {
+  OpDesc grad;
+  grad.type = std::move(type);
+  grad.attributes = forward.attributes;
+  grad.hint = forward.hint;
+  grad.location = forward.location;
+  // Optional arguments that were left out have no variables.
+  const auto add = [](auto* to, std::string name, ArgVars vars) {
+    if (!vars.empty()) to->emplace_back(std::move(name), std::move(vars));
+  };
+  for (const std::string& name : arguments.inputs) {
+    add(&grad.inputs, name, forward.Input(name));
+  }
+  for (const std::string& name : arguments.outputs) {
+    add(&grad.inputs, name, forward.Output(name));
+  }
+  for (const std::string& name : arguments.output_grads) {
+    add(&grad.inputs, GradName(name), GradNames(forward.Output(name)));
+  }
+  for (const std::string& name : arguments.wanted) {
+    add(&grad.outputs, GradName(name), GradNames(forward.Input(name)));
+  }
+  return grad;
+}
+
+std::vector<OpDesc> MakeGradOp(const OpDesc& forward,
+                               const std::vector<std::string>& wanted) {
+  return {
+      MakeGradOp(forward, forward.type + "_grad",
+                 {Names(forward.inputs), {}, Names(forward.outputs), wanted})};
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,194 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/op/op_desc.h"
+#include "sluice/framework/values/attribute.h"
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+class InferShapeContext;
+
+// What makes an argument special.
+struct ArgTraits {
+  bool optional = false;
+  bool variadic = false;    // any number of variables
+  bool host = false;        // read on the host, wherever the kernel runs
+  bool shape_only = false;  // only its shape is used; its data need not exist
+};
+
+// One input or output of an op. `dtype` is a type variable ("T"), or the name
+// of a dtype ("int64").
+struct ArgDef {
+  std::string name;
+  std::string dtype;
+  std::string doc;
+  ArgTraits traits;
+  // Outputs: the input whose memory this output may take over as it is (the
+  // same bytes in another shape), or must take over (an in-place update).
+  std::string aliases;
+  std::string updates;
+};
+
+// One attribute: type, default, limits and doc.
+struct SLUICE_API AttrDef {
+  std::string name;
+  AttrType type = AttrType::kInt;
+  std::string doc;
+  std::optional<Attribute> default_value;  // none: the user must give it
+  std::optional<double> minimum;
+  std::optional<double> maximum;
+  std::vector<std::string> choices;
+
+  AttrDef& Default(Attribute value);
+  AttrDef& AtLeast(double limit);
+  AttrDef& AtMost(double limit);
+  AttrDef& OneOf(std::vector<std::string> names);
+};
+
+// A set of dtypes that arguments share. Bound by the first input that has it,
+// or by an attribute of type dtype.
+struct TypeVarDef {
+  std::string name;
+  std::vector<DType> allowed;
+  std::string from_attribute;
+};
+
+// What the framework itself asks of some op, so that it names none: autodiff
+// starts from a filled tensor and adds up gradients.
+enum class OpRole : uint8_t {
+  kNone,
+  kFill,  // no input; attributes shape, dtype, value; output Out
+  kSum,   // variadic X of one shape; output Out: their sum
+};
+SLUICE_API std::string_view ToString(OpRole role);
+
+// Says everything about an op but how to compute it: arguments, attributes,
+// allowed dtypes, the shape function and the gradient. The C++ builders, the
+// Python functions, their docs and the checks all come from it. Filled by the
+// function given to REGISTER_OPERATOR, immutable from then on:
+//
+//   void CropSchema(OpSchema& op) {
+//     op.Doc("Cuts a box out of X.");
+//     op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+//     op.Input("X", "T", "The tensor to cut from, of any rank.");
+//     op.Output("Out", "T", "The box.");
+//     op.Attr<std::vector<int64_t>>("offsets", "First element of the box.");
+//     op.InferShape(CropShape).Gradient(CropGradient);
+//   }
+class SLUICE_API OpSchema {
+ public:
+  using ShapeFn = void (*)(InferShapeContext& context);
+  // The ops that compute the gradients of `forward`'s inputs. The gradient of
+  // variable v is named GradName(v).
+  using GradientFn = std::vector<OpDesc> (*)(const OpDesc& forward);
+
+  explicit OpSchema(std::string name) : name_(std::move(name)) {}
+
+  OpSchema& Doc(std::string text);
+  OpSchema& TypeVar(std::string name, std::vector<DType> allowed);
+  OpSchema& TypeVarFromAttr(std::string name,
+                            std::string attribute,
+                            std::vector<DType> allowed);
+  OpSchema& Input(std::string name,
+                  std::string dtype,
+                  std::string doc,
+                  ArgTraits traits = {});
+  OpSchema& Output(std::string name,
+                   std::string dtype,
+                   std::string doc,
+                   ArgTraits traits = {});
+  // The returned definition is valid until the next Attr.
+  template <typename T>
+  AttrDef& Attr(std::string_view name, std::string_view doc) {
+    return AddAttr(std::string(name), AttrTypeOf<T>(), std::string(doc));
+  }
+  OpSchema& InferShape(ShapeFn function);
+  OpSchema& Gradient(GradientFn function);
+  // Output `output` is input `input` in another shape: a plan lets both look
+  // into one buffer, and a kernel that finds them so has nothing to copy.
+  OpSchema& Alias(std::string_view output, std::string_view input);
+  // Output `output` replaces persistable input `input`.
+  OpSchema& Update(std::string_view output, std::string_view input);
+  // Everything that `base` says, but its name, gradient and role: for an op
+  // that does more than another one.
+  OpSchema& Extends(const OpSchema& base);
+  // The op that the framework takes for `role`; one op a role.
+  OpSchema& Serves(OpRole role);
+  // Draws random numbers: runs with such an op count the scope's steps.
+  OpSchema& Random();
+  // Only passes make this op: it is in no program, file, builder or layer.
+  OpSchema& Internal();
+
+  const std::string& name() const { return name_; }
+  const std::string& doc() const { return doc_; }
+  const std::vector<TypeVarDef>& type_vars() const { return type_vars_; }
+  const std::vector<ArgDef>& inputs() const { return inputs_; }
+  const std::vector<ArgDef>& outputs() const { return outputs_; }
+  const std::vector<AttrDef>& attributes() const { return attributes_; }
+  ShapeFn shape_fn() const { return shape_fn_; }
+  GradientFn gradient_fn() const { return gradient_fn_; }
+  OpRole role() const { return role_; }
+  bool random() const { return random_; }
+  bool internal() const { return internal_; }
+
+  // nullptr when there is none of that name.
+  const AttrDef* FindAttr(std::string_view name) const;
+  const ArgDef* FindInput(std::string_view name) const;
+  const ArgDef* FindOutput(std::string_view name) const;
+
+  // Raises Internal when the schema contradicts itself (an argument of an
+  // undeclared type variable, no shape function, a name twice).
+  void Validate() const;
+
+ private:
+  AttrDef& AddAttr(std::string name, AttrType type, std::string doc);
+  ArgDef& MutableOutput(std::string_view name);
+
+  std::string name_;
+  std::string doc_;
+  std::vector<TypeVarDef> type_vars_;
+  std::vector<ArgDef> inputs_;
+  std::vector<ArgDef> outputs_;
+  std::vector<AttrDef> attributes_;
+  ShapeFn shape_fn_ = nullptr;
+  GradientFn gradient_fn_ = nullptr;
+  OpRole role_ = OpRole::kNone;
+  bool random_ = false;
+  bool internal_ = false;
+};
+
+// "x@GRAD": the variable that holds the gradient of `variable`.
+SLUICE_API std::string GradName(std::string_view variable);
+
+// The gradient op that most ops have: `<type>_grad`, with the forward op's
+// inputs, the gradients of its outputs as `<Out>@GRAD`, its attributes, and
+// the gradients of `wanted` inputs as outputs `<X>@GRAD`.
+SLUICE_API std::vector<OpDesc> MakeGradOp(
+    const OpDesc& forward, const std::vector<std::string>& wanted);
+
+// What a gradient op reads and gives, by argument of the forward op; order is
+// kept. Inputs of the gradient op: `inputs` and `outputs` under their own
+// names, then `<Out>@GRAD` for each of `output_grads`; outputs: `<X>@GRAD` for
+// each of `wanted`.
+struct GradOpArgs {
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> output_grads;
+  std::vector<std::string> wanted;
+};
+
+// A gradient op of type `type` that reads what it needs and no more, so that
+// nothing else is kept until the backward pass. It has the forward op's
+// attributes.
+SLUICE_API OpDesc MakeGradOp(const OpDesc& forward,
+                             std::string type,
+                             const GradOpArgs& arguments);
+
+}  // namespace sluice::framework

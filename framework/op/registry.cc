@@ -1,0 +1,210 @@
+#include "sluice/framework/op/registry.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+#include "sluice/framework/op/kernel_library.h"
+#include "sluice/framework/op/near_names.h"
+#include "sluice/framework/op/plugin_kernels.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+
+std::string ToString(const KernelDef& kernel) {
+  return platform::Format("{}/{} ({})", kernel.op, kernel.variant, kernel.key);
+}
+
+// A deque and a map keep addresses valid while more is registered.
+struct Registry::State {
+  mutable std::shared_mutex mutex;
+  std::map<std::string, OpSchema, std::less<>> schemas;
+  std::map<OpRole, const OpSchema*> by_role;
+  std::deque<KernelDef> kernels;
+  std::deque<KernelModule> modules;
+  std::vector<PassDef> passes;
+  std::map<std::string, std::vector<const KernelDef*>, std::less<>> by_op;
+};
+
+Registry::Registry() : state_(std::make_unique<State>()) {}
+Registry::~Registry() = default;
+
+namespace {
+
+// Libraries of SLUICE_KERNEL_PATH may ask for the registry while they are
+// loaded; other threads wait for them.
+void LoadKernelPathOnce(Registry& registry) {
+  static std::once_flag once;
+  thread_local bool loading = false;
+  if (loading) return;
+  std::call_once(once, [&registry] {
+    loading = true;
+    LoadKernelPath(registry);
+    loading = false;
+  });
+}
+
+}  // namespace
+
+Registry& Registry::Global() {
+  static Registry* const kRegistry = [] {
+    auto* registry = new Registry();
+    RegisterBuiltins(*registry);
+    platform::SetPluginSink([registry](const platform::DevicePlugin& plugin) {
+      AddPluginKernels(plugin, *registry);
+    });
+    return registry;
+  }();
+  LoadKernelPathOnce(*kRegistry);
+  return *kRegistry;
+}
+
+void Registry::AddOperator(std::string_view name, void (*fill)(OpSchema&)) {
+  OpSchema schema{std::string(name)};
+  fill(schema);
+  schema.Validate();
+  const std::unique_lock lock(state_->mutex);
+  const OpRole role = schema.role();
+  const auto serving = state_->by_role.find(role);
+  SLUICE_ENFORCE(serving == state_->by_role.end(), ErrorCode::kInvalidArgument,
+                 "registry.role_twice",
+                 "operator {} serves the role {}, which {} has already", name,
+                 role, serving->second->name());
+  const auto [position, added] =
+      state_->schemas.emplace(std::string(name), std::move(schema));
+  SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "registry.operator_twice",
+                 "operator {} is registered already", name);
+  if (role != OpRole::kNone) state_->by_role[role] = &position->second;
+}
+
+namespace {
+
+void CheckComplete(const KernelDef& kernel) {
+  SLUICE_ENFORCE(!kernel.op.empty() && kernel.make != nullptr,
+                 ErrorCode::kInvalidArgument, "registry.kernel_incomplete",
+                 "kernel {} needs an op and a way to make it", kernel);
+}
+
+}  // namespace
+
+void Registry::AddKernel(KernelDef kernel) {
+  CheckComplete(kernel);
+  const std::unique_lock lock(state_->mutex);
+  auto& same_op = state_->by_op[kernel.op];
+  for (const KernelDef* other : same_op) {
+    SLUICE_ENFORCE(ToString(*other) != ToString(kernel),
+                   ErrorCode::kInvalidArgument, "registry.kernel_twice",
+                   "kernel {} is registered already", kernel);
+  }
+  same_op.push_back(&state_->kernels.emplace_back(std::move(kernel)));
+}
+
+void Registry::ReplaceKernel(KernelDef kernel) {
+  CheckComplete(kernel);
+  const std::unique_lock lock(state_->mutex);
+  auto& same_op = state_->by_op[kernel.op];
+  const auto same_name =
+      std::ranges::find_if(same_op, [&](const KernelDef* other) {
+        return ToString(*other) == ToString(kernel);
+      });
+  const KernelDef* stored = &state_->kernels.emplace_back(std::move(kernel));
+  if (same_name != same_op.end()) {
+    *same_name = stored;
+  } else {
+    same_op.push_back(stored);
+  }
+}
+
+const OpSchema* Registry::FindSchema(std::string_view op) const {
+  const std::shared_lock lock(state_->mutex);
+  const auto found = state_->schemas.find(op);
+  return found == state_->schemas.end() ? nullptr : &found->second;
+}
+
+const OpSchema& Registry::Schema(std::string_view op) const {
+  const OpSchema* schema = FindSchema(op);
+  if (schema == nullptr) {
+    platform::Raise(ErrorCode::kNotFound, "registry.unknown_op",
+                    "there is no operator {}{}", platform::Shown(op),
+                    SuggestNames(op, OpNames()));
+  }
+  return *schema;
+}
+
+const OpSchema& Registry::OpFor(OpRole role) const {
+  const std::shared_lock lock(state_->mutex);
+  const auto found = state_->by_role.find(role);
+  if (found == state_->by_role.end()) {
+    platform::Raise(ErrorCode::kNotFound, "registry.no_op_for_role",
+                    "no operator serves the role {}", role);
+  }
+  return *found->second;
+}
+
+std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
+  const std::shared_lock lock(state_->mutex);
+  const auto found = state_->by_op.find(op);
+  if (found == state_->by_op.end()) return {};
+  return found->second;
+}
+
+void Registry::AddModule(KernelModule module) {
+  const std::unique_lock lock(state_->mutex);
+  state_->modules.push_back(std::move(module));
+}
+
+void Registry::AddPass(PassDef pass) {
+  const std::unique_lock lock(state_->mutex);
+  auto& passes = state_->passes;
+  for (const PassDef& other : passes) {
+    SLUICE_ENFORCE(other.name != pass.name, ErrorCode::kInvalidArgument,
+                   "registry.pass_twice", "pass {} is registered already",
+                   pass.name);
+  }
+  const auto later = std::find_if(
+      passes.begin(), passes.end(),
+      [&](const PassDef& other) { return other.order > pass.order; });
+  passes.insert(later, std::move(pass));
+}
+
+std::vector<PassDef> Registry::Passes() const {
+  const std::shared_lock lock(state_->mutex);
+  return state_->passes;
+}
+
+std::vector<const KernelModule*> Registry::Modules(std::string_view op) const {
+  const std::shared_lock lock(state_->mutex);
+  std::vector<const KernelModule*> modules;
+  for (const KernelModule& module : state_->modules) {
+    const auto& ops = module.ops;
+    if (std::find(ops.begin(), ops.end(), op) != ops.end()) {
+      modules.push_back(&module);
+    }
+  }
+  return modules;
+}
+
+std::vector<std::string> Registry::ModuleLibraries() const {
+  const std::shared_lock lock(state_->mutex);
+  std::vector<std::string> libraries;
+  for (const KernelModule& module : state_->modules) {
+    libraries.push_back(module.library);
+  }
+  return libraries;
+}
+
+std::vector<std::string> Registry::OpNames() const {
+  const std::shared_lock lock(state_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, schema] : state_->schemas) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,207 @@
+#include "sluice/framework/plan/hint_names.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "sluice/framework/op/near_names.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/program/program.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/plugin/plugin_loader.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+using platform::Shown;
+
+namespace {
+
+std::vector<std::string> InOrder(const std::set<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+// The ops that a hint may be about: one (`op`, whose own hint it is, unless
+// that is ""), or all of them.
+std::vector<std::string> OpsOf(const KernelHint& hint,
+                               const std::string& op,
+                               const Registry& registry) {
+  if (!op.empty()) return {op};
+  if (registry.FindSchema(hint.selector) != nullptr) return {hint.selector};
+  return registry.OpNames();
+}
+
+std::set<std::string> Variants(const std::vector<std::string>& ops,
+                               const Registry& registry) {
+  std::set<std::string> variants;
+  for (const std::string& op : ops) {
+    for (const KernelDef* kernel : registry.Kernels(op)) {
+      variants.insert(kernel->variant);
+    }
+  }
+  return variants;
+}
+
+bool HasLibrary(const std::string& library, const Registry& registry) {
+  for (const std::string& op : registry.OpNames()) {
+    for (const KernelDef* kernel : registry.Kernels(op)) {
+      if (kernel->key.library == library) return true;
+    }
+  }
+  const auto modules = registry.ModuleLibraries();
+  return std::find(modules.begin(), modules.end(), library) != modules.end();
+}
+
+std::set<std::string> Libraries(const Registry& registry) {
+  std::set<std::string> libraries;
+  for (const std::string& library : registry.ModuleLibraries()) {
+    libraries.insert(library);
+  }
+  for (const std::string& op : registry.OpNames()) {
+    for (const KernelDef* kernel : registry.Kernels(op)) {
+      libraries.insert(kernel->key.library);
+    }
+  }
+  return libraries;
+}
+
+// Loads everything that may have kernels for `ops`. What cannot be loaded has
+// none.
+void LoadAll(const std::vector<std::string>& ops, const Registry& registry) {
+  for (const std::string& op : ops) {
+    LoadLibraries(op, {}, registry);
+  }
+  platform::LoadAllDevices();
+}
+
+void CheckSelector(const KernelHint& hint, const Registry& registry) {
+  const std::string& selector = hint.selector;
+  if (selector == "*" || selector[0] == '#' || selector[0] == '@' ||
+      registry.FindSchema(selector) != nullptr) {
+    return;
+  }
+  platform::Fail(ErrorCode::kNotFound, "hint.unknown_op",
+                 "hint \"{}: {}\": there is no operator {}{}", Shown(selector),
+                 hint, Shown(selector),
+                 SuggestNames(selector, registry.OpNames()));
+}
+
+void CheckPlace(const KernelHint& hint) {
+  if (hint.place.empty()) return;
+  try {
+    platform::ParsePlaceKey(hint.place);
+  } catch (platform::Error& error) {
+    const auto plugins = platform::PluginKinds();
+    std::set<std::string> kinds(plugins.begin(), plugins.end());
+    kinds.insert({"cpu", "cuda", "fpga"});
+    const std::string kind = hint.place.substr(0, hint.place.find(':'));
+    if (error.code() != ErrorCode::kNotFound) {
+      error.AddContext(platform::Format("asked for by hint {}", hint));
+      throw;
+    }
+    platform::Fail(ErrorCode::kNotFound, "hint.unknown_device",
+                   "hint \"{}\": there is no kind of device {}{} ({})", hint,
+                   Shown(kind), SuggestNames(kind, InOrder(kinds)),
+                   platform::DescribePluginSearch(kind));
+  }
+}
+
+void CheckLibrary(const KernelHint& hint, const Registry& registry) {
+  if (hint.library.empty() || HasLibrary(hint.library, registry)) return;
+  LoadAll({}, registry);  // a plug-in may have a library of its own
+  SLUICE_ENFORCE(HasLibrary(hint.library, registry), ErrorCode::kNotFound,
+                 "hint.unknown_library",
+                 "hint \"{}\": there is no library {}{}", hint,
+                 Shown(hint.library),
+                 SuggestNames(hint.library, InOrder(Libraries(registry))));
+}
+
+void CheckVariant(const KernelHint& hint,
+                  const std::string& op,
+                  const Registry& registry) {
+  if (hint.variant.empty()) return;
+  const std::vector<std::string> ops = OpsOf(hint, op, registry);
+  if (Variants(ops, registry).count(hint.variant) > 0) return;
+  LoadAll(ops, registry);
+  const auto variants = Variants(ops, registry);
+  SLUICE_ENFORCE(variants.count(hint.variant) > 0, ErrorCode::kNotFound,
+                 "hint.unknown_variant",
+                 "hint \"{}\": no kernel of {} is called {}{}", hint,
+                 ops.size() == 1 ? ops[0] : "any operator", Shown(hint.variant),
+                 SuggestNames(hint.variant, InOrder(variants)));
+}
+
+void CheckLayout(const KernelHint& hint) {
+  std::vector<std::string> layouts;
+  for (const Layout layout : {Layout::kAny, Layout::kNCHW, Layout::kNHWC}) {
+    layouts.emplace_back(ToString(layout));
+  }
+  SLUICE_ENFORCE(hint.layout.empty() ||
+                     std::find(layouts.begin(), layouts.end(), hint.layout) !=
+                         layouts.end(),
+                 ErrorCode::kNotFound, "hint.unknown_layout",
+                 "hint \"{}\": there is no layout {}{}", hint,
+                 Shown(hint.layout), SuggestNames(hint.layout, layouts));
+}
+
+void CheckPass(const KernelHint& hint, const Registry& registry) {
+  if (hint.pass.empty()) return;
+  const auto names = [&registry] {
+    std::vector<std::string> names;
+    for (const PassDef& pass : registry.Passes()) {
+      names.push_back(pass.name);
+    }
+    return names;
+  };
+  const auto known = [&] {
+    const auto all = names();
+    return std::find(all.begin(), all.end(), hint.pass) != all.end();
+  };
+  if (known()) return;
+  LoadAll(registry.OpNames(), registry);  // passes come with libraries
+  SLUICE_ENFORCE(known(), ErrorCode::kNotFound, "hint.unknown_pass",
+                 "hint \"{}\": there is no pass {}{}", hint, Shown(hint.pass),
+                 SuggestNames(hint.pass, names()));
+}
+
+void Check(const KernelHint& hint,
+           const std::string& op,
+           const Registry& registry) {
+  CheckSelector(hint, registry);
+  CheckPlace(hint);
+  CheckLibrary(hint, registry);
+  CheckVariant(hint, op, registry);
+  CheckLayout(hint);
+  CheckPass(hint, registry);
+}
+
+}  // namespace
+
+void CheckHintNames(const std::vector<KernelHint>& hints,
+                    const Registry& registry) {
+  for (const KernelHint& hint : hints) {
+    Check(hint, "", registry);
+  }
+}
+
+void CheckHintNamesOf(const OpDesc& op,
+                      int op_index,
+                      const std::vector<KernelHint>& hints,
+                      const Registry& registry) {
+  try {
+    for (const KernelHint& hint : hints) {
+      const bool of_op = hint.Matches(op, op_index) ||
+                         registry.FindSchema(hint.selector) == nullptr;
+      Check(hint, of_op ? op.type : "", registry);
+    }
+  } catch (platform::Error& error) {
+    error.AddContext(platform::Format("in op {} ({})", op_index, op.type));
+    error.AddContext(DescribeLocation(op.location));
+    throw;
+  }
+}
+
+}  // namespace sluice::framework

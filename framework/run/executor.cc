@@ -1,0 +1,280 @@
+#include "sluice/framework/run/executor.h"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/plan/plan_builder.h"
+#include "sluice/framework/plan/tuning_mode.h"
+#include "sluice/framework/run/tune_program.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/logging.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+
+namespace {
+
+// What is kept whatever it takes, and what the rest is bounded by: programs
+// that are fed many lengths have a plan for each.
+constexpr size_t kKeptPlans = 16;
+constexpr size_t kMaxPlans = 1024;
+constexpr size_t kMaxBytes = size_t{512} << 20;
+
+bool Matches(const Feeds::value_type& feed, const FeedSpec& spec) {
+  return spec.Matches(feed.first, feed.second);
+}
+
+bool SameFeeds(const Feeds& feeds, const std::vector<FeedSpec>& specs) {
+  if (feeds.size() != specs.size()) return false;
+  size_t same = 0;
+  while (same < feeds.size() && Matches(feeds[same], specs[same])) {
+    ++same;
+  }
+  // In another order: each has one in the other list, and so only one.
+  const auto first = static_cast<ptrdiff_t>(same);
+  return std::all_of(feeds.begin() + first, feeds.end(),
+                     [&](const auto& feed) {
+                       return std::any_of(specs.begin() + first, specs.end(),
+                                          [&](const FeedSpec& spec) {
+                                            return Matches(feed, spec);
+                                          });
+                     }) &&
+         std::all_of(
+             specs.begin() + first, specs.end(), [&](const FeedSpec& spec) {
+               return std::any_of(
+                   feeds.begin() + first, feeds.end(),
+                   [&](const auto& feed) { return Matches(feed, spec); });
+             });
+}
+
+struct CacheEntry {
+  uint64_t uid = 0;
+  uint64_t version = 0;
+  uint64_t hints = 0;
+  size_t hash = 0;
+  uint64_t records = 0;  // RecordStore::generation
+  bool has_run = false;  // or a plan for the same that it has replaced
+  std::shared_ptr<const Plan> plan;
+
+  bool Matches(const Program& program,
+               const Feeds& feeds,
+               const Fetches& fetches,
+               uint64_t hint_state,
+               int num_threads) const {
+    return uid == program.uid() && version == program.version() &&
+           hints == hint_state && plan->num_threads() == num_threads &&
+           SameFeeds(feeds, plan->feed_specs()) &&
+           std::equal(fetches.begin(), fetches.end(),
+                      plan->fetch_names().begin(), plan->fetch_names().end(),
+                      [](const FetchTarget& fetch, const std::string& name) {
+                        return fetch.name() == name;
+                      });
+  }
+};
+
+// The same for the same feeds in any order.
+size_t HashOf(const Program& program, const Feeds& feeds) {
+  size_t hash = program.uid() * 31 + program.version();
+  for (const auto& [name, tensor] : feeds) {
+    size_t one = std::hash<std::string>()(name);
+    for (const int64_t size : tensor.dims()) {
+      one = one * 1099511628211u + static_cast<size_t>(size);
+    }
+    hash += one * (one | 1);
+  }
+  return hash;
+}
+
+std::vector<FeedSpec> SpecsOf(const Feeds& feeds) {
+  std::vector<FeedSpec> specs;
+  for (const auto& [name, tensor] : feeds) {
+    SLUICE_ENFORCE(tensor.allocated(), ErrorCode::kFailedPrecondition,
+                   "feed.unallocated", "feed {} has no data", name);
+    specs.push_back({name, tensor.dtype(), tensor.dims(), tensor.place()});
+  }
+  return specs;
+}
+
+// A clone has the variables of its original by name, another program has not.
+void CheckProgramOf(const FetchTarget& fetch, const Program& program) {
+  SLUICE_ENFORCE(fetch.program() == nullptr || fetch.program() == &program ||
+                     program.block().FindVar(fetch.name()) != nullptr,
+                 ErrorCode::kNotFound, "fetch.other_program",
+                 "fetch {}: it is a variable of another program than the one "
+                 "that runs, which has none of that name",
+                 fetch.name());
+}
+
+}  // namespace
+
+// The plan used last stands first.
+struct Executor::Cache {
+  using Entries = std::list<CacheEntry>;
+
+  mutable std::mutex mutex;
+  Entries entries;
+  std::unordered_multimap<size_t, Entries::iterator> by_hash;
+
+  void Add(CacheEntry entry) {
+    entries.push_front(std::move(entry));
+    by_hash.emplace(entries.front().hash, entries.begin());
+    size_t bytes = 0;
+    size_t kept = 0;
+    for (auto each = entries.begin(); each != entries.end(); ++each, ++kept) {
+      bytes += each->plan->KeptBytes();
+      if (kept < kKeptPlans) continue;
+      if (kept < kMaxPlans && bytes <= kMaxBytes) continue;
+      while (entries.size() > kept) {
+        Remove(std::prev(entries.end()));
+      }
+      return;
+    }
+  }
+
+  void Remove(Entries::iterator entry) {
+    const auto [begin, end] = by_hash.equal_range(entry->hash);
+    by_hash.erase(std::find_if(begin, end, [&](const auto& position) {
+      return position.second == entry;
+    }));
+    entries.erase(entry);
+  }
+};
+
+Executor::Executor(PlaceKey place, PlanOptions options) try
+    : place_(place), options_(options), cache_(std::make_unique<Cache>()) {
+  platform::DeviceManager::Instance().Get(place);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+Executor::~Executor() = default;
+
+// A plan that older records decided is dropped; has_run is what it knew then.
+std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
+                                             const Feeds& feeds,
+                                             const Fetches& fetches,
+                                             uint64_t records,
+                                             bool* has_run) {
+  const uint64_t hints = KernelHintState();
+  const int threads = platform::NumThreads();
+  const std::lock_guard lock(cache_->mutex);
+  auto& entries = cache_->entries;
+  if (entries.empty()) return nullptr;
+  const auto matches = [&](const CacheEntry& entry) {
+    return entry.Matches(program, feeds, fetches, hints, threads);
+  };
+  // Most runs are like the one before, and need no hash.
+  auto found = entries.begin();
+  if (!matches(*found)) {
+    const auto [begin, end] =
+        cache_->by_hash.equal_range(HashOf(program, feeds));
+    const auto position = std::find_if(
+        begin, end, [&](const auto& each) { return matches(*each.second); });
+    if (position == end) return nullptr;
+    found = position->second;
+    entries.splice(entries.begin(), entries, found);
+  }
+  if (found->records == records) return found->plan;
+  *has_run = found->has_run;
+  cache_->Remove(found);
+  return nullptr;
+}
+
+std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
+                                              const Feeds& feeds,
+                                              const Fetches& fetches) try {
+  const uint64_t records = RecordStore::Default().generation();
+  bool has_run = false;
+  if (auto plan = Lookup(program, feeds, fetches, records, &has_run)) {
+    return plan;
+  }
+  std::vector<std::string> names;
+  for (const FetchTarget& fetch : fetches) {
+    CheckProgramOf(fetch, program);
+    names.push_back(fetch.name());
+  }
+  CacheEntry entry{
+      program.uid(),
+      program.version(),
+      KernelHintState(),
+      HashOf(program, feeds),
+      records,
+      has_run,
+      PlanBuilder(program, SpecsOf(feeds), std::move(names), place_, options_)
+          .Build()};
+  auto plan = entry.plan;
+  const std::lock_guard lock(cache_->mutex);
+  cache_->Add(std::move(entry));
+  return plan;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+// Whether it is the plan's first run.
+bool Executor::NoteRun(const Plan* plan) {
+  const std::lock_guard lock(cache_->mutex);
+  for (CacheEntry& entry : cache_->entries) {
+    if (entry.plan.get() == plan) return !std::exchange(entry.has_run, true);
+  }
+  return false;
+}
+
+std::shared_ptr<const Plan> Executor::PrepareToRun(const Program& program,
+                                                   const Feeds& feeds,
+                                                   const Fetches& fetches,
+                                                   Scope* scope) try {
+  auto plan = Prepare(program, feeds, fetches);
+  if (TuningModeOfEnvironment() != TuningMode::kMeasure) return plan;
+  if (!NoteRun(plan.get()) || !LacksRecords(*plan)) return plan;
+  TuneOptions options;
+  options.budget_seconds = TuningSecondsOfEnvironment();
+  try {
+    Tune(*this, program, feeds, fetches, scope, options);
+  } catch (const platform::Error& error) {
+    // The run itself will say what is wrong with the program.
+    platform::Log(platform::LogLevel::kWarning,
+                  "SLUICE_TUNE=measure: the plan is run untuned: {}",
+                  error.what());
+  }
+  return Prepare(program, feeds, fetches);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+std::vector<Tensor> Executor::Run(const Program& program,
+                                  const Feeds& feeds,
+                                  const Fetches& fetches,
+                                  Scope* scope) {
+  return PrepareToRun(program, feeds, fetches, scope)
+      ->Run(feeds, scope == nullptr ? &scope_ : scope);
+}
+
+std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
+  const std::lock_guard lock(cache_->mutex);
+  for (const CacheEntry& entry : cache_->entries) {
+    if (entry.uid == program.uid()) return entry.plan;
+  }
+  platform::Raise(ErrorCode::kFailedPrecondition, "executor.no_plan",
+                  "the program has not been prepared by this executor yet: "
+                  "call Run or Prepare first");
+}
+
+std::string Executor::Explain(const Program& program) const {
+  return ExplainText(*LastPlan(program));
+}
+
+size_t Executor::cached_plans() const {
+  const std::lock_guard lock(cache_->mutex);
+  return cache_->entries.size();
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,60 @@
+#include "sluice/framework/run/run_op.h"
+
+#include <algorithm>
+#include <new>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+std::map<std::string, Tensor> RunOp(
+    const std::string& op,
+    const std::vector<std::pair<std::string, Tensor>>& inputs,
+    const AttributeMap& attributes,
+    const RunOpOptions& options) try {
+  Program program;
+  OpDesc desc;
+  desc.type = op;
+  desc.attributes = attributes;
+  Feeds feeds;
+  for (const auto& [argument, tensor] : inputs) {
+    auto entry = std::find_if(desc.inputs.begin(), desc.inputs.end(),
+                              [&argument = argument](auto& input) {
+                                return input.first == argument;
+                              });
+    if (entry == desc.inputs.end()) {
+      entry = desc.inputs.insert(entry, {argument, {}});
+    }
+    const std::string name =
+        entry->second.empty()
+            ? argument
+            : platform::Format("{}[{}]", argument, entry->second.size());
+    entry->second.push_back(name);
+    program.Data(name, tensor.dtype(), tensor.dims(), "", 0);
+    feeds.emplace_back(name, tensor);
+  }
+  for (const std::string& output : options.outputs) {
+    desc.outputs.emplace_back(output, ArgVars{"out." + output});
+  }
+  const OpDesc& added = program.AppendOp(std::move(desc));
+  Fetches fetches;
+  std::vector<std::string> arguments;
+  for (const auto& [argument, vars] : added.outputs) {
+    arguments.push_back(argument);
+    fetches.emplace_back(vars.front());
+  }
+  if (!options.hint.empty()) program.Hint(options.hint);
+  Executor executor(options.place, {.isolate = options.isolate});
+  std::vector<Tensor> results = executor.Run(program, feeds, fetches);
+  std::map<std::string, Tensor> outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    outputs.emplace(arguments[i], std::move(results[i]));
+  }
+  return outputs;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,199 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/values/ddim.h"
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/export.h"
+#include "sluice/platform/place_key.h"
+
+namespace sluice::framework {
+
+using platform::DType;
+using platform::PlaceKey;
+
+// A block of memory at one place, shared by the tensors that look into it.
+// Freed, or handed back to whoever lent it, with the last of them.
+class SLUICE_API Placeholder {
+ public:
+  // Memory from memory::Alloc. Raises ResourceExhausted.
+  Placeholder(PlaceKey place, size_t bytes);
+  // Memory of somebody else; `release` is called once, with the pointer.
+  Placeholder(PlaceKey place,
+              void* pointer,
+              size_t bytes,
+              void (*release)(void* owner),
+              void* owner);
+  ~Placeholder();
+  Placeholder(const Placeholder&) = delete;
+  Placeholder& operator=(const Placeholder&) = delete;
+
+  PlaceKey place() const { return place_; }
+  void* pointer() const { return pointer_; }
+  size_t bytes() const { return bytes_; }
+
+  // No two of a process are alike, also not one after the other.
+  uint64_t id() const { return id_; }
+  // Rises with each access for writing.
+  uint64_t version() const { return version_.load(std::memory_order_relaxed); }
+  void Touch() { version_.store(version() + 1, std::memory_order_relaxed); }
+
+ private:
+  PlaceKey place_;
+  void* pointer_;
+  size_t bytes_;
+  void (*release_)(void* owner) = nullptr;
+  void* owner_ = nullptr;
+  const uint64_t id_;
+  std::atomic<uint64_t> version_{0};
+};
+
+// A dense row-major array of one dtype at one place. `Resize` sets the shape
+// only; memory comes with the first `mutable_data`. Copies are shallow: they
+// share the memory. Not synchronised: many readers, or one writer.
+class SLUICE_API Tensor {
+ public:
+  Tensor() = default;
+
+  // A host tensor holding a copy of `values`, in row-major order. Raises
+  // InvalidArgument when their number is not that of the shape.
+  template <typename T>
+  static Tensor FromVector(const DDim& dims, const std::vector<T>& values);
+
+  // A tensor over memory that somebody else keeps alive: `bytes` at `pointer`.
+  static Tensor Borrow(PlaceKey place,
+                       DType dtype,
+                       const DDim& dims,
+                       void* pointer);
+
+  const DDim& dims() const { return dims_; }
+  int64_t numel() const { return numel_; }
+  DType dtype() const { return dtype_; }
+  // Bytes of the elements, by shape and dtype.
+  size_t bytes() const;
+  bool allocated() const { return holder_ != nullptr; }
+  // Raises FailedPrecondition before the first mutable_data.
+  PlaceKey place() const;
+
+  // Raises InvalidArgument for an unknown size, OutOfRange when the number of
+  // elements overflows.
+  Tensor& Resize(const DDim& dims);
+
+  // The memory at `place` for the present shape as elements of T. Keeps the
+  // buffer while it is large enough and at that place, otherwise allocates
+  // (64-byte aligned, not initialised). Raises ResourceExhausted.
+  template <typename T>
+  T* mutable_data(PlaceKey place) {
+    return static_cast<T*>(mutable_data(platform::kDTypeOf<T>, place));
+  }
+  template <typename T>
+  T* mutable_data(const DDim& dims, PlaceKey place) {
+    return Resize(dims).mutable_data<T>(place);
+  }
+  void* mutable_data(DType dtype, PlaceKey place);
+
+  // The elements. Raises FailedPrecondition before allocation and
+  // InvalidArgument when T is not the dtype.
+  template <typename T>
+  const T* data() const {
+    CheckAccess(platform::kDTypeOf<T>);
+    return static_cast<const T*>(pointer_);
+  }
+  template <typename T>
+  T* data() {
+    CheckAccess(platform::kDTypeOf<T>);
+    holder_->Touch();
+    return static_cast<T*>(pointer_);
+  }
+  // Without a check; nullptr before allocation.
+  const void* raw_data() const { return pointer_; }
+  void* raw_data() {
+    if (holder_ != nullptr) holder_->Touch();
+    return pointer_;
+  }
+
+  // Identifies the contents: the storage, and how often somebody asked for it
+  // in order to write. Whoever keeps a pointer and writes through it later
+  // must ask again. {0, 0} before allocation.
+  std::pair<uint64_t, uint64_t> storage_version() const {
+    if (holder_ == nullptr) return {0, 0};
+    return {holder_->id(), holder_->version()};
+  }
+
+  // Looks into `other`'s memory, with its shape and dtype.
+  Tensor& ShareDataWith(const Tensor& other);
+  // Rows [begin, end) of the first dimension, sharing the memory.
+  Tensor Slice(int64_t begin, int64_t end) const;
+  // The same memory in another shape of as many elements.
+  Tensor Reshaped(const DDim& dims) const;
+  // A copy with memory of its own at `place`; waits for it.
+  Tensor CopyTo(PlaceKey place) const;
+  // The elements as a vector, from any place. Raises as data<T>().
+  template <typename T>
+  std::vector<T> ToVector() const;
+
+  // For the plan: takes `dims`, `dtype` and memory as they are given.
+  void Bind(std::shared_ptr<Placeholder> holder,
+            size_t offset,
+            DType dtype,
+            const DDim& dims);
+  const std::shared_ptr<Placeholder>& holder() const { return holder_; }
+  void Reset() { *this = Tensor(); }
+
+ private:
+  void CheckAccess(DType wanted) const {
+    if (holder_ == nullptr || dtype_ != wanted) [[unlikely]] {
+      FailAccess(wanted);
+    }
+  }
+  void FailAccess(DType wanted) const;
+
+  std::shared_ptr<Placeholder> holder_;
+  void* pointer_ = nullptr;
+  int64_t numel_ = 1;
+  DDim dims_;
+  DType dtype_ = DType::kFloat32;
+};
+
+// "float32 [4, 10] at cpu".
+SLUICE_API std::string ToString(const Tensor& tensor);
+
+namespace internal {
+SLUICE_API void CopyFromHost(Tensor* to, const void* values, size_t count);
+SLUICE_API void CopyToHost(const Tensor& from, DType wanted, void* values);
+}  // namespace internal
+
+template <typename T>
+Tensor Tensor::FromVector(const DDim& dims, const std::vector<T>& values) {
+  Tensor tensor;
+  tensor.Resize(dims).mutable_data<T>(platform::CPUPlace());
+  if constexpr (std::is_same_v<T, bool>) {
+    const std::vector<uint8_t> bytes(values.begin(), values.end());
+    internal::CopyFromHost(&tensor, bytes.data(), bytes.size());
+  } else {
+    internal::CopyFromHost(&tensor, values.data(), values.size());
+  }
+  return tensor;
+}
+
+template <typename T>
+std::vector<T> Tensor::ToVector() const {
+  if constexpr (std::is_same_v<T, bool>) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(numel()));
+    internal::CopyToHost(*this, DType::kBool, bytes.data());
+    return std::vector<bool>(bytes.begin(), bytes.end());
+  } else {
+    std::vector<T> values(static_cast<size_t>(numel()));
+    internal::CopyToHost(*this, platform::kDTypeOf<T>, values.data());
+    return values;
+  }
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,147 @@
+#include "sluice/framework/inspect/debug_run.h"
+
+#include <limits>
+
+#include "tests/framework/test_ops.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/run/executor.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using sluice::testing::Append;
+using sluice::testing::ExpectError;
+using sluice::testing::Floats;
+
+using Values = std::vector<float>;
+
+class DebugRunTest : public ::testing::Test {
+ protected:
+  DebugRunTest() {
+    sluice::testing::UseTestOps();
+    program_.Data("x", DType::kFloat32, {3});
+    sum_ = Append(&program_, "test_add", {{"X", {"x"}}, {"Y", {"x"}}});
+    inverse_ = Append(&program_, "test_divide", {{"X", {sum_}}});
+    end_ = Append(&program_, "test_add", {{"X", {inverse_}}, {"Y", {sum_}}});
+  }
+  std::shared_ptr<const Plan> Prepare(const Feeds& feeds) {
+    return executor_.Prepare(program_, feeds, {end_});
+  }
+
+  Program program_;
+  std::string sum_, inverse_, end_;
+  Executor executor_;
+};
+
+TEST_F(DebugRunTest, NanCheckNamesTheFirstOpElementAndLine) {
+  const Feeds feeds = {{"x", Floats({3}, {1, 2, 0})}};
+  ExpectError(ErrorCode::kInternal, "run.not_finite",
+              {"test_divide: element 2 of output test_divide_1.Out", "[3]",
+               "in op 1 (test_divide)", "created at"},
+              [&] { RunNanChecked(*Prepare(feeds), feeds); });
+}
+
+TEST_F(DebugRunTest, NanCheckPassesFiniteValues) {
+  const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
+  EXPECT_EQ(RunNanChecked(*Prepare(feeds), feeds)[0].ToVector<float>(),
+            (Values{2.5f, 4.25f, 8.125f}));
+}
+
+TEST_F(DebugRunTest, NanCheckBlamesNobodyForWhatWasFed) {
+  const Feeds feeds = {
+      {"x", Floats({3}, {1, std::numeric_limits<float>::quiet_NaN(), 4})}};
+  EXPECT_NO_THROW(RunNanChecked(*Prepare(feeds), feeds));
+}
+
+TEST_F(DebugRunTest, NanCheckKnowsEveryFloatingDType) {
+  for (const DType dtype :
+       {DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    Program program;
+    program.Data("x", DType::kFloat32, {3});
+    program.AppendOp("cast", {{"X", {"x"}}}, {{"dtype", dtype}});
+    const std::string cast = program.Output("Out").name();
+    const Feeds feeds = {{"x", Floats({3}, {1, 2, 3.3e38f})}};
+    // Only float16 cannot hold it.
+    program.AppendOp("scale", {{"X", {cast}}}, {{"scale", 2.0}});
+    const auto plan =
+        executor_.Prepare(program, feeds, {program.Output("Out")});
+    if (dtype == DType::kFloat64) {
+      EXPECT_NO_THROW(RunNanChecked(*plan, feeds));
+    } else {
+      ExpectError(ErrorCode::kInternal, "run.not_finite", {"element 2"},
+                  [&] { RunNanChecked(*plan, feeds); });
+    }
+  }
+}
+
+TEST_F(DebugRunTest, NanCheckLooksAtDevices) {
+  const std::string far = Append(&program_, "reshape", {{"X", {end_}}},
+                                 {{"shape", std::vector<int64_t>{1, 3}}});
+  const std::string distance =
+      Append(&program_, "manhattan_distance", {{"X", {far}}, {"Y", {far}}}, {},
+             "require place=fpga:0");
+  const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
+  const auto plan = executor_.Prepare(program_, feeds, {distance});
+  EXPECT_EQ(RunNanChecked(*plan, feeds)[0].ToVector<float>(), Values{0});
+}
+
+TEST_F(DebugRunTest, SynchronisedRunsGiveTheSame) {
+  const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
+  EXPECT_EQ(RunSynchronised(*Prepare(feeds), feeds)[0].ToVector<float>(),
+            Prepare(feeds)->Run(feeds)[0].ToVector<float>());
+}
+
+TEST_F(DebugRunTest, KeepsEveryValue) {
+  const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
+  const auto values = RunKeepingAll(*Prepare(feeds), feeds);
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_EQ(values.at(sum_).ToVector<float>(), (Values{2, 4, 8}));
+  EXPECT_EQ(values.at(inverse_).ToVector<float>(),
+            (Values{0.5f, 0.25f, 0.125f}));
+  EXPECT_EQ(values.at(end_).ToVector<float>(), (Values{2.5f, 4.25f, 8.125f}));
+}
+
+class Counter : public RunObserver {
+ public:
+  void Before(const Plan&, const Instruction&, const Tensor*) override {
+    ++before;
+  }
+  void After(const Plan&, const Instruction&, const Tensor*) override {
+    if (++after == fail_at) {
+      platform::Raise(ErrorCode::kInternal, "test.observer", "seen enough");
+    }
+  }
+  int before = 0;
+  int after = 0;
+  int fail_at = -1;
+};
+
+TEST_F(DebugRunTest, AnObserverSeesEveryInstructionAndMayStopTheRun) {
+  const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
+  const auto plan = Prepare(feeds);
+  Counter counter;
+  plan->RunObserved(feeds, nullptr, counter);
+  EXPECT_EQ(counter.before, static_cast<int>(plan->instructions().size()));
+  EXPECT_EQ(counter.after, counter.before);
+  Counter stopper;
+  stopper.fail_at = 2;
+  ExpectError(ErrorCode::kInternal, "test.observer", {"in op 1"},
+              [&] { plan->RunObserved(feeds, nullptr, stopper); });
+  EXPECT_EQ(stopper.before, 2);
+}
+
+TEST_F(DebugRunTest, ObservedRunsStopWhenToldTo) {
+  const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
+  const auto plan = Prepare(feeds);
+  SetCancelRequested(true);
+  EXPECT_THROW(RunSynchronised(*plan, feeds), platform::Error);
+  SetCancelRequested(false);
+  EXPECT_NO_THROW(RunSynchronised(*plan, feeds));
+}
+
+}  // namespace
+}  // namespace sluice::framework

@@ -1,0 +1,200 @@
+#include "sluice/framework/op/kernel_library.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/testing/expect_error.h"
+#include "tests/testing/temp_folder.h"
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/run_op.h"
+#include "sluice/ops.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using sluice::testing::ExpectError;
+
+std::vector<float> Relu(const std::string& hint) {
+  const Tensor x = Tensor::FromVector<float>({3}, {-1, 0, 2});
+  return RunOp("relu", {{"X", x}}, {}, {.hint = hint})["Out"].ToVector<float>();
+}
+
+size_t KernelsOf(const std::string& op) {
+  return Registry::Global().Kernels(op).size();
+}
+
+// A copy of the right library with some bytes replaced by as many others.
+class PatchedKernelLibrary : public ::testing::Test {
+ protected:
+  PatchedKernelLibrary() { unsetenv("TEST_KERNELS_OPENED"); }
+
+  std::string Replace(const std::string& from, const std::string& to) {
+    std::string bytes = testing::ReadFile(SLUICE_GOOD_KERNELS);
+    EXPECT_EQ(from.size(), to.size());
+    size_t count = 0;
+    for (size_t at = bytes.find(from); at != std::string::npos;
+         at = bytes.find(from, at + 1)) {
+      bytes.replace(at, to.size(), to);
+      ++count;
+    }
+    EXPECT_GT(count, 0U) << from;
+    return folder_.Write("libpatched.so", bytes);
+  }
+
+  // What is refused has changed nothing, and none of its code has run.
+  void ExpectRefused(ErrorCode code,
+                     std::string_view check_id,
+                     std::initializer_list<std::string_view> fragments,
+                     const std::string& path) {
+    const size_t before = KernelsOf("relu");
+    const size_t libraries = LoadedKernelLibraries().size();
+    ExpectError(code, check_id, fragments, [&] { LoadKernelLibrary(path); });
+    EXPECT_EQ(KernelsOf("relu"), before);
+    EXPECT_EQ(LoadedKernelLibraries().size(), libraries);
+    EXPECT_EQ(getenv("TEST_KERNELS_OPENED"), nullptr);
+  }
+
+  testing::TempFolder folder_;
+};
+
+TEST_F(PatchedKernelLibrary, OfAnotherVersionIsRefused) {
+  ExpectRefused(ErrorCode::kFailedPrecondition, "kernel_library.version",
+                {"libpatched.so", "another Sluice", "version", "\"9.1.0\"",
+                 "build it again"},
+                Replace("version=0.1.0", "version=9.1.0"));
+}
+
+TEST_F(PatchedKernelLibrary, BuiltWithOtherHeadersIsRefused) {
+  ExpectRefused(ErrorCode::kFailedPrecondition, "kernel_library.version",
+                {"libpatched.so", "headers", "\"\""},
+                Replace(" headers=", " heaters="));
+}
+
+TEST_F(PatchedKernelLibrary, WithoutAStampIsRefused) {
+  ExpectRefused(
+      ErrorCode::kInvalidArgument, "kernel_library.stamp",
+      {"libpatched.so", "no kernel library", "sluice_add_kernel_library"},
+      Replace(std::string("Sluice\0\0version=", 16),
+              std::string("Weir\0\0\0\0version=", 16)));
+}
+
+TEST_F(PatchedKernelLibrary, OfAnotherCudaIsRefused) {
+  const std::string path = Replace("cuda=OFF", std::string("cuda=ON\0", 8));
+  const std::string mode = TEST_CUDA_MODE;
+  if (mode == "OFF") {
+    ExpectRefused(ErrorCode::kUnimplemented, "kernel_library.no_cuda",
+                  {"libpatched.so", "CUDA kernels", "without CUDA"}, path);
+  } else if (mode == "EMULATE") {
+    ExpectRefused(ErrorCode::kUnimplemented, "kernel_library.other_cuda",
+                  {"libpatched.so", "SLUICE_CUDA=ON", "SLUICE_CUDA=EMULATE"},
+                  path);
+  }
+}
+
+TEST_F(PatchedKernelLibrary, TruncatedIsRefused) {
+  const std::string bytes = testing::ReadFile(SLUICE_GOOD_KERNELS);
+  ExpectRefused(ErrorCode::kDataLoss, "plugin.truncated", {"libcut.so"},
+                folder_.Write("libcut.so", bytes.substr(0, 5000)));
+}
+
+TEST_F(PatchedKernelLibrary, MissingOrNoLibraryIsRefused) {
+  ExpectRefused(ErrorCode::kNotFound, "plugin.missing", {"nowhere.so"},
+                folder_.File("nowhere.so"));
+  ExpectRefused(ErrorCode::kInvalidArgument, "plugin.not_a_library",
+                {"text.so", "ELF"}, folder_.Write("text.so", "text"));
+}
+
+TEST_F(PatchedKernelLibrary, WithoutItsEntryPointIsRefused) {
+  const std::string path =
+      Replace("SluiceAddKernelLibrary", "SluiceSubKernelLibrary");
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.entry",
+              {"libpatched.so", "SluiceAddKernelLibrary"},
+              [&] { LoadKernelLibrary(path); });
+}
+
+TEST_F(PatchedKernelLibrary, WhoseOwnLibrariesAreMissingIsRefused) {
+  ExpectError(ErrorCode::kNotFound, "kernel_library.open",
+              {"libpatched.so", "libsluyce.so"}, [&] {
+                LoadKernelLibrary(Replace("libsluice.so", "libsluyce.so"));
+              });
+}
+
+TEST(KernelLibrary, AKernelForNoOpIsRefusedWithNearNames) {
+  const size_t before = KernelsOf("abs");
+  ExpectError(ErrorCode::kNotFound, "kernel_library.unknown_op",
+              {"misspelt", "relux", "relu"},
+              [] { LoadKernelLibrary(SLUICE_MISSPELT_KERNELS); });
+  EXPECT_EQ(KernelsOf("abs"), before);
+}
+
+TEST(KernelLibrary, AKernelWithATakenNameIsRefused) {
+  const size_t before = KernelsOf("abs");
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.kernel_taken",
+              {"taken", "relu/plain", "float32", "another variant name"},
+              [] { LoadKernelLibrary(SLUICE_TAKEN_KERNELS); });
+  EXPECT_EQ(KernelsOf("abs"), before);
+}
+
+TEST(KernelLibrary, TheNameOfSluicesCudaKernelIsTakenBeforeItIsLoaded) {
+  const size_t before = KernelsOf("abs");
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.plain_cuda",
+              {"plain_cuda", "relu/plain", "REGISTER_OP_KERNEL"},
+              [] { LoadKernelLibrary(SLUICE_PLAIN_CUDA_KERNELS); });
+  EXPECT_EQ(KernelsOf("abs"), before);
+}
+
+TEST(KernelLibrary, ItsKernelsAreCandidatesThatHintsCanName) {
+  const KernelLibrary& library = LoadKernelLibrary(SLUICE_GOOD_KERNELS);
+  ASSERT_EQ(library.kernels.size(), 2U);
+  EXPECT_EQ(ToString(*library.kernels[0]),
+            "relu/test_mine (cpu float32 any PLAIN)");
+  EXPECT_TRUE(library.operators.empty());
+  EXPECT_EQ(Relu("require variant=test_mine"),
+            (std::vector<float>{100, 100, 102}));
+  EXPECT_EQ(Relu(""), (std::vector<float>{0, 0, 2}));
+}
+
+TEST(KernelLibrary, IsLoadedOnceUnderAnyName) {
+  const KernelLibrary& library = LoadKernelLibrary(SLUICE_GOOD_KERNELS);
+  const size_t before = KernelsOf("relu");
+  const testing::TempFolder folder;
+  const std::string link = folder.File("liblink.so");
+  ASSERT_EQ(symlink(SLUICE_GOOD_KERNELS, link.c_str()), 0);
+  EXPECT_EQ(&LoadKernelLibrary(link), &library);
+  EXPECT_EQ(KernelsOf("relu"), before);
+}
+
+TEST(KernelLibrary, ManyThreadsMayLoadIt) {
+  std::vector<const KernelLibrary*> loaded(4);
+  std::vector<std::thread> threads;
+  for (auto& library : loaded) {
+    threads.emplace_back(
+        [&library] { library = &LoadKernelLibrary(SLUICE_GOOD_KERNELS); });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  for (const KernelLibrary* library : loaded)
+    EXPECT_EQ(library, loaded[0]);
+}
+
+TEST(KernelLibrary, ExplainListsItsKernels) {
+  LoadKernelLibrary(SLUICE_GOOD_KERNELS);
+  Program program;
+  const Var x = program.Data("x", DType::kFloat32, {-1});
+  const Var y = ops::Relu(x);
+  Executor executor;
+  executor.Run(program, {{"x", Tensor::FromVector<float>({1}, {1})}}, {y});
+  EXPECT_NE(executor.Explain(program).find("test_mine"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::framework

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/tune_program.h"
+
+// The op test_lab, Out = 2 X + 1 (float32, float64), with kernels that are
+// right and kernels with one planted mistake each. All but `plain` take part
+// only while UseVariants names them, and are registered before it, so that they
+// are chosen where nothing is known.
+namespace sluice::testing {
+
+//   thousandth   1e-3 too large, all elements
+//   tail         the elements after the last multiple of 8 are 0
+//   nan_lost     0 where X is NaN
+//   skips        leaves element 2 as it was
+//   overruns     writes one element too many
+//   fickle       every second call has another last bit in element 0
+//   raises       an Error; raises_foreign: a std::runtime_error
+//   greedy       an Error for want of memory
+//   fast, slow   right
+//   sleepy       right, and takes 20 ms; drowsy: 22 ms
+class UseVariants {
+ public:
+  explicit UseVariants(const std::vector<std::string>& variants);
+  ~UseVariants();
+  UseVariants(const UseVariants&) = delete;
+  UseVariants& operator=(const UseVariants&) = delete;
+};
+
+// Registers the ops; call it before anything else.
+void UseLabOps();
+
+// Every call another, so that no test finds records of one before.
+int64_t NewSize();
+
+// Out = test_lab(X), X being float32 [size] and fed.
+struct LabProgram {
+  explicit LabProgram(int64_t size = NewSize(), int ops = 1);
+
+  framework::Program program;
+  framework::Feeds feeds;
+  framework::Fetches fetches;
+};
+
+const framework::TunedKernel* FindKernel(const framework::TunedSignature& tuned,
+                                         const std::string& variant);
+const framework::KernelDef* FindKernel(const std::string& op,
+                                       const std::string& variant,
+                                       platform::DType dtype);
+
+}  // namespace sluice::testing

@@ -1,0 +1,155 @@
+#include "sluice/framework/op/infer_shape_context.h"
+
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using sluice::testing::ExpectError;
+
+class InferShapeContextTest : public ::testing::Test {
+ protected:
+  InferShapeContextTest() : schema_("shaper") {
+    schema_.Input("X", "float32", "");
+    schema_.Input("Ys", "float32", "", {.variadic = true});
+    schema_.Input("Z", "float32", "", {.optional = true});
+    schema_.Output("Out", "float32", "").Output("Other", "float32", "");
+    schema_.Attr<int64_t>("axis", "");
+    op_.type = "shaper";
+    op_.inputs = {{"X", {"x"}}, {"Ys", {"y0", "y1"}}};
+    op_.outputs = {{"Out", {"o"}}, {"Other", {"p"}}};
+    op_.attributes["axis"] = int64_t{2};
+  }
+
+  // X is [2, 3, 4], Ys are [?, 3] and of unknown rank.
+  InferShapeContext Make() const {
+    return InferShapeContext(
+        schema_, op_, {DDim({2, 3, 4}), DDim({-1, 3}), DDim::UnknownRank()},
+        {DType::kFloat32, DType::kFloat64, DType::kInt8});
+  }
+
+  OpSchema schema_;
+  OpDesc op_;
+};
+
+TEST_F(InferShapeContextTest, FindsInputsByNameAndIndex) {
+  const InferShapeContext context = Make();
+  EXPECT_EQ(context.num_inputs(), 3);
+  EXPECT_EQ(context.input("X").dims, DDim({2, 3, 4}));
+  EXPECT_EQ(context.input(1).dims, DDim({-1, 3}));
+  EXPECT_EQ(context.inputs("Ys").size(), 2u);
+  EXPECT_EQ(context.input_dtype("Ys"), DType::kFloat64);
+  EXPECT_TRUE(context.HasInput("X"));
+  EXPECT_FALSE(context.HasInput("Z"));
+  EXPECT_EQ(context.Attr<int64_t>("axis"), 2);
+}
+
+TEST_F(InferShapeContextTest, NamesMistakesOfTheShapeFunction) {
+  InferShapeContext context = Make();
+  ExpectError(ErrorCode::kInternal, "infer_shape.no_such_input",
+              {"shaper", "W"}, [&] { context.input("W"); });
+  ExpectError(ErrorCode::kInternal, "infer_shape.input_index", {"3 of 3"},
+              [&] { context.input(3); });
+  ExpectError(ErrorCode::kInternal, "infer_shape.input_left_out", {"Z"},
+              [&] { context.input("Z"); });
+  ExpectError(ErrorCode::kInternal, "infer_shape.no_such_attribute", {"axes"},
+              [&] { context.Attr<int64_t>("axes"); });
+  ExpectError(ErrorCode::kInternal, "infer_shape.no_such_output", {"Up"},
+              [&] { context.SetOutput("Up", DDim()); });
+  ExpectError(ErrorCode::kInternal, "infer_shape.output_index", {"2 of 2"},
+              [&] { context.SetOutput(2, DDim()); });
+}
+
+TEST_F(InferShapeContextTest, ChecksRanks) {
+  const InferShapeContext context = Make();
+  EXPECT_EQ(context.WithRank(context.input("X"), 3).rank(), 3);
+  EXPECT_EQ(context.WithRank(context.input(2), 2).dims, DDim({-1, -1}));
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"shaper: input X [2, 3, 4] must have rank 2, got rank 3"},
+              [&] { context.WithRank(context.input("X"), 2); });
+  EXPECT_EQ(context.WithRankAtLeast(context.input("X"), 3).rank(), 3);
+  EXPECT_FALSE(context.WithRankAtLeast(context.input(2), 3).dims.rank_known());
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
+              {"input Ys[0] [?, 3]", "rank 3 or more"},
+              [&] { context.WithRankAtLeast(context.input(1), 3); });
+}
+
+TEST_F(InferShapeContextTest, ChecksSizes) {
+  const InferShapeContext context = Make();
+  const DimHandle unknown = context.Dim(context.input(1), 0);
+  EXPECT_EQ(context.WithValue(unknown, 7).size, 7);
+  const DimHandle last = context.Dim(context.input("X"), -1);
+  EXPECT_EQ(last.size, 4);
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.value",
+              {"dim 2 of input X [2, 3, 4] must be 5, got 4"},
+              [&] { context.WithValue(last, 5); });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.axis",
+              {"input X [2, 3, 4] has no dim 3"},
+              [&] { context.Dim(context.input("X"), 3); });
+  EXPECT_EQ(context.Dim(context.input(2), 9).size, kUnknownDim);
+}
+
+TEST_F(InferShapeContextTest, CutsSubshapes) {
+  const InferShapeContext context = Make();
+  const ShapeHandle x = context.input("X");
+  EXPECT_EQ(context.Subshape(x, 1).dims, DDim({3, 4}));
+  EXPECT_EQ(context.Subshape(x, -2, -1).dims, DDim({3}));
+  EXPECT_EQ(context.Subshape(x, 0, 9).dims, x.dims);
+  EXPECT_FALSE(context.Subshape(context.input(2), 1).dims.rank_known());
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.subshape",
+              {"input X", "[2, 1)"}, [&] { context.Subshape(x, 2, 1); });
+}
+
+TEST_F(InferShapeContextTest, MergesWhatIsKnownOfTwoShapes) {
+  const InferShapeContext context = Make();
+  const ShapeHandle pair = context.Matrix(5, -1);
+  EXPECT_EQ(context.Merge(context.input(1), pair).dims, DDim({5, 3}));
+  EXPECT_EQ(context.Merge(context.input(2), pair).dims, pair.dims);
+  EXPECT_EQ(context.Merge(pair, context.input(2)).dims, pair.dims);
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_rank",
+              {"input X [2, 3, 4]", "shape [5, ?]"},
+              [&] { context.Merge(context.input("X"), pair); });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"dim 1 of input Ys[0] [?, 3]", "got 3 and 8"},
+              [&] { context.Merge(context.input(1), context.Matrix(2, 8)); });
+}
+
+TEST_F(InferShapeContextTest, Concatenates) {
+  const InferShapeContext context = Make();
+  const ShapeHandle x = context.input("X");
+  EXPECT_EQ(context.Concatenate(x, context.Vector(9)).dims, DDim({2, 3, 4, 9}));
+  EXPECT_FALSE(context.Concatenate(x, context.input(2)).dims.rank_known());
+  const ShapeHandle six = context.Concatenate(x, x);
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.concatenate_rank",
+              {"have 9 dimensions, at most 8"},
+              [&] { context.Concatenate(six, x); });
+}
+
+TEST_F(InferShapeContextTest, RequiresWhatAnOpWants) {
+  const InferShapeContext context = Make();
+  context.Require(true, "shaper.never", "not raised");
+  ExpectError(ErrorCode::kInvalidArgument, "shaper.odd", {"shaper: 3 is odd"},
+              [&] { context.Require(false, "shaper.odd", "{} is odd", 3); });
+}
+
+TEST_F(InferShapeContextTest, CollectsOutputs) {
+  InferShapeContext context = Make();
+  context.SetOutput("Out", DDim({7}));
+  context.SetOutput(1, DDim());
+  context.SetOutput(1, DDim({3}), 1);  // nobody asked for a second one
+  context.CheckOutputsSet();
+  EXPECT_EQ(context.output_shapes()[0][0], DDim({7}));
+  EXPECT_EQ(context.output_shapes()[1], std::vector<DDim>{DDim()});
+}
+
+TEST_F(InferShapeContextTest, NoticesAnOutputThatWasForgotten) {
+  InferShapeContext context = Make();
+  context.SetOutput("Out", DDim({7}));
+  ExpectError(ErrorCode::kInternal, "infer_shape.output_left_out",
+              {"shaper", "Other"}, [&] { context.CheckOutputsSet(); });
+}
+
+}  // namespace
+}  // namespace sluice::framework

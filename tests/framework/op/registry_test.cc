@@ -1,0 +1,167 @@
+#include "sluice/framework/op/registry.h"
+
+#include "tests/framework/test_ops.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using platform::PlaceKind;
+using sluice::testing::ExpectError;
+
+class NothingKernel final : public OpKernel {
+ public:
+  void Compute(OpKernelContext&) const override {}
+};
+
+void Schema(OpSchema& op) {
+  op.Output("Out", "float32", "").InferShape([](InferShapeContext&) {});
+}
+
+KernelDef Kernel(const char* variant, DType dtype) {
+  KernelDef kernel;
+  kernel.op = "op";
+  kernel.key.dtype = dtype;
+  kernel.variant = variant;
+  kernel.make = [](const OpKernelConstruction&) {
+    return std::make_unique<NothingKernel>();
+  };
+  return kernel;
+}
+
+TEST(RegistryTest, FindsOperators) {
+  Registry registry;
+  registry.AddOperator("crop_it", &Schema);
+  EXPECT_EQ(registry.Schema("crop_it").name(), "crop_it");
+  EXPECT_EQ(registry.FindSchema("crop_at"), nullptr);
+  EXPECT_EQ(registry.OpNames(), std::vector<std::string>{"crop_it"});
+  ExpectError(ErrorCode::kNotFound, "registry.unknown_op",
+              {"no operator crop_at", "did you mean crop_it?"},
+              [&] { registry.Schema("crop_at"); });
+}
+
+TEST(RegistryTest, RefusesAnOperatorTwice) {
+  Registry registry;
+  registry.AddOperator("op", &Schema);
+  ExpectError(ErrorCode::kInvalidArgument, "registry.operator_twice", {"op"},
+              [&] { registry.AddOperator("op", &Schema); });
+}
+
+TEST(RegistryTest, FindsTheOpThatServesARole) {
+  Registry registry;
+  ExpectError(ErrorCode::kNotFound, "registry.no_op_for_role", {"sum"},
+              [&] { registry.OpFor(OpRole::kSum); });
+  const auto sum = [](OpSchema& op) {
+    Schema(op);
+    op.Serves(OpRole::kSum);
+  };
+  registry.AddOperator("add_up", sum);
+  registry.AddOperator("op", &Schema);
+  EXPECT_EQ(registry.OpFor(OpRole::kSum).name(), "add_up");
+  ExpectError(ErrorCode::kInvalidArgument, "registry.role_twice",
+              {"total", "sum", "add_up"},
+              [&] { registry.AddOperator("total", sum); });
+  EXPECT_EQ(registry.FindSchema("total"), nullptr);
+}
+
+TEST(RegistryTest, RefusesASchemaThatContradictsItself) {
+  Registry registry;
+  EXPECT_THROW(registry.AddOperator("op", [](OpSchema&) {}), platform::Error);
+  EXPECT_EQ(registry.FindSchema("op"), nullptr);
+}
+
+TEST(RegistryTest, ListsKernelsInTheOrderOfRegistration) {
+  Registry registry;
+  registry.AddKernel(Kernel("first", DType::kFloat32));
+  registry.AddKernel(Kernel("second", DType::kFloat32));
+  std::vector<std::string> variants;
+  for (const KernelDef* kernel : registry.Kernels("op")) {
+    variants.push_back(kernel->variant);
+  }
+  EXPECT_EQ(variants, (std::vector<std::string>{"first", "second"}));
+  EXPECT_TRUE(registry.Kernels("other").empty());
+}
+
+TEST(RegistryTest, RefusesAKernelTwice) {
+  Registry registry;
+  registry.AddKernel(Kernel("plain", DType::kFloat32));
+  registry.AddKernel(Kernel("plain", DType::kFloat64));
+  registry.AddKernel(Kernel("tiled", DType::kFloat32));
+  ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_twice",
+              {"op/plain (cpu float32 any PLAIN)"},
+              [&] { registry.AddKernel(Kernel("plain", DType::kFloat32)); });
+  EXPECT_EQ(registry.Kernels("op").size(), 3u);
+}
+
+TEST(RegistryTest, AReplacedKernelStaysForThoseWhoHaveIt) {
+  Registry registry;
+  registry.AddKernel(Kernel("plain", DType::kFloat32));
+  registry.AddKernel(Kernel("tiled", DType::kFloat32));
+  const KernelDef* before = registry.Kernels("op")[0];
+  KernelDef second = Kernel("plain", DType::kFloat32);
+  second.version = 2;
+  registry.ReplaceKernel(std::move(second));
+  registry.ReplaceKernel(Kernel("new", DType::kFloat32));
+  const auto kernels = registry.Kernels("op");
+  ASSERT_EQ(kernels.size(), 3u);
+  EXPECT_EQ(kernels[0]->variant, "plain");
+  EXPECT_EQ(kernels[0]->version, 2);
+  EXPECT_EQ(kernels[1]->variant, "tiled");
+  EXPECT_EQ(kernels[2]->variant, "new");
+  EXPECT_EQ(before->variant, "plain");
+  EXPECT_EQ(before->version, 1);
+  ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_incomplete", {},
+              [&] { registry.ReplaceKernel(KernelDef()); });
+}
+
+TEST(RegistryTest, RefusesAKernelWithoutOpOrMaker) {
+  Registry registry;
+  ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_incomplete", {},
+              [&] { registry.AddKernel(KernelDef()); });
+}
+
+TEST(RegistryTest, MacrosRegisterEveryDTypeWithItsTraits) {
+  sluice::testing::UseTestOps();
+  int picky = 0;
+  int wrong = 0;
+  for (const KernelDef* kernel : Registry::Global().Kernels("test_add")) {
+    EXPECT_EQ(kernel->key.place, PlaceKind::kCPU);
+    EXPECT_EQ(kernel->key.library, "PLAIN");
+    if (kernel->variant == "picky") {
+      ++picky;
+      EXPECT_TRUE(kernel->estimate != nullptr);
+      EXPECT_EQ(kernel->key.dtype, DType::kFloat32);
+      EXPECT_TRUE(kernel->predicate != nullptr);
+    }
+    if (kernel->variant == "wrong") ++wrong;
+  }
+  EXPECT_EQ(picky, 1);
+  EXPECT_EQ(wrong, 2);
+}
+
+TEST(RegistryTest, TheGlobalOneHoldsTheBuiltins) {
+  EXPECT_NE(Registry::Global().FindSchema("crop"), nullptr);
+  EXPECT_FALSE(Registry::Global().Kernels("manhattan_distance").empty());
+}
+
+TEST(OpKernelConstructionTest, NamesMistakesOfTheKernel) {
+  OpDesc op;
+  op.type = "op";
+  op.attributes["axis"] = int64_t{1};
+  const OpKernelType key;
+  const OpKernelConstruction construction(op, key);
+  EXPECT_EQ(construction.Attr<int64_t>("axis"), 1);
+  ExpectError(ErrorCode::kInternal, "kernel.no_such_attribute", {"op", "axes"},
+              [&] { construction.Attr<int64_t>("axes"); });
+  ExpectError(ErrorCode::kInternal, "kernel.attribute_type",
+              {"axis", "float", "int"},
+              [&] { construction.Attr<double>("axis"); });
+}
+
+}  // namespace
+}  // namespace sluice::framework

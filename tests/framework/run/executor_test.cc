@@ -1,0 +1,332 @@
+#include "sluice/framework/run/executor.h"
+
+#include <cstdlib>
+
+#include "tests/framework/test_ops.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::CUDAPlace;
+using platform::ErrorCode;
+using sluice::testing::Append;
+using sluice::testing::ExpectError;
+using sluice::testing::Floats;
+using sluice::testing::Iota;
+
+class ExecutorTest : public ::testing::Test {
+ protected:
+  ExecutorTest() {
+    sluice::testing::UseTestOps();
+    program_.Data("x", DType::kFloat32, {-1});
+    out_ = Append(&program_, "test_add", {{"X", {"x"}}, {"Y", {"x"}}});
+  }
+  std::shared_ptr<const Plan> Prepare(int64_t size) {
+    return executor_.Prepare(program_, {{"x", Iota({size})}}, {out_});
+  }
+
+  Program program_;
+  std::string out_;
+  Executor executor_;
+};
+
+TEST_F(ExecutorTest, RunsAProgram) {
+  const auto results =
+      executor_.Run(program_, {{"x", Floats({3}, {1, 2, 3})}}, {out_});
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{2, 4, 6}));
+}
+
+// What was packed for a feed stays good.
+TEST_F(ExecutorTest, ARunDoesNotCountAsAChangeOfItsFeeds) {
+  const Tensor x = Floats({3}, {1, 2, 3});
+  const auto before = x.storage_version();
+  executor_.Run(program_, {{"x", x}}, {out_});
+  EXPECT_EQ(x.storage_version(), before);
+}
+
+TEST_F(ExecutorTest, KeepsAPlanForEachShape) {
+  const auto three = Prepare(3);
+  const auto four = Prepare(4);
+  EXPECT_NE(three, four);
+  EXPECT_EQ(Prepare(3), three);
+  EXPECT_EQ(Prepare(4), four);
+  EXPECT_EQ(executor_.cached_plans(), 2u);
+}
+
+TEST_F(ExecutorTest, ForgetsThePlanUsedLongestAgo) {
+  const auto first = Prepare(1);
+  const auto second = Prepare(2);
+  for (int64_t size = 3; size <= 1024; ++size)
+    Prepare(size);
+  EXPECT_EQ(executor_.cached_plans(), 1024u);
+  EXPECT_EQ(Prepare(1), first);  // now the second is the oldest
+  Prepare(1025);
+  EXPECT_EQ(executor_.cached_plans(), 1024u);
+  EXPECT_EQ(Prepare(1), first);
+  EXPECT_NE(Prepare(2), second);
+}
+
+// Plans with arenas of some 40 MB: 512 MiB have room for 13 of them.
+TEST_F(ExecutorTest, LargePlansAreFewer) {
+  Append(&program_, "test_divide", {{"X", {out_}}});
+  const std::string end = Append(&program_, "test_divide",
+                                 {{"X", {program_.Output("Out").name()}}});
+  float nothing = 0;
+  const auto prepare = [&](int64_t size) {
+    const Tensor x =
+        Tensor::Borrow(platform::CPUPlace(), DType::kFloat32, {size}, &nothing);
+    return executor_.Prepare(program_, {{"x", x}}, {end});
+  };
+  const auto first = prepare(10000000);
+  EXPECT_GE(first->KeptBytes(), 40000000u);
+  for (int64_t more = 1; more < 40; ++more)
+    prepare(10000000 + more);
+  EXPECT_EQ(executor_.cached_plans(), 16u);
+  EXPECT_NE(prepare(10000000), first);
+  // Small ones that are used later take their places.
+  for (int64_t size = 1; size <= 40; ++size)
+    prepare(size);
+  EXPECT_GT(executor_.cached_plans(), 40u);
+}
+
+TEST_F(ExecutorTest, TheOrderOfFeedsDoesNotMatter) {
+  Program program;
+  for (const char* name : {"x", "y", "z"}) {
+    program.Data(name, DType::kFloat32, {-1});
+  }
+  const std::string sum =
+      Append(&program, "test_add", {{"X", {"x"}}, {"Y", {"y"}}});
+  const std::string out =
+      Append(&program, "test_add", {{"X", {sum}}, {"Y", {"z"}}});
+  const Tensor x = Floats({1}, {1});
+  const Tensor y = Floats({1}, {20});
+  const Tensor z = Floats({1}, {300});
+  const Feeds first = {{"x", x}, {"y", y}, {"z", z}};
+  const Feeds second = {{"z", z}, {"x", x}, {"y", y}};
+  const auto plan = executor_.Prepare(program, first, {out, "y"});
+  Prepare(7);  // another one stands first
+  EXPECT_EQ(executor_.Prepare(program, second, {out, "y"}), plan);
+  EXPECT_EQ(executor_.cached_plans(), 2u);
+  for (const Feeds& feeds : {first, second}) {
+    const auto results = executor_.Run(program, feeds, {out, "y"});
+    EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{321}));
+    EXPECT_EQ(results[1].ToVector<float>(), (std::vector<float>{20}));
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "feed.twice", {"feed x"}, [&] {
+    executor_.Run(program, {{"z", z}, {"x", x}, {"x", x}}, {out, "y"});
+  });
+}
+
+TEST_F(ExecutorTest, FetchesOfAnotherProgramAreNamed) {
+  Program other;
+  const Var stranger = other.Data("stranger", DType::kFloat32, {1});
+  ExpectError(ErrorCode::kNotFound, "fetch.other_program",
+              {"fetch stranger", "another program"}, [&] {
+                executor_.Run(program_, {{"x", Iota({2})}}, {stranger});
+              });
+  // A copy has the variables of its original.
+  Program copy = program_;
+  EXPECT_EQ(
+      executor_.Run(copy, {{"x", Floats({1}, {2})}}, {program_.Find(out_)})[0]
+          .ToVector<float>(),
+      (std::vector<float>{4}));
+}
+
+TEST_F(ExecutorTest, AnotherDTypeIsAnotherPlan) {
+  Program program;
+  program.Data("x", DType::kFloat32, {2});
+  program.Data("z", DType::kFloat64, {2});
+  const Tensor x = Iota({2});
+  const Tensor z = Tensor::FromVector<double>({2}, {0, 1});
+  const auto without = executor_.Prepare(program, {{"x", x}}, {"x"});
+  const auto with = executor_.Prepare(program, {{"x", x}, {"z", z}}, {"x"});
+  EXPECT_NE(with, without);
+  EXPECT_EQ(executor_.Prepare(program, {{"z", z}, {"x", x}}, {"x"}), with);
+  EXPECT_NE(executor_.Prepare(program, {{"x", x}, {"z", z}}, {"z"}), with);
+  ExpectError(ErrorCode::kInvalidArgument, "feed.dtype",
+              {"feed x must be float32, got float64"}, [&] {
+                executor_.Prepare(program, {{"x", z}}, {"x"});
+              });
+}
+
+TEST_F(ExecutorTest, AnotherThreadCountIsAnotherPlan) {
+  const int threads = platform::NumThreads();
+  const auto plan = Prepare(3);
+  {
+    const platform::ThreadCountGuard guard(threads + 1);
+    const auto other = Prepare(3);
+    EXPECT_NE(other, plan);
+    EXPECT_EQ(other->num_threads(), threads + 1);
+  }
+  EXPECT_EQ(Prepare(3), plan);
+}
+
+TEST_F(ExecutorTest, OtherHintsAreAnotherPlan) {
+  const auto plan = Prepare(3);
+  {
+    const KernelHintGuard guard("prefer variant=wrong");
+    const auto other = Prepare(3);
+    EXPECT_NE(other, plan);
+    EXPECT_EQ(other->decisions()[0].kernel->variant, "wrong");
+  }
+  EXPECT_EQ(Prepare(3), plan);
+}
+
+TEST_F(ExecutorTest, AChangedProgramIsAnotherPlan) {
+  const auto plan = Prepare(3);
+  program_.Hint("require variant=wrong");
+  const auto changed = Prepare(3);
+  EXPECT_NE(changed, plan);
+  EXPECT_EQ(changed->decisions()[0].kernel->variant, "wrong");
+  const Program copy = program_;
+  EXPECT_NE(executor_.Prepare(copy, {{"x", Iota({3})}}, {out_}), changed);
+}
+
+TEST_F(ExecutorTest, ExplainsThePlanOfTheLastRun) {
+  ExpectError(ErrorCode::kFailedPrecondition, "executor.no_plan", {},
+              [&] { executor_.Explain(program_); });
+  const auto three = Prepare(3);
+  Prepare(4);
+  Prepare(3);
+  EXPECT_EQ(executor_.LastPlan(program_), three);
+  EXPECT_NE(executor_.Explain(program_).find("test_add"), std::string::npos);
+}
+
+TEST_F(ExecutorTest, RefusesAFeedWithoutData) {
+  ExpectError(ErrorCode::kFailedPrecondition, "feed.unallocated", {"x"}, [&] {
+    executor_.Run(program_, {{"x", Tensor()}}, {out_});
+  });
+}
+
+TEST_F(ExecutorTest, AnErrorDoesNotHarmTheNextRun) {
+  Append(&program_, "test_fail", {{"X", {out_}}});
+  const std::string end = program_.Output("Out").name();
+  const Feeds feeds = {{"x", Floats({2}, {1, 2})}};
+  {
+    const sluice::testing::FailTestOps fail;
+    ExpectError(ErrorCode::kInvalidArgument, "test_fail.told_to",
+                {"in op 1 (test_fail)", "test_ops.cc"},
+                [&] { executor_.Run(program_, feeds, {end}); });
+  }
+  EXPECT_EQ(executor_.Run(program_, feeds, {end})[0].ToVector<float>(),
+            (std::vector<float>{2, 4}));
+}
+
+TEST_F(ExecutorTest, ForeignExceptionsBecomeErrors) {
+  Append(&program_, "test_fail", {{"X", {out_}}}, {{"foreign", true}});
+  const sluice::testing::FailTestOps fail;
+  ExpectError(
+      ErrorCode::kInternal, "run.foreign_exception",
+      {"a foreign failure", "in op 1 (test_fail)"}, [&] {
+        executor_.Run(program_, {{"x", Iota({2})}}, {program_.Output("Out")});
+      });
+}
+
+TEST_F(ExecutorTest, StopsWhenToldTo) {
+  SetCancelRequested(true);
+  ExpectError(ErrorCode::kFailedPrecondition, "run.cancelled",
+              {"in op 0 (test_add)"}, [&] {
+                executor_.Run(program_, {{"x", Iota({2})}}, {out_});
+              });
+  SetCancelRequested(false);
+  EXPECT_EQ(executor_.Run(program_, {{"x", Iota({2})}}, {out_}).size(), 1u);
+}
+
+TEST_F(ExecutorTest, RefusesADeviceThatIsNotThere) {
+  EXPECT_THROW(Executor(CUDAPlace{40}), platform::Error);
+}
+
+TEST_F(ExecutorTest, APlanOutlivesProgramAndExecutor) {
+  std::shared_ptr<const Plan> plan;
+  {
+    Program program = program_;
+    Executor executor;
+    plan = executor.Prepare(program, {{"x", Iota({2})}}, {out_});
+  }
+  EXPECT_EQ(plan->Run({{"x", Floats({2}, {3, 4})}})[0].ToVector<float>(),
+            (std::vector<float>{6, 8}));
+}
+
+TEST_F(ExecutorTest, APlanRefusesOtherFeeds) {
+  const auto plan = Prepare(2);
+  ExpectError(ErrorCode::kInvalidArgument, "run.feed_count",
+              {"takes 1 feeds, got 0"}, [&] { plan->Run({}); });
+  ExpectError(ErrorCode::kInvalidArgument, "run.feed",
+              {"feed 0", "x (float32 [2] at cpu)", "float32 [3] at cpu"}, [&] {
+                plan->Run({{"x", Iota({3})}});
+              });
+  EXPECT_THROW(plan->Run({{"y", Iota({2})}}), platform::Error);
+  EXPECT_THROW(plan->Run({{"x", Tensor()}}), platform::Error);
+}
+
+class FeedCheckTest : public ::testing::Test {
+ protected:
+  FeedCheckTest() {
+    sluice::testing::UseTestOps();
+    program_.Data("x", DType::kFloat32, {-1, 2}, "user.cc", 3);
+    program_.Data("y", DType::kFloat32, {-1, 2}, "user.cc", 4);
+    out_ = Append(&program_, "test_add", {{"X", {"x"}}, {"Y", {"y"}}});
+  }
+  void Refused(ErrorCode code,
+               const char* check_id,
+               std::initializer_list<std::string_view> fragments,
+               const Feeds& feeds) {
+    ExpectError(code, check_id, fragments,
+                [&] { executor_.Run(program_, feeds, {out_}); });
+  }
+
+  Program program_;
+  std::string out_;
+  Executor executor_;
+};
+
+TEST_F(FeedCheckTest, NamesTheLineOfTheVariable) {
+  Refused(ErrorCode::kInvalidArgument, "feed.shape",
+          {"feed x must have shape [?, 2], got [2, 3]", "user.cc:3"},
+          {{"x", Iota({2, 3})}});
+  Refused(ErrorCode::kInvalidArgument, "feed.dtype",
+          {"feed y must be float32, got float64", "user.cc:4"},
+          {{"y", Tensor::FromVector<double>({1, 2}, {1, 2})}});
+  Refused(ErrorCode::kNotFound, "feed.missing",
+          {"y (float32 [?, 2], created at user.cc:4) must be fed"},
+          {{"x", Iota({2, 2})}});
+}
+
+TEST_F(FeedCheckTest, SuggestsWhatCanBeFedOnly) {
+  try {
+    executor_.Run(program_, {{"z", Iota({2, 2})}}, {out_});
+    FAIL() << "z was fed";
+  } catch (const platform::Error& error) {
+    EXPECT_EQ(error.check_id(), "feed.unknown");
+    EXPECT_EQ(std::string(error.what()),
+              "feed z: the program has no such variable to feed; there are x, "
+              "y");
+  }
+}
+
+TEST_F(FeedCheckTest, RefusesWhatIsNotFedAndWhatIsFedTwice) {
+  Refused(ErrorCode::kInvalidArgument, "feed.not_data", {out_},
+          {{out_, Iota({2, 2})}});
+  Refused(ErrorCode::kInvalidArgument, "feed.twice", {"feed x"},
+          {{"x", Iota({2, 2})}, {"x", Iota({2, 2})}});
+}
+
+TEST_F(FeedCheckTest, RowsThatDifferAreNamed) {
+  try {
+    executor_.Run(program_, {{"x", Iota({4, 2})}, {"y", Iota({3, 2})}}, {out_});
+    FAIL() << "4 and 3 rows were added";
+  } catch (const platform::Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("test_add"), text.npos) << text;
+    EXPECT_NE(text.find("feed x has 4 rows, feed y has 3"), text.npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::framework
