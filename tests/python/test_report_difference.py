@@ -104,5 +104,5 @@ def test_plans_that_take_turns_are_compared_kernel_by_kernel():
 
 
 def test_no_plans_are_an_error():
-    with pytest.raises(sl.errors.InvalidArgumentError, match="at least one plan"):
+    with pytest.raises(sl.errors.InvalidArgumentError, match="there is no plan"):
         lab.report_plans([], sl.Program(), {}, seconds=0.1)

@@ -10,6 +10,7 @@
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/tuning/kernel_run.h"
 #include "sluice/framework/tuning/reference.h"
+#include "sluice/framework/tuning/verify.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -246,7 +247,7 @@ SliceTrial TrySlice(const PlanPair& pair,
     watcher.AtEnd(
         slice.plan()->RunObserved(slice.feeds(), &slice.scope(), watcher));
   } catch (const platform::Error& error) {
-    if (error.check_id() == "run.cancelled") throw;
+    if (error.check_id() == "run.cancelled" || IsCircumstance(error)) throw;
     watcher.AtError(error);
   }
   return watcher.Take();

@@ -30,8 +30,8 @@ struct SliceTrial {
 // rounding explains: 2 sqrt(sum f^2) with f the RoundingFactor of each op on
 // the longest way from an input of the slice. What is beyond that does not
 // differ where the op's reference finds both kernels to be right, each for
-// the inputs that it had. Raises what a cancelled run
-// raises; other errors of kernels are part of the result.
+// the inputs that it had. Raises what a cancelled run raises, and errors for
+// want of memory or a device; others of kernels are part of the result.
 SliceTrial TrySlice(const PlanPair& pair,
                     const GoldenValues& golden,
                     PlanSlice& slice,
