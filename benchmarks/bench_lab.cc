@@ -1,5 +1,8 @@
 // The laboratory: how well it measures, and what it costs.
 #include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "benchmarks/bench_util.h"
 #include "benchmarks/lab/assignment_rows.h"
@@ -11,22 +14,30 @@
 #include "benchmarks/lab/regret_rows.h"
 #include "benchmarks/lab/tune_rows.h"
 
+using sluice::bench::Report;
+
 int main(int argc, char** argv) {
   using sluice::bench::Options;
-  using sluice::bench::Report;
+  const std::pair<std::string, void (*)(const Options&, Report&)> kGroups[] = {
+      {"assignment", sluice::bench::AddAssignmentRows},
+      {"mutants", sluice::bench::AddMutantRows},
+      {"race", sluice::bench::AddRaceRows},
+      {"records", sluice::bench::AddRecordRows},
+      {"regret", sluice::bench::AddRegretRows},
+      {"prediction", sluice::bench::AddPredictionRows},
+      {"bisect", sluice::bench::AddBisectRows},
+      {"tune", sluice::bench::AddTuneRows}};
+  std::vector<std::string> names;
+  for (const auto& [name, rows] : kGroups) {
+    names.push_back(name);
+  }
   const Options options = sluice::bench::ParseOptions(
-      argc, argv, "How well kernels are measured and chosen.");
+      argc, argv, "How well kernels are measured and chosen.", names);
   // Nothing here may depend on records of this machine, or leave any.
   setenv("SLUICE_RECORDS", "off", 1);
-  using Rows = void (*)(const Options&, Report&);
-  constexpr Rows kRows[] = {
-      sluice::bench::AddAssignmentRows, sluice::bench::AddMutantRows,
-      sluice::bench::AddRaceRows,       sluice::bench::AddRecordRows,
-      sluice::bench::AddRegretRows,     sluice::bench::AddPredictionRows,
-      sluice::bench::AddBisectRows,     sluice::bench::AddTuneRows};
   Report report;
-  for (const Rows rows : kRows) {
-    rows(options, report);
+  for (const auto& [name, rows] : kGroups) {
+    if (options.only.empty() || options.only == name) rows(options, report);
   }
   return report.Finish(options);
 }

@@ -96,7 +96,10 @@ std::string Machine() {
 
 }  // namespace
 
-Options ParseOptions(int argc, char** argv, const std::string& about) {
+Options ParseOptions(int argc,
+                     char** argv,
+                     const std::string& about,
+                     const std::vector<std::string>& groups) {
   Options options;
   CLI::App app(about);
   app.add_option("--json", options.json, "Write the rows to this file");
@@ -106,6 +109,10 @@ Options ParseOptions(int argc, char** argv, const std::string& about) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--seconds", options.seconds, "Time for each figure")
       ->check(CLI::Range(0.0, 60.0));
+  if (!groups.empty()) {
+    app.add_option("--only", options.only, "One group of rows")
+        ->check(CLI::IsMember(groups));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

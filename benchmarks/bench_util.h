@@ -31,11 +31,15 @@ struct Options {
   bool peers = false;    // measure the other libraries, too
   int threads = 2;       // of the rows that are not for one thread
   double seconds = 0.5;  // that each figure may take
+  std::string only;      // the group of rows that is asked for, or ""
 };
 
 // Parses the command line. On --help or a mistake it prints and ends the
-// program.
-Options ParseOptions(int argc, char** argv, const std::string& about);
+// program. Where there are groups of rows, --only takes one of their names.
+Options ParseOptions(int argc,
+                     char** argv,
+                     const std::string& about,
+                     const std::vector<std::string>& groups = {});
 
 // The median of repeated calls, in seconds: as many as fit into `seconds`,
 // at least 7 and at most 20,000, after two that do not count.
