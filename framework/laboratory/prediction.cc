@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -116,6 +117,46 @@ Preparation PreparationFor(const Plan& plan,
   return preparation;
 }
 
+// The op that runs just before another and gives it inputs. What it wrote is
+// not always in a cache: some kernels store past them.
+class Producer {
+ public:
+  Producer(const Plan& plan, int op, int reader, const Tensor* tensors)
+      : op_(Isolate(plan, op, tensors)),
+        run_(op_,
+             *plan.decisions()[op].kernel,
+             plan.decisions()[op].place,
+             plan.num_threads()) {
+    const std::vector<int>& outputs = plan.ops()[op].outputs;
+    const std::vector<int>& inputs = plan.ops()[reader].inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto found = std::find(outputs.begin(), outputs.end(), inputs[i]);
+      if (found != outputs.end()) gives_[i] = found - outputs.begin();
+    }
+  }
+
+  static bool Gives(const PlannedOp& op, const PlannedOp& reader) {
+    return std::find_first_of(op.outputs.begin(), op.outputs.end(),
+                              reader.inputs.begin(),
+                              reader.inputs.end()) != op.outputs.end();
+  }
+
+  void Run() { run_.Run(); }
+
+  // From now on `reader` reads what Run writes.
+  void Feed(IsolatedOp* reader) const {
+    for (const auto& [input, output] : gives_) {
+      reader->inputs[input] = run_.outputs()[output];
+    }
+  }
+  bool Feeds(size_t input) const { return gives_.count(input) > 0; }
+
+ private:
+  IsolatedOp op_;
+  KernelRun run_;
+  std::map<size_t, ptrdiff_t> gives_;  // input of the reader, output
+};
+
 class Predictor : public RunObserver {
  public:
   Predictor(const Plan& plan, const PredictionOptions& options)
@@ -136,18 +177,24 @@ class Predictor : public RunObserver {
     const int op = instruction.context;
     const PlannedOp& planned = plan.ops()[op];
     const Decision& decision = plan.decisions()[op];
+    const int last = std::exchange(last_, op);
     Preparation preparation;
     // The caches are those of the CPU.
     if (planned.place.kind == platform::PlaceKind::kCPU) {
       preparation = PreparationFor(plan, planned, states_[op]);
     }
-    auto key = std::tuple(decision.list.get(), decision.kernel, preparation);
+    const Decision* producer = ProducerOf(plan, op, last);
+    auto key = std::tuple(decision.list.get(), decision.kernel, preparation,
+                          producer == nullptr ? nullptr : producer->list.get(),
+                          producer == nullptr ? nullptr : producer->kernel);
     auto known = known_.find(key);
     if (known == known_.end()) {
       if (ClockSeconds() >= end_) return;
-      const IsolatedOp isolated = Isolate(plan, op, tensors);
+      std::optional<Producer> before;
+      if (producer != nullptr) before.emplace(plan, last, op, tensors);
       const double seconds =
-          MeasureOp(isolated, decision, plan.num_threads(), preparation);
+          MeasureOp(Isolate(plan, op, tensors), decision, plan.num_threads(),
+                    preparation, before ? &*before : nullptr);
       if (seconds <= 0) return;
       known = known_.emplace(std::move(key), seconds).first;
     }
@@ -165,11 +212,26 @@ class Predictor : public RunObserver {
     return 0;
   }
 
+  // The decision of the op before this one on the CPU, if it gives inputs.
+  static const Decision* ProducerOf(const Plan& plan, int op, int last) {
+    const auto on_cpu = [&](int index) {
+      return plan.ops()[index].place.kind == platform::PlaceKind::kCPU;
+    };
+    const bool gives = last >= 0 && on_cpu(op) && on_cpu(last) &&
+                       Producer::Gives(plan.ops()[last], plan.ops()[op]);
+    return gives ? &plan.decisions()[last] : nullptr;
+  }
+
   // 0 where there was no time.
-  double MeasureOp(const IsolatedOp& op,
+  double MeasureOp(IsolatedOp op,
                    const Decision& decision,
                    int num_threads,
-                   const Preparation& preparation) {
+                   const Preparation& preparation,
+                   Producer* producer) {
+    if (producer != nullptr) {
+      producer->Run();
+      producer->Feed(&op);
+    }
     KernelRun run(op, *decision.kernel, decision.place, num_threads);
     // What displaces operands displaces code and what libraries keep as well;
     // a call on other operands brings them back.
@@ -183,11 +245,14 @@ class Predictor : public RunObserver {
     KernelRun twin(other, *decision.kernel, decision.place, num_threads);
     Contestant contestant;
     contestant.run = [&run] { run.Run(); };
-    if (preparation.displaced > 0) {
+    if (preparation.displaced > 0 || producer != nullptr) {
       contestant.before = [&] {
-        displacer_.Touch(preparation.displaced);
-        twin.Run();
-        TouchNear(op, run, preparation);
+        if (preparation.displaced > 0) {
+          displacer_.Touch(preparation.displaced);
+          twin.Run();
+          TouchNear(op, run, preparation, producer);
+        }
+        if (producer != nullptr) producer->Run();
       };
     }
     RaceOptions options;
@@ -206,25 +271,32 @@ class Predictor : public RunObserver {
 
   static void TouchNear(const IsolatedOp& op,
                         const KernelRun& run,
-                        const Preparation& preparation) {
-    const auto touch = [](const std::vector<Tensor>& tensors,
-                          const std::vector<bool>& near) {
-      for (size_t i = 0; i < tensors.size(); ++i) {
-        if (!near[i] || !tensors[i].allocated()) continue;
-        Read(std::as_const(tensors[i]).raw_data(),
-             static_cast<int64_t>(tensors[i].bytes()));
-      }
+                        const Preparation& preparation,
+                        const Producer* producer) {
+    const auto touch = [](const Tensor& tensor) {
+      if (!tensor.allocated()) return;
+      Read(tensor.raw_data(), static_cast<int64_t>(tensor.bytes()));
     };
-    touch(run.outputs(), preparation.near_outputs);
-    touch(op.inputs, preparation.near_inputs);
+    for (size_t i = 0; i < run.outputs().size(); ++i) {
+      if (preparation.near_outputs[i]) touch(run.outputs()[i]);
+    }
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const bool written = producer != nullptr && producer->Feeds(i);
+      if (preparation.near_inputs[i] && !written) touch(op.inputs[i]);
+    }
   }
 
   std::vector<OperandState> states_;
   const PredictionOptions& options_;
   double end_;
-  std::map<std::tuple<const CandidateList*, const KernelDef*, Preparation>,
+  std::map<std::tuple<const CandidateList*,
+                      const KernelDef*,
+                      Preparation,
+                      const CandidateList*,
+                      const KernelDef*>,
            double>
       known_;
+  int last_ = -1;  // op that ran before
   Displacer displacer_;
   PlanPrediction prediction_;
 };
