@@ -276,8 +276,9 @@ void Frame::Execute() {
   const Instruction* const end = current + plan_.instructions_.size();
   try {
     for (; current != end; ++current) {
-      if (platform::CancelRequested()) [[unlikely]]
+      if (platform::CancelRequested()) [[unlikely]] {
         platform::CheckCancelled();
+      }
       Step(*current);
     }
   } catch (...) {
