@@ -78,6 +78,7 @@ Profile RunProfiled(const Plan& plan,
   const framework::RunProfile profile =
       framework::RunProfiled(plan, arrays.feeds(), &scope, options).profile;
   std::vector<double> op_seconds;
+  op_seconds.reserve(profile.ops.size());
   for (const framework::MedianTime& time : profile.ops) {
     op_seconds.push_back(time.median);
   }
@@ -101,6 +102,7 @@ std::vector<TimedPlan> TimeWithoutGil(const std::vector<const Plan*>& plans,
   const InterruptibleRun interruptible;
   try {
     std::vector<framework::ProfiledPlan> measured;
+    measured.reserve(plans.size());
     for (const Plan* plan : plans) {
       measured.push_back({plan, &feeds, &scope});
     }
