@@ -1,6 +1,8 @@
-# sluice_add_tests(NAME source... [LIBRARIES library...])
-# One GoogleTest program, one ctest entry for each test. Tests with "Slow" in
-# their name carry the label `slow`, which `./dev test` leaves out.
+# sluice_add_tests(NAME source... [LIBRARIES library...] [OWN_PROCESSES])
+# One GoogleTest program, one ctest entry for each test, which so has a process
+# of its own. Tests with "Slow" in their name carry the label `slow`, which
+# `./dev test` leaves out. Where processes start slowly, under the address
+# sanitizer, the others share four, but with OWN_PROCESSES.
 include(GoogleTest)
 
 # What the sources of tests are compiled and linked with.
@@ -16,7 +18,7 @@ function(sluice_use_test_options target)
 endfunction()
 
 function(sluice_add_tests name)
-  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "OWN_PROCESSES" "" "LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   sluice_use_test_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
@@ -31,10 +33,21 @@ function(sluice_add_tests name)
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  gtest_discover_tests(${name} ${common}
-    TEST_FILTER "-*Slow*"
-    TEST_LIST ${name}_quick
-    PROPERTIES LABELS "quick" TIMEOUT 120)
+  if(SLUICE_SANITIZE MATCHES "address" AND NOT arg_OWN_PROCESSES)
+    foreach(shard RANGE 3)
+      add_test(NAME ${name}.${shard}
+        COMMAND ${name} "--gtest_filter=-*Slow*" --gtest_brief=1
+        WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+      set_tests_properties(${name}.${shard} PROPERTIES
+        LABELS "quick" TIMEOUT 1200
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${shard}")
+    endforeach()
+  else()
+    gtest_discover_tests(${name} ${common}
+      TEST_FILTER "-*Slow*"
+      TEST_LIST ${name}_quick
+      PROPERTIES LABELS "quick" TIMEOUT 120)
+  endif()
   gtest_discover_tests(${name} ${common}
     TEST_FILTER "*Slow*"
     TEST_LIST ${name}_slow

@@ -1,6 +1,5 @@
 // Part 2: every CUDA test, and every CUDA kernel against the CPU's.
 #include <map>
-#include <mutex>
 
 #include "tools/gpu_kit/kernel_list.h"
 #include "tools/gpu_kit/kit.h"
@@ -34,7 +33,6 @@ void CompareWithEmulation(Kit& kit, const Ops& ops) {
                     : written.Ending() + "\n" + LastLines(written.output)});
   if (!written.ok()) return;
   std::map<std::string, int64_t> differing;
-  std::mutex mutex;
   kit.Parallel("bits", ops.size(), [&](size_t i) {
     const ProcessResult result =
         kit.Run({program, "--compare", folder, "--ops", ops[i]}, 60);
