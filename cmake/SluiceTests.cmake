@@ -1,8 +1,8 @@
 # sluice_add_tests(NAME source... [LIBRARIES library...] [OWN_PROCESSES])
-# One GoogleTest program, one ctest entry for each test, which so has a process
-# of its own. Tests with "Slow" in their name carry the label `slow`, which
-# `./dev test` leaves out. Where processes start slowly, under the address
-# sanitizer, the others share four, but with OWN_PROCESSES.
+# One GoogleTest program. Each test is a test of ctest, in a process of its own;
+# those with "Slow" in their name carry the label `slow`, which `./dev test`
+# leaves out. Under the address sanitizer, where processes start slowly, the
+# other tests share four processes, unless OWN_PROCESSES is given.
 include(GoogleTest)
 
 # What the sources of tests are compiled and linked with.
