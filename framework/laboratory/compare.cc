@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/laboratory/bisect/golden_values.h"
 #include "sluice/framework/laboratory/bisect/plan_slice.h"
@@ -39,15 +38,6 @@ Fetches UnreadVars(const Program& program) {
     }
   }
   return fetches;
-}
-
-std::shared_ptr<const Plan> PrepareWith(const Program& program,
-                                        const Feeds& feeds,
-                                        const Fetches& fetches,
-                                        std::string_view hints,
-                                        PlaceKey place) {
-  const KernelHintGuard guard(hints);
-  return Executor(place).Prepare(program, feeds, fetches);
 }
 
 double SecondsOf(const Plan& plan,

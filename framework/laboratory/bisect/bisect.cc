@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/laboratory/bisect/bisect_search.h"
 #include "sluice/framework/laboratory/bisect/golden_values.h"
@@ -24,15 +23,6 @@ namespace sluice::framework {
 using platform::Format;
 
 namespace {
-
-std::shared_ptr<const Plan> PrepareWith(const Program& program,
-                                        const Feeds& feeds,
-                                        const Fetches& fetches,
-                                        std::string_view hints,
-                                        PlaceKey place) {
-  const KernelHintGuard guard(hints);
-  return Executor(place).Prepare(program, feeds, fetches);
-}
 
 ProgramPart PartOf(const PlanPair& pair,
                    const GoldenValues& golden,

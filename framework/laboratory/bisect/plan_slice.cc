@@ -4,12 +4,22 @@
 #include <cstring>
 #include <utility>
 
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {
+
+std::shared_ptr<const Plan> PrepareWith(const Program& program,
+                                        const Feeds& feeds,
+                                        const Fetches& fetches,
+                                        std::string_view hints,
+                                        PlaceKey place) {
+  const KernelHintGuard guard(hints);
+  return Executor(place).Prepare(program, feeds, fetches);
+}
 
 using platform::CPUPlace;
 using platform::Format;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/framework/laboratory/bisect/golden_values.h"
@@ -15,6 +16,14 @@
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {
+
+// The plan of a program under hints. Raises what KernelHintGuard and preparing
+// raise.
+std::shared_ptr<const Plan> PrepareWith(const Program& program,
+                                        const Feeds& feeds,
+                                        const Fetches& fetches,
+                                        std::string_view hints,
+                                        PlaceKey place);
 
 // A range of the units of a pair of plans as a program of its own: the ops and
 // kernels of one of them, on golden inputs. Its plan is made as that of a whole
