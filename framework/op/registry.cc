@@ -27,8 +27,19 @@ struct Registry::State {
   std::map<OpRole, const OpSchema*> by_role;
   std::deque<KernelDef> kernels;
   std::deque<KernelModule> modules;
+  std::map<std::string, std::string, std::less<>> library_versions;
   std::vector<PassDef> passes;
   std::map<std::string, std::vector<const KernelDef*>, std::less<>> by_op;
+
+  // Where it stays; completes it.
+  const KernelDef* Keep(KernelDef kernel) {
+    kernel.recorded_version = std::to_string(kernel.version);
+    const auto library = library_versions.find(kernel.key.library);
+    if (library != library_versions.end()) {
+      kernel.recorded_version += ", " + library->second;
+    }
+    return &kernels.emplace_back(std::move(kernel));
+  }
 };
 
 Registry::Registry() : state_(std::make_unique<State>()) {}
@@ -101,7 +112,7 @@ void Registry::AddKernel(KernelDef kernel) {
                    ErrorCode::kInvalidArgument, "registry.kernel_twice",
                    "kernel {} is registered already", kernel);
   }
-  same_op.push_back(&state_->kernels.emplace_back(std::move(kernel)));
+  same_op.push_back(state_->Keep(std::move(kernel)));
 }
 
 void Registry::ReplaceKernel(KernelDef kernel) {
@@ -112,7 +123,7 @@ void Registry::ReplaceKernel(KernelDef kernel) {
       std::ranges::find_if(same_op, [&](const KernelDef* other) {
         return ToString(*other) == ToString(kernel);
       });
-  const KernelDef* stored = &state_->kernels.emplace_back(std::move(kernel));
+  const KernelDef* stored = state_->Keep(std::move(kernel));
   if (same_name != same_op.end()) {
     *same_name = stored;
   } else {
@@ -156,6 +167,13 @@ std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
 void Registry::AddModule(KernelModule module) {
   const std::unique_lock lock(state_->mutex);
   state_->modules.push_back(std::move(module));
+}
+
+void Registry::SetLibraryVersion(std::string_view library,
+                                 std::string_view version) {
+  const std::unique_lock lock(state_->mutex);
+  state_->library_versions.insert_or_assign(std::string(library),
+                                            std::string(version));
 }
 
 void Registry::AddPass(PassDef pass) {

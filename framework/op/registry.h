@@ -54,6 +54,9 @@ struct KernelDef {
   std::string variant = "plain";
   KernelEstimate estimate;
   int version = 1;
+  // What records of it say: its version and that of its library, "1" or
+  // "1, oneDNN 3.2.1". The registry fills it in.
+  std::string recorded_version;
   KernelPredicate predicate;
   std::function<std::unique_ptr<OpKernel>(const OpKernelConstruction&)> make;
 };
@@ -99,6 +102,9 @@ class SLUICE_API Registry {
   // plans that are prepared from then on; adds it where there is none.
   void ReplaceKernel(KernelDef kernel);
   void AddModule(KernelModule module);
+  // What kernels of a library ("ONEDNN") that are added from then on have in
+  // their recorded_version ("oneDNN 3.2.1").
+  void SetLibraryVersion(std::string_view library, std::string_view version);
   // Raises InvalidArgument for a name that is there already.
   void AddPass(PassDef pass);
 

@@ -236,12 +236,11 @@ void CandidateLister::Predict(const OpFacts& op,
       candidate->work, op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
   candidate->seconds = candidate->estimate;
   const std::string name = ToString(kernel);
-  const std::string version = std::to_string(kernel.version);
   const std::string place = ToString(candidate->place);
   RecordQuery record_query;
   record_query.signature = signature;
   record_query.kernel = name;
-  record_query.kernel_version = version;
+  record_query.kernel_version = kernel.recorded_version;
   record_query.threads = num_threads_;
   record_query.place = place;
   const FoundRecord found = RecordStore::Default().Find(record_query);

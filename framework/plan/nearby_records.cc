@@ -59,7 +59,7 @@ const std::vector<NearbyRecords::Known>& NearbyRecords::RecordsOf(
   const auto added = known_.try_emplace(kernel + ' ' + place);
   std::vector<Known>& known = added.first->second;
   if (!added.second) return known;
-  const std::string version = std::to_string(candidate.kernel->version);
+  const std::string& version = candidate.kernel->recorded_version;
   store_.Near(kernel, op, [&](const Record& record) {
     const bool counts = record.threads == num_threads_ &&
                         record.place == place && !record.cold &&

@@ -205,7 +205,7 @@ std::vector<Record> RecordsOf(const TunedSignature& tuned, int num_threads) {
     record.op = tuned.op;
     record.signature = tuned.signature;
     record.kernel = ToString(*kernel.kernel);
-    record.kernel_version = std::to_string(kernel.kernel->version);
+    record.kernel_version = kernel.kernel->recorded_version;
     record.threads = num_threads;
     record.place = ToString(kernel.place);
     record.verdict = kernel.verdict;

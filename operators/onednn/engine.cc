@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::operators::onednn {
@@ -124,3 +125,13 @@ void CheckStack(std::string_view op) {
 }
 
 }  // namespace sluice::operators::onednn
+
+extern "C" void SluiceStartModule();
+
+// Records of its kernels are those of this version.
+void SluiceStartModule() {
+  const dnnl::version_t& version = *dnnl::version();
+  sluice::framework::Registry::Global().SetLibraryVersion(
+      "ONEDNN", sluice::platform::Format("oneDNN {}.{}.{}", version.major,
+                                         version.minor, version.patch));
+}

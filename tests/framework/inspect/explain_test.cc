@@ -221,7 +221,7 @@ TEST_F(ExplainTest, JsonHasWhatWasMeasured) {
     one.signature = decision.list->signature;
     one.kernel = ToString(*decision.candidates()[candidate].kernel);
     one.kernel_version =
-        std::to_string(decision.candidates()[candidate].kernel->version);
+        decision.candidates()[candidate].kernel->recorded_version;
     one.threads = before->num_threads();
     one.place = ToString(decision.candidates()[candidate].place);
     one.machine = MachineId().text;

@@ -119,6 +119,22 @@ TEST(RegistryTest, AReplacedKernelStaysForThoseWhoHaveIt) {
               [&] { registry.ReplaceKernel(KernelDef()); });
 }
 
+TEST(RegistryTest, RecordedVersionsHaveThatOfTheLibrary) {
+  Registry registry;
+  registry.AddKernel(Kernel("early", DType::kFloat32));
+  registry.SetLibraryVersion("PLAIN", "plain 3.2.1");
+  registry.SetLibraryVersion("OTHER", "other 7");
+  KernelDef late = Kernel("late", DType::kFloat32);
+  late.version = 4;
+  late.recorded_version = "what a caller says";
+  registry.AddKernel(late);
+  registry.ReplaceKernel(Kernel("replaced", DType::kFloat32));
+  const auto kernels = registry.Kernels("op");
+  EXPECT_EQ(kernels[0]->recorded_version, "1");
+  EXPECT_EQ(kernels[1]->recorded_version, "4, plain 3.2.1");
+  EXPECT_EQ(kernels[2]->recorded_version, "1, plain 3.2.1");
+}
+
 TEST(RegistryTest, RefusesAKernelWithoutOpOrMaker) {
   Registry registry;
   ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_incomplete", {},

@@ -1,5 +1,6 @@
 #include "tests/operators/onednn/onednn_fixture.h"
 #include "tests/testing/expect_error.h"
+#include <gmock/gmock.h>
 
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/run/run_op.h"
@@ -84,6 +85,17 @@ TEST_F(RefusalTest, SumsOverRepeatedMatricesAreNoMatmul) {
                                   {"Out@GRAD", Ramp({3, 2, 5})}},
                                  {}, {.hint = testing::kOneDnnOnly});
               });
+}
+
+TEST_F(RefusalTest, RecordsOfItsKernelsAreOfTheLibrarysVersion) {
+  executor_.Prepare(program_, feeds_, {});  // loads it
+  for (const auto* kernel :
+       framework::Registry::Global().Kernels("softmax_grad")) {
+    const bool onednn = kernel->key.library == "ONEDNN";
+    EXPECT_THAT(kernel->recorded_version,
+                ::testing::MatchesRegex(
+                    onednn ? "1, oneDNN [0-9]+[.][0-9]+[.][0-9]+" : "1"));
+  }
 }
 
 TEST_F(RefusalTest, TheSwitchTurnsTheLibraryOff) {
