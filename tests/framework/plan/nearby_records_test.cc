@@ -37,6 +37,7 @@ class NearbyRecordsTest : public ::testing::Test {
       KernelDef& kernel = kernels_.emplace_back();
       kernel.op = "relu";
       kernel.variant = variant;
+      kernel.recorded_version = "1";
     }
     for (const KernelDef& kernel : kernels_) {
       Candidate& candidate = candidates_.emplace_back();
