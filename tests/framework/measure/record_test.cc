@@ -6,6 +6,7 @@
 #include "tests/framework/measure/record_fixture.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace sluice::testing {
 namespace {
@@ -114,6 +115,26 @@ TEST(Record, OtherJsonIsNoRecord) {
   EXPECT_FALSE(RecordFromJson(changed("\"median\":0.001", "\"median\":-1")));
   EXPECT_FALSE(RecordFromJson(changed("\"median\":0.001", "\"median\":null")));
   EXPECT_FALSE(RecordFromJson(changed("2025-03-01T", "9999-03-01 ")));
+  EXPECT_FALSE(RecordFromJson(changed("\"median\":0.001", "\"median\":[]")));
+  EXPECT_FALSE(RecordFromJson(changed("\"median\":0.001", "\"median\":true")));
+  EXPECT_FALSE(RecordFromJson(json + "x"));
+  EXPECT_FALSE(RecordFromJson(json.substr(0, json.size() - 1)));
+}
+
+TEST(Record, EveryMemberIsNeededAndOthersAreIgnored) {
+  const nlohmann::json whole =
+      nlohmann::json::parse(RecordToJson(MakeRecord()));
+  for (const auto& [name, value] : whole.items()) {
+    nlohmann::json part = whole;
+    part.erase(name);
+    EXPECT_FALSE(RecordFromJson(part.dump())) << name;
+  }
+  nlohmann::json more = whole;
+  more["of_a_later_version"] = "text";
+  more["number"] = 3;
+  more["nothing"] = nullptr;
+  more["yes"] = true;
+  EXPECT_EQ(RecordFromJson(more.dump()), MakeRecord());
 }
 
 TEST(RecordKey, TellsApartWhatDiffers) {

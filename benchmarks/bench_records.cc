@@ -1,0 +1,79 @@
+// Measures what ships in records/: the kernels of ops that are drawn at random
+// from well-known networks, and of the laboratory's own networks, on one thread
+// and on all.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "benchmarks/lab/networks.h"
+#include "benchmarks/lab/regret.h"
+#include <CLI/CLI.hpp>
+
+#include "sluice/framework/measure/machine.h"
+#include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/run/tune_program.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace {
+
+using sluice::framework::RecordStore;
+
+// Not that of lab/regret_*, so that those stay figures about other ops.
+constexpr unsigned kSeed = 3;
+constexpr double kSecondsPerOp = 0.3;
+constexpr double kSecondsPerNetwork = 120;
+
+void Measure(const std::vector<sluice::bench::CorpusCase>& corpus,
+             std::vector<sluice::bench::Network>& networks,
+             sluice::framework::Scope* scope,
+             int threads) {
+  sluice::platform::SetNumThreads(threads);
+  sluice::bench::TuneCorpus(corpus, threads, kSecondsPerOp);
+  std::fprintf(stderr, "%d threads, %zu ops: %zu records\n", threads,
+               corpus.size(), RecordStore::Default().size());
+  for (sluice::bench::Network& network : networks) {
+    sluice::framework::Executor executor;
+    const auto tuned = sluice::framework::Tune(
+        executor, network.program, network.feeds, network.fetches, scope,
+        {.budget_seconds = kSecondsPerNetwork});
+    std::fprintf(
+        stderr,
+        "%d threads, %s: %zu signatures in %.1f s, %d left out; %zu records\n",
+        threads, network.name.c_str(), tuned.signatures.size(), tuned.seconds,
+        tuned.left_out, RecordStore::Default().size());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::string output;
+  int cases = 150;
+  CLI::App app("Measures records of this machine, to be shipped.");
+  app.add_option("--output", output, "A new file, such as records/NAME.jsonl.")
+      ->required()
+      ->check(CLI::NonexistentPath);
+  app.add_option("--cases", cases, "How many ops are drawn.")
+      ->check(CLI::NonNegativeNumber);
+  CLI11_PARSE(app, argc, argv);
+  setenv("SLUICE_RECORDS", std::filesystem::absolute(output).c_str(), 1);
+  std::printf("%s\n", sluice::framework::MachineId().text.c_str());
+  const auto corpus = sluice::bench::DrawCorpus(kSeed, cases);
+  sluice::framework::Scope scope;
+  auto networks = sluice::bench::LabNetworks(&scope);
+  for (const int threads : std::set<int>{1, sluice::platform::NumThreads()}) {
+    Measure(corpus, networks, &scope, threads);
+  }
+  const auto remarks = RecordStore::Default().remarks();
+  for (const std::string& remark : remarks) {
+    std::fprintf(stderr, "%s\n", remark.c_str());
+  }
+  return remarks.empty() ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_records: %s\n", error.what());
+  return 1;
+}
