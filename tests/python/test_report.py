@@ -433,6 +433,15 @@ def test_each_node_of_a_large_graph_keeps_an_edge():
     assert abs(where["nodes"]["f0"][1] - where["nodes"][f"n{last}"][1]) < 100
 
 
+def test_a_graphviz_that_cannot_be_loaded_is_named(monkeypatch, tmp_path):
+    (tmp_path / "pygraphviz.py").write_text("raise ImportError('libgobject-2.0.so.0: not there')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(shutil, "which", lambda program: None)
+    made = graph.Graph([0], [range(1)])
+    with pytest.raises(sl.errors.NotFoundError, match="libgobject-2.0.so.0: not there\n.*graphviz"):
+        lay_out(made, dict.fromkeys(made.names(), 60.0), 40.0)
+
+
 def residual_report():
     """Of a training step of a network of 130 ops, with edges over many rows."""
     image, label = sl.data("image", [2, 3, 6, 6]), sl.data("label", [2, 1], "int64")

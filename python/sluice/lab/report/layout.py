@@ -22,7 +22,10 @@ _MOST_ROWS = 8
 # so that it can be ended.
 _PYGRAPHVIZ = """
 import sys
-import pygraphviz
+try:
+    import pygraphviz
+except ImportError as error:
+    sys.exit(f"pygraphviz cannot be loaded: {error}")
 graph = pygraphviz.AGraph(string=sys.stdin.read())
 sys.stdout.buffer.write(graph.draw(format="plain", prog="dot"))
 """
@@ -85,6 +88,12 @@ def lay_out(
         )
     except subprocess.TimeoutExpired:
         raise TooSlowError from None
+    if "pygraphviz cannot be loaded" in done.stderr:
+        raise NotFoundError(
+            f"report: {done.stderr.strip()[:500]}\n"
+            "  apt-get install graphviz serves as well",
+            "lab.pygraphviz",
+        )
     if done.returncode != 0:
         raise InternalError(
             f"report: {shlex.quote(command[0])} failed with status "
