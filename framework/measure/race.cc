@@ -9,6 +9,7 @@
 #include <random>
 
 #include "sluice/framework/measure/cold_cache.h"
+#include "sluice/framework/measure/cpu_waits.h"
 #include "sluice/framework/measure/measure_clock.h"
 #include "sluice/framework/measure/race_judge.h"
 #include "sluice/platform/error.h"
@@ -26,6 +27,8 @@ constexpr int kMaxRounds = 100'000;
 constexpr double kHopeless = 4;
 constexpr int kSecondLooks = 4;
 constexpr double kLongerThanNoise = 20e-3;
+// How often a round that threads had to wait in is taken again.
+constexpr int kRetakes = 3;
 
 struct Lane {
   const Contestant* contestant = nullptr;
@@ -33,6 +36,10 @@ struct Lane {
   bool racing = false;
   // The shortest call before the first round, in seconds.
   std::optional<double> estimate{};
+  // Whether threads had to wait for a CPU: in the last sample, and in the one
+  // that the estimate is of.
+  bool disturbed = false;
+  bool estimate_disturbed = false;
   // What the last sample took with all that is not timed.
   double wall = 0;
 };
@@ -110,9 +117,16 @@ class RaceRun {
       return std::nullopt;
     }
     lane.wall = ClockSeconds() - begin;
+    lane.disturbed = waits_.Disturbed(lane.wall);
     const double seconds = timed / calls;
     if (seconds > options_.hang_seconds) Leave(lane, RaceOutcome::kHung);
     return seconds;
+  }
+
+  void TakeEstimate(Lane& lane, double seconds) {
+    if (lane.estimate && *lane.estimate <= seconds) return;
+    lane.estimate = seconds;
+    lane.estimate_disturbed = lane.disturbed;
   }
 
   static void Leave(Lane& lane, RaceOutcome outcome) {
@@ -130,8 +144,9 @@ class RaceRun {
       if (!MayStart(expected > 0 ? expected : fastest)) continue;
       lane.racing = true;
       lane.timing.outcome = RaceOutcome::kRaced;
-      lane.estimate = Sample(lane, 1);
-      if (!lane.estimate) continue;
+      const std::optional<double> first = Sample(lane, 1);
+      if (!first) continue;
+      TakeEstimate(lane, *first);
       // The first call may have loaded and prepared what later ones only use.
       if (lane.racing && lane.wall <= small && MayStart(lane.wall)) {
         Estimate(lane);
@@ -153,11 +168,13 @@ class RaceRun {
   bool StaysAbove(double seconds, Lane& lane) {
     for (int again = 0; again < kSecondLooks; ++again) {
       const double estimate = *lane.estimate;
-      if (estimate <= seconds || estimate >= kLongerThanNoise) break;
+      const bool certain =
+          estimate >= kLongerThanNoise && !lane.estimate_disturbed;
+      if (estimate <= seconds || certain) break;
       if (!MayStart(lane.wall)) break;
       const std::optional<double> sample = Sample(lane, 1);
       if (!sample) return false;
-      lane.estimate = std::min(estimate, *sample);
+      TakeEstimate(lane, *sample);
     }
     return *lane.estimate > seconds;
   }
@@ -170,7 +187,7 @@ class RaceRun {
     while (lane.racing && repeats > 0) {
       const std::optional<double> seconds = Sample(lane, calls);
       if (!seconds) return;
-      lane.estimate = std::min(*lane.estimate, *seconds);
+      TakeEstimate(lane, *seconds);
       if (options_.cold || *seconds >= 1e-3) return;
       if (*seconds * calls < kShortestSample && calls < kMaxCalls) {
         calls *= 2;
@@ -226,10 +243,28 @@ class RaceRun {
         lane.racing = false;
         continue;
       }
-      const auto seconds = Sample(lane, lane.timing.calls_per_round);
-      if (seconds) lane.timing.samples.push_back(*seconds);
+      const auto seconds = UndisturbedSample(lane);
+      if (!seconds) continue;
+      lane.timing.samples.push_back(*seconds);
+      if (lane.disturbed) ++lane.timing.disturbed;
     }
     ++result_.rounds;
+  }
+
+  std::optional<double> UndisturbedSample(Lane& lane) {
+    std::optional<double> shortest;
+    bool disturbed = true;
+    for (int take = 0; disturbed && take <= kRetakes; ++take) {
+      if (take > 0 && !MayStart(lane.wall)) break;
+      const auto seconds = Sample(lane, lane.timing.calls_per_round);
+      if (!seconds) return std::nullopt;
+      disturbed = lane.disturbed;
+      shortest =
+          disturbed && shortest ? std::min(*shortest, *seconds) : seconds;
+      if (!lane.racing) break;
+    }
+    lane.disturbed = disturbed;
+    return shortest;
   }
 
   // Looking often would find a difference by chance sooner or later.
@@ -295,6 +330,7 @@ class RaceRun {
       const bool threw = lane.timing.outcome == RaceOutcome::kThrew;
       if (lane.timing.samples.empty() && lane.estimate && !threw) {
         lane.timing.samples.push_back(*lane.estimate);
+        lane.timing.disturbed = lane.estimate_disturbed ? 1 : 0;
         lane.timing.calls_per_round = 1;
       }
     }
@@ -311,6 +347,7 @@ class RaceRun {
   const RaceOptions& options_;
   std::vector<Lane> lanes_;
   std::optional<CacheEvictor> evictor_;
+  CpuWaits waits_;
   std::mt19937_64 random_{20'250'101};
   RaceResult result_;
   double end_ = 0;
@@ -366,6 +403,10 @@ RaceResult Race(std::span<const Contestant> contestants,
 
 Timing Measure(const Contestant& contestant, const RaceOptions& options) {
   return Race(std::span(&contestant, 1), options).timings[0];
+}
+
+bool IsDisturbed(const Timing& timing) {
+  return timing.rounds > 0 && 2 * timing.disturbed >= timing.rounds;
 }
 
 bool Differ(const Timing& a, const Timing& b) {

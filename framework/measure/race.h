@@ -70,6 +70,9 @@ struct Timing {
   double spread = 0;  // the interquartile range over the median
   int rounds = 0;     // that have a sample
   int calls_per_round = 1;
+  // Of these rounds, how many are longer because threads had to wait for a CPU
+  // that other programs had, also when they were taken again.
+  int disturbed = 0;
   // The interval is as small as was asked for.
   bool steady = false;
   RaceOutcome outcome = RaceOutcome::kNotRun;
@@ -114,6 +117,9 @@ SLUICE_API RaceResult Race(std::span<const Contestant> contestants,
 // Measures one, in the same way.
 SLUICE_API Timing Measure(const Contestant& contestant,
                           const RaceOptions& options);
+
+// Whether half of the rounds or more were disturbed: the times say little.
+SLUICE_API bool IsDisturbed(const Timing& timing);
 
 // Whether two timings differ by more than noise: the intervals of both medians
 // do not overlap. For timings that were not taken in one race.

@@ -96,7 +96,8 @@ void SignatureTuner::CheckRuns() {
     tuned.verdict = found.verdict;
     tuned.message = found.message;
     tuned.error = found.error;
-    call_seconds_[i] = found.seconds;
+    // What is not known now is found out by the race.
+    call_seconds_[i] = found.disturbed ? 0 : found.seconds;
   }
 }
 
@@ -151,6 +152,7 @@ void SignatureTuner::Race(double budget, double most) {
   options.cancelled = &CancelRequested;
   const RaceResult race = framework::Race(contestants, options);
   const bool keep = MayKeepTimes(race);
+  result_.disturbed = !keep && std::ranges::any_of(race.timings, &IsDisturbed);
   if (!keep) complete_ = false;
   for (size_t i = 0; i < kernels.size(); ++i) {
     TunedKernel& tuned = result_.kernels[kernels[i]];
@@ -181,7 +183,7 @@ bool MayKeepTimes(const RaceResult& race) {
   for (size_t i = 0; i < race.timings.size(); ++i) {
     const Timing& timing = race.timings[i];
     if (timing.outcome == RaceOutcome::kThrew) continue;
-    if (timing.rounds == 0) return false;
+    if (timing.rounds == 0 || IsDisturbed(timing)) return false;
     if (timing.outcome == RaceOutcome::kDropped ||
         timing.rounds >= kEnoughRounds) {
       continue;

@@ -170,7 +170,10 @@ bool RunTuner(const Plan& plan,
       throw;
     }
   }
-  session->result.left_out = tuner.left_out();
+  TuneResult& result = session->result;
+  result.left_out = tuner.left_out();
+  result.disturbed = static_cast<int>(
+      std::ranges::count_if(result.signatures, &TunedSignature::disturbed));
   return tuner.settled() > 0;
 }
 

@@ -54,12 +54,17 @@ struct TunedSignature {
   int before = -1;  // in kernels: the one that the plan has
   int winner = -1;  // -1 where none could be measured
   bool tie = false;
+  // No times are kept, since other programs had the CPUs.
+  bool disturbed = false;
 };
 
 struct TuneResult {
   std::vector<TunedSignature> signatures;
   int known = 0;     // signatures that had records already
   int left_out = 0;  // not measured, or not all of their kernels
+  // Of these, how many since other programs had the CPUs that kernels waited
+  // for.
+  int disturbed = 0;
   double seconds = 0;
   bool cancelled = false;  // by TuneOptions::progress or SetCancelRequested
 };

@@ -49,10 +49,31 @@ std::vector<size_t> FastestFirst(const std::vector<TunedKernel>& kernels) {
   return order;
 }
 
+std::string WhyLeftOut(const TuneResult& result) {
+  if (result.cancelled) return "";
+  if (result.disturbed == 0) return " for want of time";
+  return Format(
+      ", {} of them since other programs had the CPUs that kernels waited for: "
+      "tune again when the machine is quiet",
+      result.disturbed == result.left_out ? "all"
+                                          : std::to_string(result.disturbed));
+}
+
+// Where kernels at several places were compared, with the place.
 std::string Decided(const TunedSignature& tuned) {
-  const auto name = [&](int kernel) {
-    return tuned.kernels[kernel].kernel->variant;
+  const PlaceKey first =
+      tuned.kernels.empty() ? PlaceKey() : tuned.kernels.front().place;
+  const bool places = std::ranges::any_of(
+      tuned.kernels,
+      [&](const TunedKernel& kernel) { return kernel.place != first; });
+  const auto name = [&](int index) {
+    const TunedKernel& kernel = tuned.kernels[index];
+    return places ? Format("{} at {}", kernel.kernel->variant, kernel.place)
+                  : kernel.kernel->variant;
   };
+  if (tuned.disturbed) {
+    return "no times are kept: kernels waited for CPUs that other programs had";
+  }
   if (tuned.winner < 0) return "no kernel could be measured";
   if (tuned.winner == tuned.before) {
     return Format("stays with {}{}", name(tuned.winner),
@@ -75,7 +96,9 @@ std::string Row(const TunedSignature& tuned, size_t index, size_t width) {
                            before ? '<' : ' ', ToString(*kernel.kernel), width);
   if (timing.rounds > 0) {
     const std::string range =
-        Format("{} to {}", Time(timing.low), Time(timing.high));
+        timing.rounds == 1
+            ? "1 call, far too slow"
+            : Format("{} to {}", Time(timing.low), Time(timing.high));
     row += Format("  {:>10}  {:<24}  {} {}", Time(timing.median), range,
                   kernel.evidence, Time(kernel.predicted_seconds));
   }
@@ -121,8 +144,7 @@ std::string ToString(const TuneResult& result) {
                  Count(static_cast<int>(result.signatures.size()), "signature"),
                  result.seconds, result.known);
   if (result.left_out > 0) {
-    text += Format(", {} left out{}", result.left_out,
-                   result.cancelled ? "" : " for want of time");
+    text += Format(", {} left out{}", result.left_out, WhyLeftOut(result));
   }
   return text + (result.cancelled ? "; cancelled\n" : "\n");
 }

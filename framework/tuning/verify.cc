@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/framework/inspect/tensor_values.h"
+#include "sluice/framework/measure/cpu_waits.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -127,11 +128,15 @@ std::string Verifier::CheckOwnInputs(KernelRun* run,
   std::vector<std::vector<uint8_t>> first;
   for (const bool again : {false, true}) {
     run->Spoil(again);
+    CpuWaits waits;
     const auto begin = Clock::now();
     run->Run();
     const double seconds =
         std::chrono::duration<double>(Clock::now() - begin).count();
-    result->seconds = again ? std::min(result->seconds, seconds) : seconds;
+    if (!again || seconds < result->seconds) {
+      result->seconds = seconds;
+      result->disturbed = waits.Disturbed(seconds);
+    }
     std::string outside = run->WrittenOutside();
     result->check = "bounds";
     if (!outside.empty()) return outside;

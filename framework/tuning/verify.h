@@ -22,6 +22,8 @@ struct Verification {
   // "bounds", "reruns", "NaN", "raises", "memory" or "device".
   std::string check;
   double seconds = 0;  // of one call; 0 where it raised
+  // The calls were longer since other programs had the CPUs (CpuWaits).
+  bool disturbed = false;
 };
 
 // Finds kernels that give wrong results for an op. A kernel is wrong when, for

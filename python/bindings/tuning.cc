@@ -221,6 +221,8 @@ void BindTuning(nb::module_& m) {
       .def_ro("known", &TuneResult::known, "Signatures that had records.")
       .def_ro("left_out", &TuneResult::left_out,
               "Signatures that were not measured, or not in full.")
+      .def_ro("disturbed", &TuneResult::disturbed,
+              "Of these, how many since other programs had the CPUs.")
       .def_ro("seconds", &TuneResult::seconds)
       .def_ro("cancelled", &TuneResult::cancelled)
       .def("__str__",

@@ -338,5 +338,20 @@ TEST(Tune, TheResultReadsLikeAReport) {
   EXPECT_THAT(text, HasSubstr("1 signature measured in "));
 }
 
+TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
+  TuneResult result;
+  result.left_out = 3;
+  EXPECT_THAT(ToString(result), HasSubstr("3 left out for want of time"));
+  result.disturbed = 2;
+  EXPECT_THAT(ToString(result),
+              HasSubstr("3 left out, 2 of them since other programs"));
+  result.disturbed = 3;
+  EXPECT_THAT(ToString(result), HasSubstr("3 left out, all of them since"));
+  framework::TunedSignature disturbed;
+  disturbed.disturbed = true;
+  result.signatures.push_back(disturbed);
+  EXPECT_THAT(ToString(result), HasSubstr("no times are kept"));
+}
+
 }  // namespace
 }  // namespace sluice::testing
