@@ -82,6 +82,7 @@ void SignatureTuner::MakeRuns() {
 
 void SignatureTuner::CheckRuns() {
   const Verifier verifier(op_, Registry::Global());
+  result_.has_reference = verifier.has_reference();
   for (size_t i = 0; i < runs_.size(); ++i) {
     constexpr double kCalls = 3;
     TunedKernel& tuned = result_.kernels[i];

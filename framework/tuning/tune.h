@@ -56,6 +56,9 @@ struct TunedSignature {
   bool tie = false;
   // No times are kept, since other programs had the CPUs.
   bool disturbed = false;
+  // False where no kernel could be compared and so none was measured, since the
+  // op has no plain one: ops that passes make.
+  bool has_reference = true;
 };
 
 struct TuneResult {

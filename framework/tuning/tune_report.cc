@@ -74,6 +74,9 @@ std::string Decided(const TunedSignature& tuned) {
   if (tuned.disturbed) {
     return "no times are kept: kernels waited for CPUs that other programs had";
   }
+  if (!tuned.has_reference) {
+    return "not measured: the op has no plain kernel to compare others with";
+  }
   if (tuned.winner < 0) return "no kernel could be measured";
   if (tuned.winner == tuned.before) {
     return Format("stays with {}{}", name(tuned.winner),
@@ -140,9 +143,12 @@ std::string ToString(const TuneResult& result) {
     text += Format("kernels of one run, where both were timed: {}\n",
                    Gain(before, after));
   }
+  const auto compared = static_cast<int>(
+      std::ranges::count_if(result.signatures, &TunedSignature::has_reference));
+  const int others = static_cast<int>(result.signatures.size()) - compared;
   text += Format("{} measured in {:.2f} s, {} known already",
-                 Count(static_cast<int>(result.signatures.size()), "signature"),
-                 result.seconds, result.known);
+                 Count(compared, "signature"), result.seconds, result.known);
+  if (others > 0) text += Format(", {} without a plain kernel", others);
   if (result.left_out > 0) {
     text += Format(", {} left out{}", result.left_out, WhyLeftOut(result));
   }

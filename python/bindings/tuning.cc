@@ -212,6 +212,10 @@ void BindTuning(nb::module_& m) {
           },
           "The fastest that is right, or None.")
       .def_ro("tie", &TunedSignature::tie)
+      .def_ro("disturbed", &TunedSignature::disturbed,
+              "No times are kept, since other programs had the CPUs.")
+      .def_ro("has_reference", &TunedSignature::has_reference,
+              "False for ops without a plain kernel, which are not measured.")
       .def("__repr__", [](const TunedSignature& self) {
         return platform::Format("<TunedSignature {}>", self.signature);
       });

@@ -351,6 +351,13 @@ TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
   disturbed.disturbed = true;
   result.signatures.push_back(disturbed);
   EXPECT_THAT(ToString(result), HasSubstr("no times are kept"));
+  EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
+  framework::TunedSignature made_by_a_pass;
+  made_by_a_pass.has_reference = false;
+  result.signatures.push_back(made_by_a_pass);
+  EXPECT_THAT(ToString(result), HasSubstr("not measured: the op has no plain"));
+  EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
+  EXPECT_THAT(ToString(result), HasSubstr("1 without a plain kernel"));
 }
 
 }  // namespace
