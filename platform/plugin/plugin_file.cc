@@ -25,7 +25,7 @@ class File {
                    "plugin.path_nul",
                    "plug-in {}: this is no path, it has a zero byte",
                    Shown(path));
-    handle_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    handle_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int reason = errno;
     struct stat status {};
     const bool readable = handle_ >= 0 && fstat(handle_, &status) == 0;

@@ -12,6 +12,7 @@
 #include "tests/testing/fake_device.h"
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -199,6 +200,13 @@ TEST_F(PluginLoaderTest, RefusesALibraryThatIsNoPlugin) {
   ExpectError(ErrorCode::kInvalidArgument, "plugin.no_entry",
               {"exports SluicePluginInit"},
               [&] { LoadPlugin(info.dli_fname); });
+}
+
+TEST_F(PluginLoaderTest, RefusesAFifoAtOnce) {
+  const std::string path = folder_.File("fifo.so");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  ExpectError(ErrorCode::kInvalidArgument, "plugin.not_a_library", {path},
+              [&] { LoadPlugin(path); });
 }
 
 TEST_F(PluginLoaderTest, RefusesWhatTheSystemCannotLoad) {
