@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <ctime>
 #include <functional>
 #include <limits>
@@ -30,8 +31,19 @@ bool IsDate(std::string_view text) {
                     });
 }
 
+// Nobody measures for longer.
+constexpr double kLongestTime = 1e6;
+
 bool IsTime(double seconds) {
-  return std::isfinite(seconds) && seconds >= 0;
+  return seconds >= 0 && seconds <= kLongestTime;
+}
+
+// A number that is an int; json's own conversion cuts off.
+bool ReadInt(const nlohmann::json& json, int* value) {
+  if (!json.is_number_integer()) return false;
+  const auto wide = json.get<int64_t>();
+  *value = static_cast<int>(wide);
+  return *value == wide;
 }
 
 // The first member that has no sense; "" where all have.
@@ -51,7 +63,8 @@ std::string_view Nonsense(const Record& record) {
                                     {"estimate", record.estimate}}) {
     if (!IsTime(value)) return name;
   }
-  if (record.best > record.median) return "best";
+  const double shortest = record.rounds > 0 ? kShortestTime : 0;
+  if (record.best < shortest || record.best > record.median) return "best";
   if (record.low > record.median) return "low";
   if (record.high < record.median) return "high";
   if (std::isnan(record.error) || record.error < 0) return "error";
@@ -193,7 +206,10 @@ std::optional<Record> RecordFromJson(std::string_view text) {
     json.at("signature").get_to(record.signature);
     json.at("kernel").get_to(record.kernel);
     json.at("kernel_version").get_to(record.kernel_version);
-    json.at("threads").get_to(record.threads);
+    if (!ReadInt(json.at("threads"), &record.threads) ||
+        !ReadInt(json.at("rounds"), &record.rounds)) {
+      return std::nullopt;
+    }
     json.at("place").get_to(record.place);
     json.at("machine").get_to(record.machine);
     record.cold = json.at("caches").get_ref<const std::string&>() == "cold";
@@ -202,7 +218,6 @@ std::optional<Record> RecordFromJson(std::string_view text) {
     json.at("low").get_to(record.low);
     json.at("high").get_to(record.high);
     json.at("spread").get_to(record.spread);
-    json.at("rounds").get_to(record.rounds);
     const auto& error = json.at("error");
     record.error = error.is_null() ? std::numeric_limits<double>::infinity()
                                    : error.get<double>();

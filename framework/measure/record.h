@@ -15,6 +15,9 @@ enum class Verdict : unsigned char { kUnchecked, kOk, kWrong };
 
 SLUICE_API std::string_view ToString(Verdict verdict);
 
+// In seconds: less than any clock shows.
+constexpr double kShortestTime = 1e-12;
+
 // What was found out about one kernel for one signature: how long it took, and
 // whether its results are right. A value; strings are UTF-8.
 struct Record {
@@ -29,7 +32,8 @@ struct Record {
   std::string machine;  // MachineId().text
   bool cold = false;    // caches were emptied before each run
 
-  // Seconds of one run, see Timing; all 0 where rounds is.
+  // Seconds of one run, see Timing: kShortestTime or more, and all 0 where
+  // rounds is.
   double best = 0;
   double median = 0;
   double low = 0;

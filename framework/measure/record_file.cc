@@ -61,14 +61,16 @@ Parsed Parse(std::string_view text) {
   return parsed;
 }
 
+void CheckSize(const std::string& path, const InputFile& file) {
+  if (file.size() <= kMostBytes) return;
+  platform::Raise(platform::ErrorCode::kResourceExhausted, "record_file.large",
+                  "{} has {} bytes, a record file has at most {}", path,
+                  file.size(), kMostBytes);
+}
+
 std::string ReadText(const std::string& path) {
   InputFile file(path);
-  if (file.size() > kMostBytes) {
-    platform::Raise(platform::ErrorCode::kResourceExhausted,
-                    "record_file.large",
-                    "{} has {} bytes, a record file has at most {}", path,
-                    file.size(), kMostBytes);
-  }
+  CheckSize(path, file);
   WaitForWriters(file, kReadPatience);
   return file.ReadAll();
 }
@@ -129,7 +131,9 @@ void AppendToRecordFile(const std::string& path,
 
 bool CompactRecordFile(const std::string& path) {
   const LockedLineFile locked(path, kWritePatience);
-  Parsed parsed = Parse(InputFile(path).ReadAll());
+  InputFile file(path);
+  CheckSize(path, file);
+  Parsed parsed = Parse(file.ReadAll());
   RecordFileContent& content = parsed.content;
   const std::vector<Record> records = MergeRecords(std::move(content.records));
   const std::vector<MachineFigures> figures =

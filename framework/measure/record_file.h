@@ -41,8 +41,9 @@ SLUICE_API void AppendToRecordFile(const std::string& path,
 // Rewrites the file in one step, under the lock that writers take, when of its
 // lines more than half, and more than 100, are superseded or damaged: what
 // MergeRecords keeps stays, and the newest figures of each machine, and lines
-// of other versions. Returns whether it did. Raises as AppendToRecordFile does;
-// the file is as it was then.
+// of other versions. Returns whether it did. Raises as AppendToRecordFile does,
+// and ResourceExhausted for a file of more than 256 MiB; the file is as it was
+// then.
 SLUICE_API bool CompactRecordFile(const std::string& path);
 
 }  // namespace sluice::framework

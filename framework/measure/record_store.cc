@@ -4,6 +4,7 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
 #include <system_error>
 #include <utility>
@@ -158,15 +159,19 @@ void RecordStore::Write(const std::vector<Record>& records,
   if (sources_.user.empty()) return;
   const std::scoped_lock lock(state_->writing);
   try {
-    if (!std::exchange(state_->has_written, true)) {
+    if (!state_->has_written) {
       std::error_code ignored;  // where it cannot be made, opening says so
       fs::create_directories(fs::path(sources_.user).parent_path(), ignored);
       if (fs::exists(sources_.user, ignored)) CompactRecordFile(sources_.user);
+      state_->has_written = true;
     }
     AppendToRecordFile(sources_.user, records, figures);
   } catch (const platform::Error& error) {
     Remark(std::string("measurements are kept in memory only: ") +
            error.what());
+  } catch (const std::bad_alloc&) {
+    Remark("measurements are kept in memory only: there is no memory for " +
+           sources_.user);
   }
 }
 

@@ -232,6 +232,9 @@ TEST_F(RecordFileTest, AFileThatIsTooLargeIsNotRead) {
   Append({MakeRecord(1)});
   ASSERT_EQ(truncate(path_.c_str(), off_t{1} << 40), 0);
   EXPECT_NE(Read().remark.find("1099511627776 bytes"), std::string::npos);
+  ExpectError(ErrorCode::kResourceExhausted, "record_file.large",
+              {path_, "1099511627776 bytes"},
+              [&] { CompactRecordFile(path_); });
 }
 
 // --- compaction

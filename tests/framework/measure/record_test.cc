@@ -90,6 +90,8 @@ TEST(Record, NonsenseIsRefusedByName) {
   refused("rounds", [](Record& r) { r.rounds = -1; });
   refused("median", [](Record& r) { r.median = std::nan(""); });
   refused("best", [](Record& r) { r.best = -1; });
+  refused("best", [](Record& r) { r.best = 0; });
+  refused("high", [](Record& r) { r.high = 1e308; });
   refused("best", [](Record& r) { r.best = 2 * r.median; });
   refused("low", [](Record& r) { r.low = 2 * r.median; });
   refused("high", [](Record& r) { r.high = r.median / 2; });
@@ -112,6 +114,9 @@ TEST(Record, OtherJsonIsNoRecord) {
   };
   EXPECT_FALSE(RecordFromJson(changed("\"threads\":1", "\"threads\":0")));
   EXPECT_FALSE(RecordFromJson(changed("\"threads\":1", "\"threads\":\"1\"")));
+  EXPECT_FALSE(RecordFromJson(changed("\"threads\":1", "\"threads\":1.5")));
+  EXPECT_FALSE(
+      RecordFromJson(changed("\"threads\":1", "\"threads\":4294967297")));
   EXPECT_FALSE(RecordFromJson(changed("\"median\":0.001", "\"median\":-1")));
   EXPECT_FALSE(RecordFromJson(changed("\"median\":0.001", "\"median\":null")));
   EXPECT_FALSE(RecordFromJson(changed("2025-03-01T", "9999-03-01 ")));
