@@ -122,10 +122,10 @@ AttributeMap AttributesOf(const OpExample& example, DType dtype) {
 // Pages with the elements at their end.
 class ExampleOp::Memory {
  public:
-  explicit Memory(const Tensor& values)
-      : bytes_(values.bytes()), copy_(bytes_) {
+  explicit Memory(const Tensor& values) {
+    const size_t bytes = values.bytes();
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t room = (bytes_ + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     const size_t open = (room + kAlignment + page - 1) / page * page;
     size_ = open + page;
     pages_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
@@ -137,23 +137,15 @@ class ExampleOp::Memory {
     std::memset(begin, 0xFF, open);
     mprotect(begin + open, page, PROT_NONE);
     data_ = begin + open - room;
-    if (bytes_ > 0) {
-      std::memcpy(data_, values.raw_data(), bytes_);
-      std::memcpy(copy_.data(), values.raw_data(), bytes_);
-    }
+    if (bytes > 0) std::memcpy(data_, values.raw_data(), bytes);
   }
   ~Memory() { munmap(pages_, size_); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
   void* data() const { return data_; }
-  bool changed() const {
-    return !std::equal(copy_.begin(), copy_.end(), data_);
-  }
 
  private:
-  size_t bytes_;
-  std::vector<uint8_t> copy_;
   void* pages_ = nullptr;
   size_t size_ = 0;
   uint8_t* data_ = nullptr;
@@ -214,8 +206,6 @@ ExampleOp::ExampleOp(const OpExample& example,
   for (const std::string& name : FlatInputs(schema, facts.desc)) {
     const Tensor& tensor = *Find(by_name, name);
     memory_.push_back(std::make_unique<Memory>(tensor));
-    names_.push_back(name.ends_with("[0]") ? name.substr(0, name.size() - 3)
-                                           : name);
     op_.inputs.push_back(Tensor::Borrow(CPUPlace(), tensor.dtype(),
                                         tensor.dims(), memory_.back()->data()));
     facts.inputs.push_back(tensor.dims());
@@ -236,12 +226,5 @@ ExampleOp::ExampleOp(const OpExample& example,
 }
 
 ExampleOp::~ExampleOp() = default;
-
-std::string ExampleOp::ChangedInput() const {
-  for (size_t i = 0; i < memory_.size(); ++i) {
-    if (memory_[i]->changed()) return names_[i];
-  }
-  return "";
-}
 
 }  // namespace sluice::framework

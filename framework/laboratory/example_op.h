@@ -28,15 +28,11 @@ class SLUICE_API ExampleOp {
 
   const IsolatedOp& op() const { return op_; }
 
-  // "" or which input has other values than it was made with.
-  std::string ChangedInput() const;
-
  private:
   class Memory;
 
   IsolatedOp op_;
   std::vector<std::unique_ptr<Memory>> memory_;
-  std::vector<std::string> names_;  // of the inputs
 };
 
 // Numbers as a host tensor of `dtype`, rounded to the nearest.

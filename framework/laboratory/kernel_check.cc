@@ -243,8 +243,6 @@ class KernelChecker {
     const Verification found =
         verifier.Check(kernel, at.place, at.threads, &run);
     at.report->error = std::max(at.report->error, found.error);
-    const std::string changed = made.ChangedInput();
-    if (!changed.empty()) Add(at, "inputs", Format("it changes {}", changed));
     if (!found.message.empty()) return Add(at, found.check, found.message);
     if (large && at.threads > 1) {
       Before(at.threads, "reruns");
@@ -300,14 +298,6 @@ class KernelChecker {
                           InputName(op.facts, input), message));
       }
     }
-  }
-
-  static std::string InputName(const OpFacts& op, size_t input) {
-    for (const auto& [argument, vars] : op.desc.inputs) {
-      if (input < vars.size()) return argument;
-      input -= vars.size();
-    }
-    return "";
   }
 
   static std::string LostInfinity(

@@ -13,7 +13,7 @@ namespace {
 
 // The scheduler lets threads wait for milliseconds.
 constexpr double kLongEnoughToTell = 0.5e-3;
-constexpr double kShareThatDisturbs = 0.1;
+constexpr double kShareThatDisturbs = 0.5;
 
 struct Close {
   void operator()(DIR* folder) const { closedir(folder); }

@@ -20,8 +20,8 @@ class SLUICE_API CpuWaits {
   // together. Takes some 20 us.
   double SinceLast() { return static_cast<double>(Read()) * 1e-9; }
 
-  // Whether something that took `seconds` took so long because of waits since
-  // the last call, which are only read where it is long enough to tell.
+  // Whether waits since the last call were more than half of the `seconds` that
+  // something took; they are only read where that is long enough to tell.
   bool Disturbed(double seconds);
 
  private:

@@ -250,7 +250,7 @@ void CandidateLister::Predict(const OpFacts& op,
   if (record.verdict == Verdict::kWrong) {
     candidate->refusal = Format("gave wrong results: {}", record.message);
   } else if (record.rounds > 0) {
-    candidate->seconds = SecondsOf(record);
+    candidate->seconds = record.median;
     candidate->evidence = Evidence::kRecord;
   }
 }

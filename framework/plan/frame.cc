@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include <cxxabi.h>
+
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/plan/unfinished_ops.h"
 #include "sluice/platform/cancel.h"
@@ -268,6 +270,11 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
   } catch (const std::exception& error) {
     platform::Raise(ErrorCode::kInternal, "run.foreign_exception",
                     "a kernel raised \"{}\"\n  {}", error.what(), where);
+  } catch (const abi::__forced_unwind&) {
+    throw;  // the thread is ended
+  } catch (...) {
+    platform::Raise(ErrorCode::kInternal, "run.foreign_exception",
+                    "a kernel raised what is no std::exception\n  {}", where);
   }
 }
 

@@ -44,11 +44,6 @@ double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   return most;
 }
 
-double SecondsOf(const Record& record) {
-  constexpr double kNoisy = 0.25;
-  return record.spread > kNoisy ? record.best : record.median;
-}
-
 NearbyRecords::NearbyRecords(const RecordStore& store, int num_threads)
     : store_(store), num_threads_(num_threads), empty_(store.size() == 0) {}
 
@@ -67,7 +62,7 @@ const std::vector<NearbyRecords::Known>& NearbyRecords::RecordsOf(
                         record.verdict != Verdict::kWrong;
     if (!counts) return;
     known.push_back({.signature = SplitSizes(record.signature),
-                     .factor = SecondsOf(record) / record.estimate,
+                     .factor = record.median / record.estimate,
                      .current = record.machine == MachineId().text &&
                                 record.kernel_version == version});
   });

@@ -63,8 +63,4 @@ class SLUICE_API NearbyRecords {
   std::map<std::string, std::vector<Known>> known_;  // by kernel and place
 };
 
-// Seconds of a record: the median, or the shortest round where other work
-// disturbed most rounds, since noise only adds.
-double SecondsOf(const Record& record);
-
 }  // namespace sluice::framework

@@ -60,6 +60,15 @@ IsolatedOp Isolate(const Plan& plan, int planned_op, const Tensor* tensors) {
   return op;
 }
 
+std::string InputName(const OpFacts& op, size_t input) {
+  for (const ArgDef& def : op.schema->inputs()) {
+    const size_t count = op.desc.Input(def.name).size();
+    if (input < count) return def.name;
+    input -= count;
+  }
+  return "";
+}
+
 std::string OutputName(const OpFacts& op, size_t output) {
   for (const auto& [argument, vars] : op.desc.outputs) {
     if (output < vars.size()) return argument;

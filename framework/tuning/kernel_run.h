@@ -28,8 +28,9 @@ SLUICE_API IsolatedOp Isolate(const Plan& plan,
                               int planned_op,
                               const Tensor* tensors);
 
-// "Out", the argument that an output of the op, flattened in schema order,
-// belongs to.
+// "X" and "Out", the arguments that an input and an output of the op, flattened
+// in schema order, belong to.
+SLUICE_API std::string InputName(const OpFacts& op, size_t input);
 SLUICE_API std::string OutputName(const OpFacts& op, size_t output);
 
 // One kernel for an isolated op, to be called as a plan would call it: inputs

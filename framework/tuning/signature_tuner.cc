@@ -70,6 +70,10 @@ void SignatureTuner::MakeRuns() {
       if (!IsCircumstance(error)) tuned.verdict = Verdict::kWrong;
     } catch (const std::exception& error) {
       tuned.message = Format("it cannot be prepared: {}", error.what());
+    } catch (...) {
+      tuned.message =
+          "it cannot be prepared: what it raises is no "
+          "std::exception";
     }
     if (candidate.kernel == decision_.kernel) {
       result_.before = static_cast<int>(result_.kernels.size());
@@ -130,18 +134,21 @@ double SignatureTuner::SecondsOfRounds() const {
 void SignatureTuner::Race(double budget, double most) {
   std::vector<Contestant> contestants;
   std::vector<size_t> kernels;
+  std::vector<double> estimates;
   for (size_t i = 0; i < runs_.size(); ++i) {
     if (result_.kernels[i].verdict != Verdict::kOk || IsTooSlow(i)) continue;
     kernels.push_back(i);
+    estimates.push_back(result_.kernels[i].estimate);
     contestants.push_back({.name = result_.kernels[i].kernel->variant,
                            .run = [run = runs_[i].get()] { run->Run(); },
                            .expected_seconds = call_seconds_[i]});
   }
   if (contestants.empty() || !MayGoOn(0)) return;
+  most = std::max(budget, most);
+  const double end = std::min(deadline_, TuningClock() + most);
   RaceOptions options;
-  options.budget_seconds =
-      std::min({std::max(budget, SecondsOfRounds()), std::max(budget, most),
-                deadline_ - TuningClock()});
+  options.budget_seconds = std::min(
+      {std::max(budget, SecondsOfRounds()), most, end - TuningClock()});
   if (options.budget_seconds <= 0) {
     complete_ = false;
     return;
@@ -151,15 +158,25 @@ void SignatureTuner::Race(double budget, double most) {
   options.interval = 0.02;
   options.give_up_ratio = 1.3;
   options.cancelled = &CancelRequested;
-  const RaceResult race = framework::Race(contestants, options);
-  const bool keep = MayKeepTimes(race);
-  result_.disturbed = !keep && std::ranges::any_of(race.timings, &IsDisturbed);
+  RaceResult race = framework::Race(contestants, options);
+  // The others may need the CPUs for a moment only.
+  while (SeemSlow(race, estimates) && !CancelRequested() &&
+         TuningClock() + race.seconds < end) {
+    options.budget_seconds = end - TuningClock();
+    race = framework::Race(contestants, options);
+  }
+  result_.disturbed = SeemSlow(race, estimates);
+  const bool keep = MayKeepTimes(race) && !result_.disturbed;
   if (!keep) complete_ = false;
   for (size_t i = 0; i < kernels.size(); ++i) {
     TunedKernel& tuned = result_.kernels[kernels[i]];
     const Timing& timing = race.timings[i];
     if (keep) tuned.timing = timing;
     if (timing.outcome != RaceOutcome::kThrew) continue;
+    if (CancelRequested()) {
+      tuned.verdict = Verdict::kUnchecked;
+      continue;
+    }
     tuned.verdict = Verdict::kWrong;
     tuned.message = Format("it raised \"{}\" when it ran again", timing.error);
   }
@@ -184,7 +201,7 @@ bool MayKeepTimes(const RaceResult& race) {
   for (size_t i = 0; i < race.timings.size(); ++i) {
     const Timing& timing = race.timings[i];
     if (timing.outcome == RaceOutcome::kThrew) continue;
-    if (timing.rounds == 0 || IsDisturbed(timing)) return false;
+    if (timing.rounds == 0) return false;
     if (timing.outcome == RaceOutcome::kDropped ||
         timing.rounds >= kEnoughRounds) {
       continue;
@@ -200,6 +217,17 @@ bool MayKeepTimes(const RaceResult& race) {
   return true;
 }
 
+bool SeemSlow(const RaceResult& race, std::span<const double> estimates) {
+  constexpr double kFarAbove = 10;
+  for (size_t i = 0; i < race.timings.size(); ++i) {
+    const Timing& timing = race.timings[i];
+    if (IsDisturbed(timing) && timing.median > kFarAbove * estimates[i]) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::vector<Record> RecordsOf(const TunedSignature& tuned, int num_threads) {
   std::vector<Record> records;
   for (const TunedKernel& kernel : tuned.kernels) {
@@ -213,10 +241,14 @@ std::vector<Record> RecordsOf(const TunedSignature& tuned, int num_threads) {
     record.place = ToString(kernel.place);
     record.verdict = kernel.verdict;
     record.message = kernel.message;
-    record.best = kernel.timing.best;
-    record.median = kernel.timing.median;
-    record.low = kernel.timing.low;
-    record.high = kernel.timing.high;
+    // What took no time that the clock shows took some.
+    const auto seconds = [&](double measured) {
+      return kernel.timing.rounds == 0 ? 0 : std::max(measured, kShortestTime);
+    };
+    record.best = seconds(kernel.timing.best);
+    record.median = seconds(kernel.timing.median);
+    record.low = seconds(kernel.timing.low);
+    record.high = seconds(kernel.timing.high);
     record.spread = kernel.timing.spread;
     record.rounds = kernel.timing.rounds;
     record.error = kernel.error;

@@ -64,6 +64,13 @@ SLUICE_API std::vector<Record> RecordsOf(const TunedSignature& tuned,
 // kept decides nothing, and is measured again by the next call of Tune.
 SLUICE_API bool MayKeepTimes(const RaceResult& race);
 
+// Whether a kernel seems to be slow since it waited for CPUs that other
+// programs had: most of its rounds were disturbed (IsDisturbed), and took more
+// than 10 times as long as its estimate, in seconds, by contestant. Other
+// disturbed rounds make all kernels slower alike.
+SLUICE_API bool SeemSlow(const RaceResult& race,
+                         std::span<const double> estimates);
+
 // Seconds of a clock that never goes back.
 SLUICE_API double TuningClock();
 

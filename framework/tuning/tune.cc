@@ -24,6 +24,14 @@ bool Known(const CandidateList& list) {
                       });
 }
 
+// Ops that passes make may have no plain kernel: nothing can be compared.
+bool HasPlainKernel(const std::string& op) {
+  return std::ranges::any_of(
+      Registry::Global().Kernels(op), [](const KernelDef* kernel) {
+        return kernel->key.library == "PLAIN" && kernel->variant == "plain";
+      });
+}
+
 // The ops of a plan that have a signature of their own, by index in ops(), and
 // how many ops have it.
 std::map<int, int> DistinctOps(const Plan& plan) {
@@ -74,7 +82,7 @@ class Tuner : public RunObserver {
     const Decision& decision = plan.decisions()[instruction.context];
     const double left = session_.deadline - TuningClock();
     if (left <= 0) return EndOfTime();
-    if (PredictedSeconds(decision) > left) return;
+    if (PredictedSeconds(decision, session_.options.again) > left) return;
     if (!GoOn(decision.list->signature)) {
       session_.result.cancelled = true;
       return;
@@ -118,8 +126,9 @@ class Tuner : public RunObserver {
                     "tuning has used up its budget");
   }
 
-  // Of the reference and the comparisons, by what kernels are taken to need.
-  static double PredictedSeconds(const Decision& decision) {
+  // Of the reference and the comparisons, by what kernels are taken to need:
+  // without what was measured, where that may be wrong.
+  static double PredictedSeconds(const Decision& decision, bool again) {
     constexpr double kCallsToCompare = 3;
     // In float64 and in the op's dtype, and with NaNs.
     constexpr double kCallsOfReference = 4;
@@ -128,7 +137,7 @@ class Tuner : public RunObserver {
       if (!candidate.refusal.empty()) continue;
       const bool plain = candidate.kernel->key.library == "PLAIN" &&
                          candidate.kernel->variant == "plain";
-      seconds += candidate.seconds *
+      seconds += (again ? candidate.estimate : candidate.seconds) *
                  (kCallsToCompare + (plain ? kCallsOfReference : 0));
     }
     return seconds;
@@ -186,9 +195,11 @@ void CheckBudget(double seconds) {
 }  // namespace
 
 bool LacksRecords(const Plan& plan) {
-  return std::any_of(
-      plan.decisions().begin(), plan.decisions().end(),
-      [](const Decision& decision) { return !Known(*decision.list); });
+  return std::any_of(plan.decisions().begin(), plan.decisions().end(),
+                     [](const Decision& decision) {
+                       return !Known(*decision.list) &&
+                              HasPlainKernel(decision.op);
+                     });
 }
 
 TuneResult Tune(const Plan& plan,

@@ -72,8 +72,8 @@ struct TuneResult {
   bool cancelled = false;  // by TuneOptions::progress or SetCancelRequested
 };
 
-// Whether some candidate of an op was neither measured for its signature nor
-// found to be wrong.
+// Whether some candidate of an op that has a plain kernel was neither measured
+// for its signature nor found to be wrong.
 SLUICE_API bool LacksRecords(const Plan& plan);
 
 // Runs `plan` once, and after each op whose signature has no records yet,

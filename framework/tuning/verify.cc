@@ -9,6 +9,8 @@
 
 #include "sluice/framework/inspect/tensor_values.h"
 #include "sluice/framework/measure/cpu_waits.h"
+#include "sluice/framework/plan/run_observer.h"
+#include "sluice/memory/copy.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -94,6 +96,11 @@ Verifier::Verifier(const IsolatedOp& op, const Registry& registry)
     : op_(op),
       reference_(ComputeReference(op, registry)),
       plain_(PlainKernel(op.facts, registry)) {
+  if (!has_reference()) return;
+  for (const Tensor& input : op.inputs) {
+    input_bytes_.push_back(input.allocated() ? BytesOf({input})[0]
+                                             : std::vector<uint8_t>());
+  }
   if (plain_ != nullptr) PlantNans();
 }
 
@@ -137,6 +144,9 @@ std::string Verifier::CheckOwnInputs(KernelRun* run,
       result->seconds = seconds;
       result->disturbed = waits.Disturbed(seconds);
     }
+    const std::string changed = RestoreInputs();
+    result->check = "inputs";
+    if (!changed.empty()) return Format("it changes {}", changed);
     std::string outside = run->WrittenOutside();
     result->check = "bounds";
     if (!outside.empty()) return outside;
@@ -184,6 +194,23 @@ std::string Verifier::LeftOut(KernelRun* run) const {
   return "";
 }
 
+// The argument whose values a kernel has changed, or "". The run goes on with
+// those from before.
+std::string Verifier::RestoreInputs() const {
+  std::string changed;
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    const Tensor& input = op_.inputs[i];
+    if (!input.allocated()) continue;
+    const std::vector<uint8_t>& before = input_bytes_[i];
+    if (BytesOf({input})[0] == before) continue;
+    Tensor writable = input;
+    memory::Copy(input.place(), writable.raw_data(), CPUPlace(), before.data(),
+                 before.size());
+    changed = InputName(op_.facts, i);
+  }
+  return changed;
+}
+
 std::string Verifier::CheckNans(const KernelDef& kernel,
                                 PlaceKey place,
                                 int num_threads) const {
@@ -220,7 +247,12 @@ Verification Verifier::Check(const KernelDef& kernel,
   } catch (const std::exception& error) {
     result.check = "raises";
     result.message = Format("it raised \"{}\"", error.what());
+  } catch (...) {
+    result.check = "raises";
+    result.message = "it raised what is no std::exception";
   }
+  // Ctrl-C may come as an exception of the kernel.
+  if (CancelRequested()) return {};
   result.verdict = result.message.empty() ? Verdict::kOk : Verdict::kWrong;
   return result;
 }

@@ -28,12 +28,12 @@ struct Verification {
 
 // Finds kernels that give wrong results for an op. A kernel is wrong when, for
 // the op's own inputs, it differs from the reference, writes outside of its
-// outputs, leaves an element out, gives other bits when it runs again, or
-// raises; and when, with NaNs put into an input, an element is a number that is
-// NaN from the plain kernel. (NaNs go into the first input of floats only, into
-// all where they have the output's shape: whether padding times a NaN in a
-// filter is NaN is up to the kernel, and so is how far a NaN spreads.) Keeps a
-// reference to the op. Used by one thread.
+// outputs, changes an input, leaves an element out, gives other bits when it
+// runs again, or raises; and when, with NaNs put into an input, an element is a
+// number that is NaN from the plain kernel. (NaNs go into the first input of
+// floats only, into all where they have the output's shape: whether padding
+// times a NaN in a filter is NaN is up to the kernel, and so is how far a NaN
+// spreads.) Keeps a reference to the op. Used by one thread.
 class SLUICE_API Verifier {
  public:
   // Computes the reference; raises what that raises.
@@ -41,8 +41,9 @@ class SLUICE_API Verifier {
 
   bool has_reference() const { return reference_.kernel != nullptr; }
 
-  // `run` is of the same op; its outputs hold results afterwards. What a
-  // kernel raises becomes part of the result.
+  // `run` is of the same op; its outputs hold results afterwards, and inputs
+  // what they held before. What a kernel raises becomes part of the result.
+  // kUnchecked also where Ctrl-C came (SetCancelRequested).
   Verification Check(const KernelDef& kernel,
                      PlaceKey place,
                      int num_threads,
@@ -52,12 +53,14 @@ class SLUICE_API Verifier {
   void PlantNans();
   std::string CheckOwnInputs(KernelRun* run, Verification* result) const;
   std::string LeftOut(KernelRun* run) const;
+  std::string RestoreInputs() const;
   std::string CheckNans(const KernelDef& kernel,
                         PlaceKey place,
                         int num_threads) const;
 
   const IsolatedOp& op_;
   Reference reference_;
+  std::vector<std::vector<uint8_t>> input_bytes_;  // before any kernel ran
   // The op with NaNs in its inputs, and what the plain kernel gives for it;
   // no outputs where there is nothing to plant or the plain kernel raised.
   IsolatedOp planted_;

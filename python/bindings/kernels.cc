@@ -93,10 +93,12 @@ std::vector<Argument> ArgumentsOf(
   }
   const std::string text =
       nb::cast<std::string>(kernels.attr("describe")(exception));
+  const bool memory = error.matches(PyExc_MemoryError);
   Py_XDECREF(t_exception);
   t_exception = exception.release().ptr();
-  platform::Raise(ErrorCode::kInternal, kRaised,
-                  "{}: the Python kernel {} raised {}", op, slot.name, text);
+  platform::Raise(memory ? ErrorCode::kResourceExhausted : ErrorCode::kInternal,
+                  kRaised, "{}: the Python kernel {} raised {}", op, slot.name,
+                  text);
 }
 
 // A thread that asks for the GIL of an interpreter that ends is ended by

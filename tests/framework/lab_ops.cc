@@ -36,6 +36,8 @@ enum Variant : int {
   kFickle,
   kRaises,
   kRaisesForeign,
+  kRaisesInt,
+  kScribbles,
   kGreedy,
   kFast,
   kSlow,
@@ -43,9 +45,10 @@ enum Variant : int {
   kDrowsy,
 };
 constexpr const char* kNames[] = {
-    "plain",    "thousandth", "tail",   "nan_lost",       "skips",
-    "overruns", "fickle",     "raises", "raises_foreign", "greedy",
-    "fast",     "slow",       "sleepy", "drowsy"};
+    "plain",          "thousandth", "tail",      "nan_lost",
+    "skips",          "overruns",   "fickle",    "raises",
+    "raises_foreign", "raises_int", "scribbles", "greedy",
+    "fast",           "slow",       "sleepy",    "drowsy"};
 
 std::atomic<unsigned> enabled{0};
 
@@ -86,6 +89,7 @@ class LabKernel : public OpKernel {
       if (kVariant == kTail && i >= size / 8 * 8) out[i] = 0;
       if (kVariant == kNanLost && std::isnan(x[i])) out[i] = 0;
     }
+    if (kVariant == kScribbles) Tensor(input).data<T>()[0] = 7;
     if (kVariant == kOverruns) out[size] = 0;
     if (kVariant == kFickle && calls_++ % 2 == 1) {
       out[0] = std::nextafter(out[0], std::numeric_limits<T>::max());
@@ -104,6 +108,7 @@ class LabKernel : public OpKernel {
                       "test_lab: a planted failure");
     }
     if (kVariant == kRaisesForeign) throw std::runtime_error("a foreign one");
+    if (kVariant == kRaisesInt) throw 3;
     if (kVariant == kGreedy) {
       platform::Raise(ErrorCode::kResourceExhausted, "test_lab.greedy",
                       "test_lab: no memory for it");
@@ -142,6 +147,8 @@ LAB_KERNEL(overruns, kOverruns);
 LAB_KERNEL(fickle, kFickle);
 LAB_KERNEL(raises, kRaises);
 LAB_KERNEL(raises_foreign, kRaisesForeign);
+LAB_KERNEL(raises_int, kRaisesInt);
+LAB_KERNEL(scribbles, kScribbles);
 LAB_KERNEL(greedy, kGreedy);
 LAB_KERNEL(slow, kSlow);
 LAB_KERNEL(sleepy, kSleepy);
@@ -168,6 +175,8 @@ void UseLabOps() {
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_fickle(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_raises(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_raises_foreign(registry);
+    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_raises_int(registry);
+    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_scribbles(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_greedy(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_slow(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_sleepy(registry);

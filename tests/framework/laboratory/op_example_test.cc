@@ -117,18 +117,6 @@ TEST(ExampleOp, DrawsNumbersFromTheRange) {
   EXPECT_NE(values[0], values[1]);
 }
 
-TEST(ExampleOp, SeesThatAnInputWasChanged) {
-  const OpExample example = ExampleFromJson(
-      R"({"op": "elementwise_add", "inputs": [["X", "T", [4], 0, 1],
-          ["Y", "T", [4], 0, 1]]})",
-      "here");
-  const ExampleOp made(example, DType::kFloat32);
-  EXPECT_EQ(made.ChangedInput(), "");
-  Tensor y = made.op().inputs[1];
-  y.data<float>()[3] = 7;
-  EXPECT_EQ(made.ChangedInput(), "Y");
-}
-
 TEST(ExampleOpDeathTest, EndsAtAPageThatNobodyMayTouch) {
   const OpExample example = ExampleFromJson(
       R"({"op": "relu", "inputs": [["X", "T", [5], 0, 1]]})", "here");

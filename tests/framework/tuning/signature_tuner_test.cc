@@ -11,6 +11,7 @@ namespace {
 using framework::MayKeepTimes;
 using framework::RaceOutcome;
 using framework::RaceResult;
+using framework::SeemSlow;
 using framework::Timing;
 
 // Two kernels; the first one wins, the other takes at least `low` times as long
@@ -53,16 +54,6 @@ TEST(MayKeepTimes, OfOneKernelThatWasFarTooSlowForMore) {
   EXPECT_FALSE(MayKeepTimes(race));
 }
 
-TEST(MayKeepTimes, NotWhereAKernelWaitedForACpu) {
-  RaceResult race = Raced(9, 9, 7);
-  race.timings[1].disturbed = 4;
-  EXPECT_TRUE(MayKeepTimes(race));
-  race.timings[1].disturbed = 5;
-  EXPECT_FALSE(MayKeepTimes(race));
-  race.timings[1].outcome = RaceOutcome::kDropped;
-  EXPECT_FALSE(MayKeepTimes(race));
-}
-
 TEST(MayKeepTimes, OfAKernelThatHasNobodyToRaceAgainst) {
   RaceResult race;
   race.timings.resize(1);
@@ -73,6 +64,19 @@ TEST(MayKeepTimes, OfAKernelThatHasNobodyToRaceAgainst) {
   EXPECT_TRUE(MayKeepTimes(race));
   race.timings[0].rounds = 2;
   EXPECT_FALSE(MayKeepTimes(race));
+}
+
+TEST(SeemSlow, WhereDisturbedRoundsAreFarAboveTheEstimate) {
+  RaceResult race = Raced(9, 9, 7);
+  race.timings[1].median = 1;
+  const double low[] = {0.01, 0.01};
+  const double near[] = {0.01, 0.2};
+  EXPECT_FALSE(SeemSlow(race, low));
+  race.timings[1].disturbed = 4;
+  EXPECT_FALSE(SeemSlow(race, low));
+  race.timings[1].disturbed = 5;
+  EXPECT_TRUE(SeemSlow(race, low));
+  EXPECT_FALSE(SeemSlow(race, near));
 }
 
 // Each call of either takes 20 ms and more, so that no five rounds fit in.

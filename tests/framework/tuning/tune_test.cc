@@ -99,8 +99,25 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"overruns", "it writes after the memory of Out"},
         Mistake{"fickle", "Out[0] has other bits when it runs again"},
         Mistake{"raises", "it raised \"test_lab: a planted failure"},
-        Mistake{"raises_foreign", "it raised \"a foreign one\""}),
+        Mistake{"raises_foreign", "it raised \"a foreign one\""},
+        Mistake{"raises_int", "it raised what is no std::exception"},
+        Mistake{"scribbles", "it changes X"}),
     [](const auto& info) { return info.param.variant; });
+
+TEST(Tune, UndoesWhatKernelsDoToTheirInputs) {
+  const UseVariants use({"fast", "scribbles"});
+  const int64_t size = NewSize();
+  LabProgram lab(size);
+  lab.program.SetHints("prefer variant=fast");
+  Executor executor;
+  const TuneResult result = Tune(executor, lab);
+  ASSERT_THAT(result.signatures, SizeIs(1));
+  const TunedKernel* wrong = FindKernel(result.signatures[0], "scribbles");
+  ASSERT_NE(wrong, nullptr);
+  EXPECT_EQ(wrong->verdict, Verdict::kWrong);
+  EXPECT_EQ(lab.feeds[0].second.ToVector<float>(),
+            LabProgram(size).feeds[0].second.ToVector<float>());
+}
 
 TEST(Tune, TheFasterOfTwoRightKernelsRunsAfterwards) {
   const UseVariants use({"fast", "slow"});
