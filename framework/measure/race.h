@@ -90,7 +90,7 @@ struct RaceResult {
   // How many times as long as the winner each takes: the 99 % confidence
   // interval of the median over the rounds of the ratio of both samples (below
   // 8 rounds the whole range, widened by 1 %, below 5 by 10 %). {0, 0} where
-  // nothing was measured.
+  // nothing was measured, {0, infinity} below three rounds.
   std::vector<Interval> over_winner;
   // Some other contestant's interval contains 1 or comes closer to it than
   // 0.2 %.

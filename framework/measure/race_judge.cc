@@ -1,6 +1,7 @@
 #include "sluice/framework/measure/race_judge.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace sluice::framework {
@@ -13,6 +14,8 @@ constexpr double kPairConfidence = 0.99;
 constexpr size_t kEnoughRounds = 8;
 constexpr double kWiden = 1.01;
 constexpr size_t kFewRounds = 5;
+// Fewer tell nothing: other programs may have taken all of one.
+constexpr size_t kFewestRounds = 3;
 constexpr double kWidenFew = 1.1;
 // Smaller differences come from where code and data happen to lie.
 constexpr double kNoDifference = 1.002;
@@ -42,6 +45,9 @@ void Summarise(Timing& timing) {
 
 Interval PairedRatio(const Timing& timing, const Timing& other) {
   const size_t rounds = std::min(timing.samples.size(), other.samples.size());
+  if (rounds > 0 && rounds < kFewestRounds) {
+    return {0, std::numeric_limits<double>::infinity()};
+  }
   std::vector<double> ratios(rounds);
   for (size_t i = 0; i < rounds; ++i) {
     // A sample below the resolution of the clock is 0.
@@ -89,7 +95,8 @@ RaceVerdict Judge(std::span<const Timing* const> timings) {
     }
     const Interval ratio = PairedRatio(*timings[i], *best);
     verdict.over_winner[i] = ratio;
-    if (CanWin(*timings[i]) && !Apart(ratio)) verdict.tie = true;
+    const bool dropped = timings[i]->outcome == RaceOutcome::kDropped;
+    if (CanWin(*timings[i]) && !dropped && !Apart(ratio)) verdict.tie = true;
   }
   return verdict;
 }

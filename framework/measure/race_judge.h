@@ -16,7 +16,7 @@ SLUICE_API void Summarise(Timing& timing);
 
 // The interval of RaceResult::over_winner: how many times as long as `other`
 // one call of `timing` takes, by the rounds that both have. {0, 0} if
-// one has no samples.
+// one has no samples, {0, infinity} if one has fewer than three.
 SLUICE_API Interval PairedRatio(const Timing& timing, const Timing& other);
 
 // Whether such an interval shows a difference: it lies above 1.002 or below

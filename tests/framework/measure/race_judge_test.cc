@@ -7,6 +7,7 @@
 namespace sluice::testing {
 namespace {
 
+using framework::Apart;
 using framework::Interval;
 using framework::Judge;
 using framework::PairedRatio;
@@ -111,8 +112,18 @@ TEST(Judge, WithoutSamplesThereIsNoWinner) {
 }
 
 TEST(Judge, FewRoundsNeedALargerDifference) {
-  EXPECT_TRUE(JudgeAll({Of({1.05, 1.05}), Of({1, 1})}).tie);
-  EXPECT_FALSE(JudgeAll({Of({1.2, 1.2}), Of({1, 1})}).tie);
+  EXPECT_TRUE(JudgeAll({Of({1.05, 1.05, 1.05}), Of({1, 1, 1})}).tie);
+  EXPECT_FALSE(JudgeAll({Of({1.2, 1.2, 1.2}), Of({1, 1, 1})}).tie);
+}
+
+TEST(Judge, OneOrTwoRoundsTellNothing) {
+  std::vector<Timing> timings = {Of({40, 50}), Of({1, 1})};
+  EXPECT_TRUE(JudgeAll(timings).tie);
+  EXPECT_EQ(JudgeAll(timings).winner, 1);
+  EXPECT_FALSE(Apart(PairedRatio(timings[0], timings[1])));
+  // Unless it was too slow for more.
+  timings[0].outcome = RaceOutcome::kDropped;
+  EXPECT_FALSE(JudgeAll(timings).tie);
 }
 
 TEST(PairedRatio, SamplesOfLengthZeroDivideNothing) {
