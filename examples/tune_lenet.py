@@ -27,7 +27,7 @@ def gain(before: dict, after: dict) -> str:
     )
     if noisy:
         text += " (the shortest runs, since other programs disturbed most)"
-    elif not apart:
+    if not apart:
         text += ", which is within the noise of this machine"
     return text
 

@@ -81,6 +81,18 @@ def test_of_several_ops_that_make_one_variable_each_has_its_own(report):
     assert found["same"] == len(report.data["plan"]["ops"])
 
 
+def test_ops_that_make_another_variable_are_matched_by_type(report):
+    data = report.data
+    renamed = changed(report)
+    renamed["plan"]["ops"][0]["outputs"][0]["var"] = "of_another_layout"
+    found = difference(data, renamed)
+    assert found["ops"] == [] and found["same"] == len(data["plan"]["ops"])
+    # Of two in place of one nobody knows which it is.
+    twice = json.loads(json.dumps(renamed))
+    twice["plan"]["ops"].append(json.loads(json.dumps(renamed["plan"]["ops"][0])))
+    assert len(difference(data, twice)["ops"]) == 3
+
+
 def test_other_machines_are_not_comparable(report):
     other = json.loads(report.to_json())
     other["machine"]["machine"] = "another"

@@ -12,7 +12,8 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
     Ops are the same when they are of one type and make the same variable; of
     several such ops, the first of one report is held against the first of the
-    other. A time has changed when the confidence intervals of both medians do
+    other. So are, in order, those of a type that make other variables (in
+    another layout, say), where both reports have as many of them. A time has changed when the confidence intervals of both medians do
     not overlap, and the medians differ by more than 5 % and by more than a
     thousandth of a run: two processes rarely agree more closely than that.
 
@@ -25,6 +26,7 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
         whether machine and threads are the same.
     """
     olds, news = _by_identity(old), _by_identity(new)
+    _pair_renamed(olds, news)
     rows = []
     least = 1e-3 * new["plan"]["times"]["run"]["median"]
     for key in dict.fromkeys([*news, *olds]):
@@ -62,6 +64,28 @@ def _by_identity(data: dict[str, Any]) -> dict[tuple, dict[str, Any]]:
         nth = seen[key] = seen.get(key, 0) + 1
         found[(*key, nth)] = op
     return found
+
+
+def _pair_renamed(
+    olds: dict[tuple, dict[str, Any]], news: dict[tuple, dict[str, Any]]
+) -> None:
+    """Give ops of `olds` that `news` has under other variables its keys."""
+
+    def alone(
+        ops: dict[tuple, dict[str, Any]], others: dict[tuple, dict[str, Any]]
+    ) -> dict[str, list[tuple]]:
+        keys: dict[str, list[tuple]] = {}
+        for key in ops:
+            if key not in others:
+                keys.setdefault(key[0], []).append(key)
+        return keys
+
+    gone, came = alone(olds, news), alone(news, olds)
+    for op, keys in gone.items():
+        if len(keys) != len(came.get(op, ())):
+            continue
+        for before, after in zip(keys, came[op], strict=True):
+            olds[after] = olds.pop(before)
 
 
 def _row(
