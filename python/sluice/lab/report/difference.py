@@ -13,9 +13,10 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     Ops are the same when they are of one type and make the same variable; of
     several such ops, the first of one report is held against the first of the
     other. So are, in order, those of a type that make other variables (in
-    another layout, say), where both reports have as many of them. A time has changed when the confidence intervals of both medians do
-    not overlap, and the medians differ by more than 5 % and by more than a
-    thousandth of a run: two processes rarely agree more closely than that.
+    another layout, say), where both reports have as many of them. A time has
+    changed when the confidence intervals of both medians do not overlap, and
+    the medians differ by more than 5 % and by more than a thousandth of a run:
+    two processes rarely agree more closely than that.
 
     Returns:
         ``ops``: for each op that is in one report only, or runs another kernel

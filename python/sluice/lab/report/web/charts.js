@@ -151,7 +151,7 @@
       const low = intensity[0];
       roofs.append("line").attr("class", "roof").attr("x1", x(low)).attr("y1", y(low * bandwidth)).attr("x2", x(ridge)).attr("y2", y(peak));
       // Side by side, since two caches may be as fast as each other.
-      const labelled = Math.max(low * 1.3, (rates[0] * 1.6) / bandwidth) * (ridge / low) ** (0.17 * i);
+      const labelled = Math.max(low * 1.3, (rates[0] * 1.6) / bandwidth) * (ridge / low) ** (0.24 * i);
       roofs.append("text").attr("class", "roofname").attr("transform", `translate(${x(labelled)},${y(labelled * bandwidth) - 5}) rotate(${-slope})`).text(`${name} ${sluice.rate(bandwidth, "B/s")}`);
     }
     roofs.append("line").attr("class", "roof").attr("x1", x(peak / bandwidthOf("l1"))).attr("y1", y(peak)).attr("x2", frame.right).attr("y2", y(peak));
