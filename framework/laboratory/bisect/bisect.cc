@@ -231,10 +231,14 @@ class Bisection {
   std::string MessageOf(const SliceTrial& trial) const {
     std::string text;
     if (trial.difference.element >= 0) {
-      const Tensor* golden = golden_.Before(pair_.units().size(), trial.value);
-      text = Format("{}{} is {:.6g} under A and {:.6g} under B", trial.value,
+      const Tensor* golden =
+          golden_.BeforeInB(pair_.units().size(), trial.value);
+      const bool in_a = pair_.IsShared({trial.value});
+      text = Format("{}{} {} {:.6g} {} {:.6g}{}", trial.value,
                     IndexText(golden->dims(), trial.difference.element),
-                    trial.difference.a, trial.difference.b);
+                    in_a ? "is" : "that only B computes should be",
+                    trial.difference.a, in_a ? "under A and" : "and is",
+                    trial.difference.b, in_a ? " under B" : "");
     } else if (!trial.value.empty()) {
       text = Format("{} has another shape or dtype", trial.value);
     }

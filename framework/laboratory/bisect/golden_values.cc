@@ -1,11 +1,19 @@
 #include "sluice/framework/laboratory/bisect/golden_values.h"
 
 #include <cstring>
+#include <exception>
+#include <new>
+#include <set>
 #include <utility>
 
+#include "sluice/framework/laboratory/bisect/plan_side.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/tuning/kernel_run.h"
+#include "sluice/framework/tuning/reference.h"
+#include "sluice/framework/tuning/verify.h"
 #include "sluice/platform/dtype.h"
+#include "sluice/platform/error.h"
 
 namespace sluice::framework {
 
@@ -46,6 +54,47 @@ Tensor Permute(const Tensor& image, const int (&order)[4]) {
   return to;
 }
 
+// The exception that is being handled once more, where it does not say that a
+// kernel is wrong.
+void ThrowIfCircumstance(const std::exception& error) {
+  const auto* known = dynamic_cast<const platform::Error*>(&error);
+  const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  if (no_memory || (known != nullptr && IsCircumstance(*known))) throw;
+}
+
+// What an op gives for these inputs, by slot: by its own kernel, or where that
+// is wrong by the one that is written to be read, so that a wrong kernel is
+// found where it is and not behind it, too. Empty where neither can run.
+std::vector<Tensor> RunOfOp(const Plan& plan,
+                            int op,
+                            const std::vector<Tensor>& tensors) {
+  const IsolatedOp isolated = Isolate(plan, op, tensors.data());
+  const Decision& decision = plan.decisions()[op];
+  const auto run = [&](const KernelDef& kernel, PlaceKey place) {
+    KernelRun kernel_run(isolated, kernel, place, plan.num_threads());
+    kernel_run.Run();
+    return kernel_run.outputs();
+  };
+  const KernelDef* plain = PlainKernel(isolated.facts, Registry::Global());
+  std::vector<Tensor> own;
+  try {
+    own = run(*decision.kernel, decision.place);
+    if (plain == nullptr || plain == decision.kernel) return own;
+    const Reference reference = ComputeReference(isolated, Registry::Global());
+    if (CompareWithReference(isolated, reference, own).message.empty()) {
+      return own;
+    }
+  } catch (const std::exception& error) {
+    ThrowIfCircumstance(error);
+  }
+  try {
+    return plain == nullptr ? own : run(*plain, CPUPlace());
+  } catch (const std::exception& error) {
+    ThrowIfCircumstance(error);
+    return own;
+  }
+}
+
 // Copies what each op writes.
 class Recorder : public RunObserver {
  public:
@@ -81,7 +130,8 @@ Tensor ChannelsFirst(const Tensor& image) {
 
 GoldenValues::GoldenValues(const PlanPair& pair,
                            const Feeds& feeds,
-                           const Scope* scope) {
+                           const Scope* scope)
+    : pair_(pair) {
   for (const auto& [name, tensor] : feeds) {
     values_[name][-1] = OnHost(tensor);
   }
@@ -110,6 +160,71 @@ GoldenValues::GoldenValues(const PlanPair& pair,
       }
     }
   }
+  Recompute();
+}
+
+// In the order of plan b, so that what one gives is there for the next.
+void GoldenValues::Recompute() {
+  if (pair_.recomputed().empty()) return;
+  const Plan& plan = pair_.b();
+  std::vector<size_t> unit_of(plan.ops().size());
+  for (size_t unit = 0; unit < pair_.units().size(); ++unit) {
+    for (const int op : pair_.units()[unit].b) {
+      unit_of[op] = unit;
+    }
+  }
+  const std::set<int> recomputed(pair_.recomputed().begin(),
+                                 pair_.recomputed().end());
+  std::map<std::string, size_t> written;  // by value: the unit that did last
+  for (int op = 0; op < static_cast<int>(plan.ops().size()); ++op) {
+    if (recomputed.count(op) > 0) RecomputeOp(op, unit_of[op], written);
+    for (const int slot : plan.ops()[op].outputs) {
+      written[pair_.ValueInB(plan.slots()[slot].var).var] = unit_of[op];
+    }
+  }
+}
+
+void GoldenValues::RecomputeOp(int op,
+                               size_t unit,
+                               const std::map<std::string, size_t>& written) {
+  const Plan& plan = pair_.b();
+  const PlannedOp& planned = plan.ops()[op];
+  const std::vector<bool> shape_only =
+      ReadForShapeOnly(plan.op_descs()[planned.op_index]);
+  std::vector<Tensor> tensors(plan.slots().size());
+  for (size_t i = 0; i < planned.inputs.size(); ++i) {
+    if (shape_only[i]) continue;
+    const int index = planned.inputs[i];
+    const ProgramValue& value = pair_.ValueInB(plan.slots()[index].var);
+    const auto last = written.find(value.var);
+    const bool here = last != written.end() && last->second == unit;
+    const Tensor* input = BeforeInB(here ? unit + 1 : unit, value.var);
+    if (input == nullptr) return;
+    tensors[index] = value.channels_last ? ChannelsLast(*input) : *input;
+  }
+  const std::vector<Tensor> outputs = RunOfOp(plan, op, tensors);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Slot& slot = plan.slots()[planned.outputs[i]];
+    const ProgramValue& value = pair_.ValueInB(slot.var);
+    if (pair_.IsShared(value)) continue;
+    only_in_b_[value.var] =
+        value.channels_last ? ChannelsFirst(outputs[i]) : OnHost(outputs[i]);
+  }
+}
+
+const Tensor* GoldenValues::OfB(const std::string& var) const {
+  const auto found = only_in_b_.find(var);
+  return found == only_in_b_.end() ? nullptr : &found->second;
+}
+
+const Tensor* GoldenValues::BeforeInB(size_t unit,
+                                      const std::string& var) const {
+  if (pair_.IsShared({var})) return Before(unit, var);
+  if (const Tensor* recomputed = OfB(var)) return recomputed;
+  // What was there before the run means the same in both plans.
+  const auto found = values_.find(var);
+  const bool there = found != values_.end() && found->second.count(-1) > 0;
+  return there ? Before(unit, var) : nullptr;
 }
 
 const Tensor* GoldenValues::Before(size_t unit, const std::string& var) const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/framework/laboratory/bisect/plan_side.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"
@@ -68,13 +69,22 @@ void PlanSlice::AddOp(int op, size_t unit) {
   const PlannedOp& planned = whole().ops()[op];
   const Decision& decision = whole().decisions()[op];
   OpDesc desc = whole().op_descs()[planned.op_index];
-  if (Registry::Global().Schema(desc.type).random()) return;
+  if (Registry::Global().Schema(desc.type).random()) {
+    for (const auto& [argument, vars] : desc.outputs) {
+      for (const std::string& var : vars) {
+        drawn_[WholeValue(var).var] = unit;
+      }
+    }
+    return;
+  }
   ops_.push_back(op);
   unit_of_op_.push_back(unit);
+  const std::vector<bool> shape_only = ReadForShapeOnly(desc);
   size_t flat = 0;
   for (auto& [argument, vars] : desc.inputs) {
     for (std::string& var : vars) {
-      var = InputName(op, flat++, var);
+      var = InputName(op, flat, shape_only[flat], var);
+      ++flat;
     }
   }
   for (auto& [argument, vars] : desc.outputs) {
@@ -87,27 +97,42 @@ void PlanSlice::AddOp(int op, size_t unit) {
   program_.AppendOp(std::move(desc));
 }
 
+const Tensor* PlanSlice::GoldenInput(const ProgramValue& value) const {
+  const auto drawn = drawn_.find(value.var);
+  const size_t unit = drawn == drawn_.end()
+                          ? unit_of_op_.back()
+                          : std::max(drawn->second + 1, unit_of_op_.back());
+  return side_ == Side::kA ? golden_.Before(unit, value.var)
+                           : golden_.BeforeInB(unit, value.var);
+}
+
 // What nothing in the slice has written yet is fed; parameters that do not
 // change stay parameters, since kernels may prepare for their values.
-std::string PlanSlice::InputName(int op, size_t flat, const std::string& var) {
+std::string PlanSlice::InputName(int op,
+                                 size_t flat,
+                                 bool shape_only,
+                                 const std::string& var) {
   const auto known = names_.find(var);
   if (known != names_.end()) return known->second;
   const ProgramValue& value = WholeValue(var);
   const PlannedOp& planned = whole().ops()[op];
   const Slot& slot = whole().slots()[planned.inputs[flat]];
-  const Tensor* golden = golden_.Before(unit_of_op_.back(), value.var);
-  Tensor shape_only;
-  if (golden == nullptr && slot.kind == SlotKind::kShape) {
-    shape_only.Resize(slot.dims).mutable_data(slot.dtype, CPUPlace());
-    std::memset(shape_only.raw_data(), 0, shape_only.bytes());
-    golden = &shape_only;
+  const Tensor* golden = GoldenInput(value);
+  Tensor zeros;
+  if (golden == nullptr && (shape_only || slot.kind == SlotKind::kShape)) {
+    zeros.Resize(slot.dims).mutable_data(slot.dtype, CPUPlace());
+    std::memset(zeros.raw_data(), 0, zeros.bytes());
+    golden = &zeros;
   }
   SLUICE_ENFORCE(golden != nullptr, ErrorCode::kFailedPrecondition,
                  "laboratory.golden_input",
-                 "{}: input {} has no value in the run of the other kernels, "
-                 "so that the op cannot be run on the same values",
+                 "{}: only B's plan computes its input {}, and it cannot be "
+                 "computed from values that both plans have, so that the op "
+                 "cannot run on A's values. Leave the pass that makes the "
+                 "plans differ here out of both (exclude pass=NAME), or let "
+                 "both have it",
                  whole().decisions()[op].op, var);
-  const bool turn = value.channels_last && golden != &shape_only;
+  const bool turn = value.channels_last && golden != &zeros;
   const Tensor tensor = turn ? ChannelsLast(*golden) : *golden;
   const auto& constant = planned.input_constant;
   if (flat < constant.size() && constant[flat] != 0) {

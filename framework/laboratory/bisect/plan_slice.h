@@ -19,11 +19,11 @@ namespace sluice::framework {
 
 // The plan of a program under hints. Raises what KernelHintGuard and preparing
 // raise.
-std::shared_ptr<const Plan> PrepareWith(const Program& program,
-                                        const Feeds& feeds,
-                                        const Fetches& fetches,
-                                        std::string_view hints,
-                                        PlaceKey place);
+SLUICE_API std::shared_ptr<const Plan> PrepareWith(const Program& program,
+                                                   const Feeds& feeds,
+                                                   const Fetches& fetches,
+                                                   std::string_view hints,
+                                                   PlaceKey place);
 
 // A range of the units of a pair of plans as a program of its own: the ops and
 // kernels of one of them, on golden inputs. Its plan is made as that of a whole
@@ -60,7 +60,11 @@ class SLUICE_API PlanSlice {
 
  private:
   void AddOp(int op, size_t unit);
-  std::string InputName(int op, size_t flat, const std::string& var);
+  std::string InputName(int op,
+                        size_t flat,
+                        bool shape_only,
+                        const std::string& var);
+  const Tensor* GoldenInput(const ProgramValue& value) const;
   std::string OutputName(const std::string& var);
   void AddFetches(size_t end);
   const Plan& whole() const;
@@ -78,6 +82,7 @@ class SLUICE_API PlanSlice {
   std::map<std::string, std::string> names_;  // here, by those of the whole
   std::map<std::string, std::string> whole_names_;  // the other way round
   std::set<std::string> written_;                   // names of the whole
+  std::map<std::string, size_t> drawn_;  // by random ops: value, unit
   std::shared_ptr<const Plan> plan_;
 };
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "sluice/framework/op/registry.h"
+#include "sluice/framework/laboratory/bisect/plan_side.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -14,173 +14,6 @@ namespace sluice::framework {
 using platform::Format;
 
 namespace {
-
-const OpDesc& DescOf(const Plan& plan, int op) {
-  return plan.op_descs()[plan.ops()[op].op_index];
-}
-
-template <typename Call>
-void ForEachVar(const std::vector<std::pair<std::string, ArgVars>>& arguments,
-                Call call) {
-  for (const auto& [argument, vars] : arguments) {
-    for (const std::string& var : vars) {
-      call(var);
-    }
-  }
-}
-
-// The slot of a variable that an op reads or writes; nullptr for others.
-const Slot* SlotOf(const Plan& plan, int op, const std::string& var) {
-  const PlannedOp& planned = plan.ops()[op];
-  for (const auto* slots : {&planned.outputs, &planned.inputs}) {
-    for (const int slot : *slots) {
-      if (plan.slots()[slot].var == var) return &plan.slots()[slot];
-    }
-  }
-  return nullptr;
-}
-
-const std::string* DataFormat(const OpDesc& op) {
-  const auto found = op.attributes.find("data_format");
-  return found == op.attributes.end()
-             ? nullptr
-             : std::get_if<std::string>(&found->second);
-}
-
-// The order of the axes of an image that an op only moves; empty for others.
-// A reshape of one channel or one pixel moves it, too.
-bool MovesImage(const OpDesc& op, bool to_channels_last) {
-  if (op.type == "reshape") return true;
-  const auto axis = op.attributes.find("axis");
-  if (op.type != "transpose" || axis == op.attributes.end()) return false;
-  using Ints = std::vector<int64_t>;
-  const auto* axes = std::get_if<Ints>(&axis->second);
-  return axes != nullptr &&
-         *axes == (to_channels_last ? Ints{0, 2, 3, 1} : Ints{0, 3, 1, 2});
-}
-
-// One plan with the values of the program in the place of its variables.
-class Side {
- public:
-  Side(const Program& program, const Plan& plan)
-      : program_(program), plan_(plan) {
-    for (int op = 0; op < count(); ++op) {
-      NameImages(op);
-    }
-    for (int op = 0; op < count(); ++op) {
-      NameOthers(op);
-    }
-    for (int op = 0; op < count(); ++op) {
-      ForEachVar(DescOf(plan_, op).outputs, [&](const std::string& var) {
-        writers_[value(var).var].push_back(op);
-      });
-    }
-  }
-
-  int count() const { return static_cast<int>(plan_.ops().size()); }
-  const OpDesc& desc(int op) const { return DescOf(plan_, op); }
-  int id(int op) const { return plan_.ops()[op].op_index; }
-  const ProgramValue& value(const std::string& var) const {
-    return values_.at(var);
-  }
-  const std::map<std::string, ProgramValue>& values() const { return values_; }
-  // Without those that only change the layout.
-  std::vector<int> WritersOf(const std::string& value_var) const {
-    const auto found = writers_.find(value_var);
-    if (found == writers_.end()) return {};
-    std::vector<int> writers = found->second;
-    std::erase_if(writers, [&](int op) { return IsMove(op); });
-    return writers;
-  }
-  // Whether the op only moves an image of the program to another layout.
-  bool IsMove(int op) const { return moves_.count(op) > 0; }
-  bool InProgram(const std::string& var) const {
-    return program_.block().FindVar(var) != nullptr;
-  }
-  // Dims and dtype as [N, C, H, W].
-  std::pair<DDim, DType> TypeOf(int op, const std::string& value_var) const {
-    for (const auto* arguments : {&desc(op).outputs, &desc(op).inputs}) {
-      for (const auto& [argument, vars] : *arguments) {
-        for (const std::string& var : vars) {
-          if (value(var).var != value_var) continue;
-          const Slot* slot = SlotOf(plan_, op, var);
-          if (slot == nullptr) continue;
-          DDim dims = slot->dims;
-          if (value(var).channels_last) {
-            dims = {dims[0], dims[3], dims[1], dims[2]};
-          }
-          return {dims, slot->dtype};
-        }
-      }
-    }
-    return {DDim(), DType::kFloat32};
-  }
-
- private:
-  bool MadeByPass(int op) const {
-    return id(op) >= static_cast<int>(program_.block().ops.size());
-  }
-
-  // What a pass made of an image to change its layout, or will make one of.
-  void NameImages(int op) {
-    const OpDesc& op_desc = desc(op);
-    if (!MadeByPass(op) || op_desc.inputs.size() != 1 ||
-        op_desc.outputs.size() != 1) {
-      return;
-    }
-    const std::string& from = op_desc.inputs[0].second[0];
-    const std::string& to = op_desc.outputs[0].second[0];
-    for (const std::string* var : {&from, &to}) {
-      const Slot* slot = SlotOf(plan_, op, *var);
-      if (slot == nullptr || slot->dims.rank() != 4) return;
-    }
-    if (InProgram(from) && !InProgram(to) && MovesImage(op_desc, true)) {
-      values_[to] = {from, true};
-      moves_.insert(op);
-    } else if (InProgram(to) && !InProgram(from) &&
-               MovesImage(op_desc, false)) {
-      values_[from] = {to, true};
-      moves_.insert(op);
-    }
-  }
-
-  void NameOthers(int op) {
-    const OpDesc& op_desc = desc(op);
-    bool turned_input = false;
-    ForEachVar(op_desc.inputs, [&](const std::string& var) {
-      const auto found = values_.try_emplace(var, ProgramValue{var}).first;
-      turned_input |= found->second.channels_last;
-    });
-    const bool turned = Turned(op, turned_input);
-    ForEachVar(op_desc.outputs, [&](const std::string& var) {
-      const Slot* slot = SlotOf(plan_, op, var);
-      const bool image =
-          slot != nullptr && slot->dims.rank() == 4 && !IsFilter(op_desc, var);
-      values_.try_emplace(var, ProgramValue{var, turned && image});
-    });
-  }
-
-  static bool IsFilter(const OpDesc& op, const std::string& var) {
-    const ArgVars& filters = op.Output("Filter@GRAD");
-    return std::find(filters.begin(), filters.end(), var) != filters.end();
-  }
-
-  // Whether the op's images have another layout than in the program.
-  bool Turned(int op, bool turned_input) const {
-    if (IsMove(op)) return false;
-    const std::string* format = DataFormat(desc(op));
-    if (format == nullptr) return turned_input;
-    if (MadeByPass(op)) return *format == "NHWC";
-    const std::string* written = DataFormat(program_.block().ops[id(op)]);
-    return written == nullptr ? turned_input : *format != *written;
-  }
-
-  const Program& program_;
-  const Plan& plan_;
-  std::map<std::string, ProgramValue> values_;
-  std::map<std::string, std::vector<int>> writers_;  // by ProgramValue::var
-  std::set<int> moves_;
-};
 
 // Sets of nodes, numbered from 0.
 class Unions {
@@ -213,9 +46,11 @@ class PlanAligner {
   void Run() {
     MatchOps();
     FindShared();
+    FindRecomputable();
     JoinOps();
     while (!Sort()) {
     }
+    FindRecomputed();
     pair_.values_a_ = a_.values();
     pair_.values_b_ = b_.values();
   }
@@ -225,7 +60,7 @@ class PlanAligner {
 
   // What an op computes, apart from layouts.
   static auto Arguments(
-      const Side& side,
+      const PlanSide& side,
       const std::vector<std::pair<std::string, ArgVars>>& arguments) {
     auto named = arguments;
     for (auto& [argument, vars] : named) {
@@ -279,34 +114,22 @@ class PlanAligner {
     return true;
   }
 
-  // Without those of which an op reads the shape only: that is there in both
-  // plans, whatever becomes of the contents.
-  template <typename Call>
-  static void ForEachValue(const Side& side, int op, Call call) {
-    const OpDesc& desc = side.desc(op);
-    for (const ArgDef& def : Registry::Global().Schema(desc.type).inputs()) {
-      if (def.traits.shape_only) continue;
-      for (const std::string& var : desc.Input(def.name)) {
-        call(side.value(var).var);
-      }
-    }
-    ForEachVar(desc.outputs,
-               [&](const std::string& var) { call(side.value(var).var); });
+  bool AllShared(const std::vector<std::string>& values) const {
+    return std::all_of(values.begin(), values.end(),
+                       [&](const auto& var) { return pair_.shared_.at(var); });
   }
 
   void FindShared() {
     for (bool changed = true; changed;) {
       changed = false;
-      for (const Side* side : {&a_, &b_}) {
+      for (const PlanSide* side : {&a_, &b_}) {
         for (const auto& [var, value] : side->values()) {
           pair_.shared_[value.var] = Shared(value.var);
         }
       }
       std::erase_if(matched_, [&](const auto& match) {
-        bool all_shared = true;
-        ForEachValue(a_, match.first, [&](const std::string& var) {
-          all_shared &= pair_.shared_.at(var);
-        });
+        const bool all_shared = AllShared(a_.ValuesReadBy(match.first)) &&
+                                AllShared(a_.ValuesWrittenBy(match.first));
         changed |= !all_shared;
         return !all_shared;
       });
@@ -329,21 +152,88 @@ class PlanAligner {
     }
   }
 
-  // Ops of one plan that hand each other what the other plan has not.
-  void JoinPrivate(const Side& side, int offset) {
-    std::map<std::string, int> first;
+  // What only one plan computes joins the op that makes it with the first that
+  // reads it. Others may stand in units of their own: plan a's run has the
+  // value, and that of plan b can be computed from values that the run has.
+  void JoinPrivate(const PlanSide& side, int offset) {
+    std::map<std::string, std::vector<int>> readers;
+    std::map<std::string, std::vector<int>> moves;
     for (int op = 0; op < side.count(); ++op) {
-      ForEachValue(side, op, [&](const std::string& var) {
-        if (pair_.shared_.at(var)) return;
-        const int node = offset + op;
-        unions_.Join(first.try_emplace(var, node).first->second, node);
-      });
+      if (side.IsRandom(op)) continue;  // taken from plan a
+      for (const std::string& var : side.ValuesReadBy(op)) {
+        if (pair_.shared_.at(var)) continue;
+        (side.IsMove(op) ? moves : readers)[var].push_back(op);
+      }
     }
+    const bool in_b = &side == &b_;
+    for (const auto& [var, shared] : pair_.shared_) {
+      if (shared) continue;
+      std::vector<int> together = side.WritersOf(var);
+      const bool free = together.size() == 1 &&
+                        (!in_b || recomputable_.count(together[0]) > 0);
+      const std::vector<int>& all = readers[var];
+      if (!free) {
+        together.insert(together.end(), all.begin(), all.end());
+      } else if (!all.empty() && OnlyPrivate(side, together[0])) {
+        together.push_back(all[0]);
+      }
+      together.insert(together.end(), moves[var].begin(), moves[var].end());
+      for (const int op : together) {
+        unions_.Join(offset + together[0], offset + op);
+      }
+    }
+  }
+
+  // Whether the op is there only for others of its plan.
+  bool OnlyPrivate(const PlanSide& side, int op) const {
+    const std::vector<std::string> written = side.ValuesWrittenBy(op);
+    return std::none_of(written.begin(), written.end(),
+                        [&](const auto& var) { return pair_.shared_.at(var); });
+  }
+
+  // The ops of plan b whose results can be computed at any time from values
+  // that both plans have.
+  void FindRecomputable() {
+    for (int op = 0; op < b_.count(); ++op) {
+      if (b_.IsMove(op) || !b_.IsPure(op)) continue;
+      const std::vector<std::string> read = b_.ValuesReadBy(op);
+      const bool available =
+          std::all_of(read.begin(), read.end(), [&](const auto& var) {
+            if (pair_.shared_.at(var)) return true;
+            const std::vector<int> writers = b_.WritersOf(var);
+            return writers.size() == 1 && recomputable_.count(writers[0]) > 0;
+          });
+      if (available) recomputable_.insert(op);
+    }
+  }
+
+  // Of these the ones whose results other units read, and those that they need.
+  void FindRecomputed() {
+    std::map<int, size_t> unit_of;
+    for (size_t unit = 0; unit < pair_.units_.size(); ++unit) {
+      for (const int op : pair_.units_[unit].b) {
+        unit_of[op] = unit;
+      }
+    }
+    std::set<int> needed;
+    for (int op = b_.count() - 1; op >= 0; --op) {
+      if (b_.IsRandom(op)) continue;
+      for (const std::string& var : b_.ValuesReadBy(op)) {
+        if (pair_.shared_.at(var)) continue;
+        for (const int writer : b_.WritersOf(var)) {
+          if (recomputable_.count(writer) == 0) continue;
+          if (unit_of[writer] != unit_of[op] || needed.count(op) > 0) {
+            needed.insert(writer);
+          }
+        }
+      }
+    }
+    pair_.recomputed_.assign(needed.begin(), needed.end());
   }
 
   // What must come before a unit: what it reads has been written, and what it
   // overwrites has been read.
-  void AddEdges(const Side& side,
+  void AddEdges(const PlanSide& side,
                 int offset,
                 std::map<int, std::set<int>>* after) {
     std::map<std::string, int> writer;
@@ -455,10 +345,11 @@ class PlanAligner {
   }
 
   PlanPair& pair_;
-  Side a_;
-  Side b_;
+  PlanSide a_;
+  PlanSide b_;
   Unions unions_;
   std::map<int, int> matched_;  // ops of a, ops of b
+  std::set<int> recomputable_;  // ops of b
 };
 
 PlanPair::PlanPair(const Program& program, const Plan& a, const Plan& b)

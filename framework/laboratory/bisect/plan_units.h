@@ -24,7 +24,10 @@ struct ProgramValue {
 // The smallest part of a program that two plans compute from the same values to
 // the same values, each with ops and kernels of its own. Mostly one op of each;
 // ops that a pass fused in one of them stand together. One side may be empty,
-// e.g. where only the other plan changes a layout.
+// e.g. where only the other plan changes a layout. What only one plan computes
+// joins its op with the first reader alone: later readers, as gradients are,
+// have the value of plan a's run, or what plan b's op gives for values of that
+// run (PlanPair::recomputed), and stand in units of their own.
 struct PlanUnit {
   std::vector<int> a;  // indices into Plan::ops(), in the order of the plan
   std::vector<int> b;
@@ -42,6 +45,9 @@ class SLUICE_API PlanPair {
   const Plan& a() const { return *a_; }
   const Plan& b() const { return *b_; }
   const std::vector<PlanUnit>& units() const { return units_; }
+  // Ops of plan b, by index in the order of the plan, that give what plan a
+  // does not compute and other units than theirs read.
+  const std::vector<int>& recomputed() const { return recomputed_; }
   // What a variable of plan a, or of plan b, stands for.
   const ProgramValue& ValueInA(const std::string& var) const;
   const ProgramValue& ValueInB(const std::string& var) const;
@@ -53,6 +59,7 @@ class SLUICE_API PlanPair {
   const Plan* a_;
   const Plan* b_;
   std::vector<PlanUnit> units_;
+  std::vector<int> recomputed_;
   std::map<std::string, ProgramValue> values_a_;
   std::map<std::string, ProgramValue> values_b_;
   std::map<std::string, bool> shared_;  // by ProgramValue::var
