@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/tuning/kernel_run.h"
 #include "sluice/framework/tuning/reference.h"
@@ -44,24 +46,87 @@ std::map<std::string, double> RoundingOf(const PlanSlice& slice) {
   return squares;
 }
 
-// An op of plan a with the inputs that it had in the golden run; nothing where
-// one of them is not known.
-std::optional<IsolatedOp> WithGoldenInputs(const PlanPair& pair,
-                                           const GoldenValues& golden,
-                                           size_t unit,
-                                           int op) {
-  const Plan& plan = pair.a();
-  std::vector<Tensor> tensors(plan.slots().size());
-  for (const int index : plan.ops()[op].inputs) {
-    const Slot& slot = plan.slots()[index];
-    const ProgramValue& value = pair.ValueInA(slot.var);
-    const Tensor* input = golden.Before(unit, value.var);
-    if (input == nullptr && slot.kind != SlotKind::kShape) return std::nullopt;
-    if (input == nullptr) continue;
-    tensors[index] = value.channels_last ? ChannelsLast(*input) : *input;
+// Ops of plan a as they ran in the golden run.
+class GoldenOps {
+ public:
+  GoldenOps(const PlanPair& pair, const GoldenValues& golden)
+      : pair_(pair), golden_(golden) {
+    for (size_t unit = 0; unit < pair.units().size(); ++unit) {
+      for (const int op : pair.units()[unit].a) {
+        unit_of_[op] = unit;
+        for (const int slot : pair.a().ops()[op].outputs) {
+          writers_[ValueOf(slot).var].push_back(op);
+        }
+      }
+    }
   }
-  return Isolate(plan, op, tensors.data());
-}
+
+  // Those of a unit, and those of which they read what plan b does not compute.
+  std::vector<int> Behind(size_t unit) const {
+    std::vector<int> ops = pair_.units()[unit].a;
+    std::set<int> seen(ops.begin(), ops.end());
+    for (size_t i = 0; i < ops.size(); ++i) {
+      for (const int slot : pair_.a().ops()[ops[i]].inputs) {
+        if (pair_.IsShared(ValueOf(slot))) continue;
+        const auto writers = writers_.find(ValueOf(slot).var);
+        if (writers == writers_.end()) continue;
+        for (const int writer : writers->second) {
+          if (seen.insert(writer).second) ops.push_back(writer);
+        }
+      }
+    }
+    return ops;
+  }
+
+  // With the inputs that it had; nothing where one of them is not known.
+  std::optional<IsolatedOp> Inputs(int op) const {
+    const Plan& plan = pair_.a();
+    const size_t unit = unit_of_.at(op);
+    std::vector<Tensor> tensors(plan.slots().size());
+    for (const int index : plan.ops()[op].inputs) {
+      const Slot& slot = plan.slots()[index];
+      const ProgramValue& value = ValueOf(index);
+      const size_t when = WrittenInUnit(value.var, op) ? unit + 1 : unit;
+      const Tensor* input = golden_.Before(when, value.var);
+      if (input == nullptr && slot.kind != SlotKind::kShape) {
+        return std::nullopt;
+      }
+      if (input == nullptr) continue;
+      tensors[index] = value.channels_last ? ChannelsLast(*input) : *input;
+    }
+    return Isolate(plan, op, tensors.data());
+  }
+
+  std::vector<Tensor> Outputs(int op) const {
+    std::vector<Tensor> outputs;
+    for (const int slot : pair_.a().ops()[op].outputs) {
+      const ProgramValue& value = ValueOf(slot);
+      const Tensor& output = *golden_.Before(unit_of_.at(op) + 1, value.var);
+      outputs.push_back(value.channels_last ? ChannelsLast(output) : output);
+    }
+    return outputs;
+  }
+
+ private:
+  const ProgramValue& ValueOf(int slot) const {
+    return pair_.ValueInA(pair_.a().slots()[slot].var);
+  }
+
+  // By an op of the same unit that ran before.
+  bool WrittenInUnit(const std::string& value, int op) const {
+    const auto writers = writers_.find(value);
+    return writers != writers_.end() &&
+           std::any_of(
+               writers->second.begin(), writers->second.end(), [&](int writer) {
+                 return writer < op && unit_of_.at(writer) == unit_of_.at(op);
+               });
+  }
+
+  const PlanPair& pair_;
+  const GoldenValues& golden_;
+  std::map<int, size_t> unit_of_;
+  std::map<std::string, std::vector<int>> writers_;  // by ProgramValue::var
+};
 
 class Watcher : public RunObserver {
  public:
@@ -102,7 +167,11 @@ class Watcher : public RunObserver {
       trial_.unit = unit_;
       break;
     }
-    if (!trial_.differs || tolerance_.given()) return;
+    if (tolerance_.given()) return;
+    if (!trial_.differs) {
+      Keep(plan, outputs, tensors);
+      return;
+    }
     std::vector<Tensor> results;
     results.reserve(outputs.size());
     for (const int slot : outputs) {
@@ -140,7 +209,7 @@ class Watcher : public RunObserver {
   const Tensor* GoldenOf(const std::string& var, size_t unit) const {
     const ProgramValue& value = slice_.ValueOf(var);
     return pair_.IsShared(value) ? golden_.Before(unit + 1, value.var)
-                                 : nullptr;
+                                 : golden_.OfB(value.var);
   }
 
   // Whether it differs. `unit`: what wrote it.
@@ -186,24 +255,48 @@ class Watcher : public RunObserver {
     }
   }
 
+  // Of several ops: that on the first which is wrong or cannot be told.
   std::optional<std::string> VerdictOnA() const {
-    const PlanUnit& unit = pair_.units()[unit_];
-    if (unit.a.size() != 1) return std::nullopt;
-    const auto op = WithGoldenInputs(pair_, golden_, unit_, unit.a[0]);
-    if (!op) return std::nullopt;
-    std::vector<Tensor> outputs;
-    for (const int slot : pair_.a().ops()[unit.a[0]].outputs) {
-      const ProgramValue& value = pair_.ValueInA(pair_.a().slots()[slot].var);
-      const Tensor& output = *golden_.Before(unit_ + 1, value.var);
-      outputs.push_back(value.channels_last ? ChannelsLast(output) : output);
+    const GoldenOps ops(pair_, golden_);
+    for (const int op : ops.Behind(unit_)) {
+      const Decision& decision = pair_.a().decisions()[op];
+      if (Registry::Global().Schema(decision.op).random()) continue;
+      const auto isolated = ops.Inputs(op);
+      if (!isolated) return std::nullopt;
+      auto verdict = VerdictOn(*isolated, ops.Outputs(op));
+      if (!verdict || !verdict->empty()) return verdict;
     }
-    return VerdictOn(*op, outputs);
+    return pair_.units()[unit_].a.empty() ? std::nullopt
+                                          : std::optional<std::string>("");
   }
 
-  // Whether B's kernel is right for the inputs that it had, and A's for its
-  // own; says so where one is not.
+  // The same of the op that ran last and those whose results only B has and
+  // that nobody has looked at.
+  std::optional<std::string> VerdictOnB(const std::vector<Tensor>& results) {
+    std::vector<const Made*> chain;
+    const Made last = {op_, results};
+    chain.push_back(&last);
+    for (size_t i = 0; i < chain.size(); ++i) {
+      const auto verdict = VerdictOn(chain[i]->op, chain[i]->outputs);
+      if (!verdict || !verdict->empty()) return verdict;
+      for (const auto& [argument, vars] : chain[i]->op.facts.desc.inputs) {
+        for (const std::string& var : vars) {
+          const auto made = made_.find(var);
+          if (made == made_.end()) continue;
+          const Made* next = made->second.get();
+          const bool seen =
+              std::find(chain.begin(), chain.end(), next) != chain.end();
+          if (!seen) chain.push_back(next);
+        }
+      }
+    }
+    return "";
+  }
+
+  // Whether B's kernels are right for the inputs that they had, and A's for
+  // theirs; says so where one is not.
   bool BothAreRight(const std::vector<Tensor>& results) {
-    const std::optional<std::string> b = VerdictOn(op_, results);
+    const std::optional<std::string> b = VerdictOnB(results);
     const std::optional<std::string> a = VerdictOnA();
     for (const auto& [name, verdict] : {std::pair("A", &a), {"B", &b}}) {
       if (!*verdict || (*verdict)->empty()) continue;
@@ -213,6 +306,27 @@ class Watcher : public RunObserver {
     return a && a->empty() && b && b->empty();
   }
 
+  // Keeps what nobody will look at: it may be what makes a later value differ.
+  void Keep(const Plan& plan,
+            const std::vector<int>& slots,
+            const Tensor* tensors) {
+    const bool private_value =
+        std::any_of(slots.begin(), slots.end(), [&](int slot) {
+          return GoldenOf(plan.slots()[slot].var, unit_) == nullptr;
+        });
+    if (!private_value) return;
+    const auto made = std::make_shared<Made>(Made{op_, {}});
+    for (const int slot : slots) {
+      made->outputs.push_back(tensors[slot].CopyTo(tensors[slot].place()));
+      made_[plan.slots()[slot].var] = made;
+    }
+  }
+
+  struct Made {
+    IsolatedOp op;
+    std::vector<Tensor> outputs;
+  };
+
   const PlanPair& pair_;
   const GoldenValues& golden_;
   const PlanSlice& slice_;
@@ -221,6 +335,7 @@ class Watcher : public RunObserver {
   std::set<std::string> excused_;
   size_t unit_ = 0;
   IsolatedOp op_;  // that runs next, with its inputs
+  std::map<std::string, std::shared_ptr<const Made>> made_;  // by variable
   double max_absolute_ = 0;
   double max_relative_ = 0;
   SliceTrial trial_;

@@ -1,0 +1,82 @@
+"""bisect and compare where a pass fuses ops under one of both kernel sets."""
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from sluice import lab
+from sluice.lab.__main__ import main
+
+NO_FUSION = "exclude pass=relu_pool2d"
+
+
+def network(rng, dropout=0.0, is_test=False):
+    """Convolutions, each with relu and pooling; the program, a feed, the loss."""
+    x = sl.data("x", [4, 1, 20, 20])
+    end = x
+    for _ in range(2):
+        end = sl.layers.pool2d(sl.layers.conv2d(end, 8, 5, act="relu"), 2)
+        if dropout:
+            end = sl.layers.dropout(end, dropout)
+    loss = sl.layers.mean(sl.layers.square(sl.layers.fc(end, 10)))
+    if not is_test:
+        sl.optimizer.Momentum(0.01).minimize(loss)
+    sl.Executor().run(sl.default_startup_program())
+    return sl.default_main_program(), {"x": rng.random((4, 1, 20, 20), "float32")}, loss
+
+
+@pytest.fixture
+def wrong(request):
+    """The variant of a relu with one wrong element."""
+    variant = request.node.name.split("[")[0]
+
+    @sl.kernel("relu", variant=variant, dtypes=["float32"])
+    def relu(x):
+        y = np.maximum(x, 0)
+        y.reshape(-1)[3] += 0.5
+        return y
+
+    return f"relu: require variant={variant}"
+
+
+def test_forward_and_backward_are_parts_of_their_own():
+    job = lab.load("lenet", batch=4)
+    result = lab.bisect(job.program, job.feed, "default", NO_FUSION, job.fetch_list, scope=job.scope)
+    assert not result, str(result)
+    assert result.suspects == 4, str(result)  # two poolings in each direction
+
+
+def test_compare_has_a_row_for_each_of_them(capsys):
+    assert main(["compare", "lenet", "default", NO_FUSION, "--batch", "4", "--budget", "0.1"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") > 30
+    assert max(map(len, out.splitlines())) < 250
+    assert sum("pool2d_grad PLAIN" in line for line in out.splitlines()) == 2
+
+
+def test_random_numbers_between_fused_ops_are_those_of_a(rng):
+    program, feed, loss = network(rng, dropout=0.3)
+    for a, b in [("default", NO_FUSION), (NO_FUSION, "default")]:
+        assert not lab.bisect(program, feed, a, b, [loss])
+        assert lab.compare(program, feed, a, b, [loss], budget=0.01)
+
+
+@pytest.mark.parametrize("is_test", [True, False])
+def test_a_wrong_kernel_is_found_where_the_others_are_fused(wrong, is_test, rng):
+    program, feed, loss = network(rng, is_test=is_test)
+    result = lab.bisect(program, feed, "default", wrong, [loss])
+    # Not at the gradients, which only read what it gives.
+    assert len(result.findings) == 2, str(result)
+    for finding in result.findings:
+        assert "relu_pool2d" in finding.ops and "grad" not in finding.ops
+        assert "B is wrong: Out[" in finding.message and "relu/plain" in finding.message
+    assert result.runs <= 6
+
+
+@pytest.mark.parametrize("is_test", [True, False])
+def test_a_wrong_kernel_of_a_is_found_where_those_of_b_are_fused(wrong, is_test, rng):
+    program, feed, loss = network(rng, is_test=is_test)
+    result = lab.bisect(program, feed, wrong, "default", [loss])
+    assert len(result.findings) >= 2
+    for finding in result.findings:
+        assert "A is wrong: Out[" in finding.message and "relu/plain" in finding.message
