@@ -10,6 +10,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/op/kernel_library.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"
 #include "sluice/python/bindings/arguments.h"
@@ -115,6 +117,14 @@ std::vector<std::string> KernelLibraryPaths() {
   return paths;
 }
 
+// Libraries come with ops of their own, which their passes make.
+void LoadOpsOfLibraries() {
+  const framework::Registry& registry = framework::Registry::Global();
+  for (const std::string& op : registry.OpNames()) {
+    framework::LoadLibraries(op, {}, registry);
+  }
+}
+
 void BindParts(nb::module_& m) {
   nb::class_<ProgramPart>(m, "ProgramPart",
                           "A part of a program with what it needs to run by "
@@ -185,7 +195,10 @@ void BindBisect(nb::module_& m) {
   nb::class_<framework::InternalOpsGuard>(
       m, "_InternalOps",
       "While one lives, this thread may append ops that passes make.")
-      .def(nb::init<>());
+      .def("__init__", [](framework::InternalOpsGuard* self) {
+        LoadOpsOfLibraries();
+        new (self) framework::InternalOpsGuard();
+      });
   m.def("_kernel_library_paths", &KernelLibraryPaths);
   m.def("_bisect", &Bisect, nb::arg("program").none(), nb::arg("feed").none(),
         nb::arg("fetch_list").none(), nb::arg("hints_a").none(),

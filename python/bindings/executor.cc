@@ -190,11 +190,12 @@ void BindExecutors(nb::module_& m) {
   nb::class_<Executor>(m, "Executor")
       .def(
           "__init__",
-          [](Executor* self, nb::handle place) {
-            new (self) Executor(place.is_none() ? platform::PlaceKey()
-                                                : ToPlace(place));
+          [](Executor* self, nb::handle place, bool passes) {
+            new (self) Executor(
+                place.is_none() ? platform::PlaceKey() : ToPlace(place),
+                {.passes = passes});
           },
-          "place"_a = nb::none())
+          "place"_a = nb::none(), nb::kw_only(), "passes"_a = true)
       .def("_run", &Run, "program"_a.none(), "feed"_a.none(),
            "fetch_list"_a.none(), "scope"_a.none(), "return_numpy"_a.none())
       .def("_run_debugging", &RunDebugging, "program"_a.none(), "feed"_a.none(),

@@ -38,6 +38,8 @@ class Executor(_core.Executor):
 
     Args:
         place: a place, or text such as ``"cuda:0"``; the CPU by default.
+        passes: whether ops are fused and rearranged; if false every op runs as
+            it was written.
 
     Raises:
         NotFoundError: there is no such device.

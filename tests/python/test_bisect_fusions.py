@@ -1,5 +1,8 @@
 """bisect and compare where a pass fuses ops under one of both kernel sets."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -80,3 +83,60 @@ def test_a_wrong_kernel_of_a_is_found_where_those_of_b_are_fused(wrong, is_test,
     assert len(result.findings) >= 2
     for finding in result.findings:
         assert "A is wrong: Out[" in finding.message and "relu/plain" in finding.message
+
+
+SCRIPT = """
+import numpy as np
+import sluice as sl
+from {module} import bound
+
+
+@sl.kernel("relu", variant="{module}", dtypes=["float32"])
+def relu(x):
+    import {module}_later
+
+    y = np.maximum(x, bound)
+    y.reshape(-1)[3] += {module}_later.error
+    return y
+
+
+end = sl.data("x", [2, 3, 12, 12])
+for _ in range(2):
+    end = sl.layers.pool2d(sl.layers.conv2d(end, 8, 3, act="relu"), 2)
+program, startup = sl.default_main_program(), sl.default_startup_program()
+feed = {{"x": np.random.default_rng(0).random((2, 3, 12, 12), "float32")}}
+fetch_list = [end]
+"""
+
+
+@pytest.mark.parametrize(
+    "fused, hints",
+    [
+        ("relu_pool2d", "prefer library=PLAIN"),
+        ("fused_conv2d", f"{NO_FUSION}; conv2d: prefer library=ONEDNN"),
+    ],
+)
+def test_the_script_of_a_fused_finding_runs_with_the_modules_of_its_program(
+    fused, hints, tmp_path
+):
+    if fused == "fused_conv2d" and not any(k.library == "ONEDNN" for k in sl.kernels("conv2d")):
+        pytest.skip("its pass comes with oneDNN")
+    module = f"lab_beside_{fused}"
+    path = tmp_path / "net.py"
+    path.write_text(SCRIPT.format(module=module))
+    (tmp_path / f"{module}.py").write_text("bound = 0\n")
+    (tmp_path / f"{module}_later.py").write_text("error = 0.5\n")
+    folder = tmp_path / "found"
+    wrong = f"#1: require variant={module}; {hints}"
+    assert main(["bisect", str(path), hints, wrong, "--script", str(folder)]) == 3
+    script = folder / "0" / "reproduce.py"
+    assert f"'{fused}'" in script.read_text()
+    shown = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert shown.returncode == 1, shown.stderr
+    assert "the results differ" in shown.stdout

@@ -8,7 +8,7 @@ from .compare import compare
 from .kernel_sets import kernel_set
 from .networks import NETWORKS, Job
 from .place import place
-from .programs import load
+from .programs import load, run_script
 from .race import Race, race
 from .records import records, records_table
 from .report import Report, report, report_plans
@@ -35,6 +35,7 @@ __all__ = [
     "records_table",
     "report",
     "report_plans",
+    "run_script",
     "verify",
     "write_script",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import runpy
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,13 +48,32 @@ def load(name: str, batch: int = 32) -> Job:
     return Job(name, program, make_feed(program, batch), None, values(program))
 
 
-def _from_script(path: str) -> Job:
-    scope = sl.Scope()
+def run_script(path: str, scope: sl.Scope | None = None) -> dict[str, Any]:
+    """Run a Python file as ``python FILE`` would, with programs of its own.
+
+    Its folder is where it finds its modules, also those that its kernels import
+    later.
+
+    Args:
+        path: of the file; ``__name__`` is not ``"__main__"`` there.
+        scope: its global scope; one of its own if None.
+
+    Returns:
+        What it defines, by name.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     with (
         sl.program_guard(sl.Program(), sl.Program()),
-        sl.scope_guard(scope),
+        sl.scope_guard(sl.Scope() if scope is None else scope),
     ):
-        found = runpy.run_path(path)
+        return runpy.run_path(path)
+
+
+def _from_script(path: str) -> Job:
+    scope = sl.Scope()
+    found = run_script(path, scope)
     program = found.get("program")
     if not isinstance(program, sl.Program):
         raise _not_defined(path, "program", "a sluice.Program", program)

@@ -28,7 +28,7 @@ import pathlib
 import statistics
 import sys
 import time
-{imports}
+
 import numpy as np
 
 import sluice as sl
@@ -70,7 +70,8 @@ class Side:
         with sl.lab.internal_ops():
             for op, inputs, outputs, attributes, hint in part["ops"]:
                 self.program.append_op(op, inputs, outputs, attributes, hint)
-        self.executor = sl.Executor(PLACE)
+        # The ops as they are: passes made them.
+        self.executor = sl.Executor(PLACE, passes=False)
 
     def run(self):
         """Results by variable, with axes as in the program."""
@@ -151,7 +152,8 @@ if __name__ == "__main__":
 def internal_ops() -> Iterator[None]:
     """Let programs of this thread have ops that otherwise only passes make.
 
-    For parts of plans, which run without what the passes made them of.
+    For parts of plans, which run without what the passes made them of, by an
+    ``Executor(passes=False)``. Loads the libraries that have such ops.
     """
     guard = _core._InternalOps()
     try:
@@ -212,19 +214,23 @@ def _save(path: str, arrays: dict[str, np.ndarray]) -> None:
     np.savez(path, **stored)
 
 
-def _setup(kernels: str, script: str | None) -> tuple[str, str]:
-    """Lines that make kernels from outside known, and their imports."""
+def _setup(finding: _core.BisectFinding, script: str | None) -> str:
+    """Lines that make kernels from outside known."""
     lines = [
         f"    sl.load_kernel_library({path!r})\n"
         for path in _core._kernel_library_paths()
     ]
-    if "PYTHON" not in kernels.split() or script is None:
-        return "".join(lines), ""
-    lines.append(
-        "    # Its kernels are Python functions of this script.\n"
-        f"    runpy.run_path({os.path.abspath(script)!r})\n"
-    )
-    return "".join(lines), "import runpy\n"
+    hints = [
+        op["hint"]
+        for part in (finding.a, finding.b)
+        for op in part.program._blocks()[0]["ops"]
+    ]
+    if script is not None and any("library=PYTHON" in hint for hint in hints):
+        lines.append(
+            "    # Its kernels are Python functions of this script.\n"
+            f"    sl.lab.run_script({os.path.abspath(script)!r})\n"
+        )
+    return "".join(lines)
 
 
 def write_script(
@@ -249,8 +255,6 @@ def write_script(
         OSError: the files cannot be written.
     """
     os.makedirs(folder, exist_ok=True)
-    kernels = f"{finding.kernels_a} {finding.kernels_b}"
-    setup, runpy = _setup(kernels, script)
     for name, part in (("a", finding.a), ("b", finding.b)):
         _save(os.path.join(folder, f"{name}_inputs.npz"), part.feeds)
         _save(os.path.join(folder, f"{name}_parameters.npz"), part.parameters)
@@ -262,8 +266,7 @@ def write_script(
                 kernels_a=finding.kernels_a,
                 kernels_b=finding.kernels_b,
                 message=_in_docstring(finding.message),
-                imports=runpy,
-                setup=setup,
+                setup=_setup(finding, script),
                 allowed=repr(finding.allowed_error),
                 place=str(sl.CPUPlace() if place is None else place),
                 threads=sl.num_threads(),
