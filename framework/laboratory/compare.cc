@@ -12,6 +12,7 @@
 #include "sluice/framework/laboratory/bisect/plan_slice.h"
 #include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/laboratory/bisect/slice_trial.h"
+#include "sluice/framework/laboratory/bisect/unit_text.h"
 #include "sluice/framework/measure/race_judge.h"
 #include "sluice/platform/error.h"
 
@@ -56,12 +57,15 @@ OpComparison Describe(const PlanPair& pair, const PlanUnit& unit) {
   const Plan& plan = in_a ? pair.a() : pair.b();
   const std::vector<int>& ops = in_a ? unit.a : unit.b;
   result.op_index = plan.ops()[ops[0]].op_index;
+  std::vector<std::string> types;
+  types.reserve(ops.size());
   for (const int op : ops) {
-    result.op += result.op.empty() ? "" : ", ";
-    result.op += plan.decisions()[op].op;
+    types.push_back(plan.decisions()[op].op);
   }
-  result.kernel_a = KernelsText(pair.a(), unit.a);
-  result.kernel_b = KernelsText(pair.b(), unit.b);
+  result.op = Listed(types);
+  UnitText text = TextOf(pair, unit.a, unit.b);
+  result.kernel_a = std::move(text.kernels_a);
+  result.kernel_b = std::move(text.kernels_b);
   return result;
 }
 

@@ -85,6 +85,20 @@ def test_a_wrong_kernel_of_a_is_found_where_those_of_b_are_fused(wrong, is_test,
         assert "A is wrong: Out[" in finding.message and "relu/plain" in finding.message
 
 
+def test_kernels_of_the_same_names_are_told_apart_by_what_else_differs():
+    if not any(k.library == "ONEDNN" for k in sl.kernels("conv2d")):
+        pytest.skip("only oneDNN has kernels of both layouts")
+    job = lab.load("lenet", batch=2)
+    a, b = (f"prefer library=ONEDNN; prefer layout={layout}" for layout in ("NCHW", "NHWC"))
+    compared = lab.compare(
+        job.program, job.feed, a, b, job.fetch_list, scope=job.scope, budget=0.01
+    )
+    rows = [op for op in compared.ops if "data_format NCHW" in op.kernel_a]
+    assert rows, str(compared)
+    for op in rows:
+        assert op.kernel_a.replace("NCHW", "NHWC") == op.kernel_b
+
+
 SCRIPT = """
 import numpy as np
 import sluice as sl

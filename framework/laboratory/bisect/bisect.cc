@@ -13,6 +13,7 @@
 #include "sluice/framework/laboratory/bisect/plan_slice.h"
 #include "sluice/framework/laboratory/bisect/plan_units.h"
 #include "sluice/framework/laboratory/bisect/slice_trial.h"
+#include "sluice/framework/laboratory/bisect/unit_text.h"
 #include "sluice/framework/measure/race_judge.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
@@ -205,9 +206,10 @@ class Bisection {
       a.insert(a.end(), unit.a.begin(), unit.a.end());
       b.insert(b.end(), unit.b.begin(), unit.b.end());
     }
-    finding.ops = a.empty() ? OpsText(pair_.b(), b) : OpsText(pair_.a(), a);
-    finding.kernels_a = KernelsText(pair_.a(), a);
-    finding.kernels_b = KernelsText(pair_.b(), b);
+    UnitText text = TextOf(pair_, a, b);
+    finding.ops = std::move(text.ops);
+    finding.kernels_a = std::move(text.kernels_a);
+    finding.kernels_b = std::move(text.kernels_b);
     if (options_.what == BisectFor::kTime) {
       SliceRace race = RaceUnits(range.begin, range.end);
       ++result_.runs;
@@ -244,16 +246,6 @@ class Bisection {
     }
     if (trial.message.empty()) return text;
     return text.empty() ? "B " + trial.message : text + "; " + trial.message;
-  }
-
-  static std::string OpsText(const Plan& plan, const std::vector<int>& ops) {
-    std::string text;
-    for (const int op : ops) {
-      const Decision& decision = plan.decisions()[op];
-      text += text.empty() ? "" : ", ";
-      text += Format("{} {}", decision.op_index, decision.op);
-    }
-    return text;
   }
 
   const PlanPair& pair_;

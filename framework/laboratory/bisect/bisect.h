@@ -48,7 +48,7 @@ struct ProgramPart {
 // Ops whose kernels make a difference: one, or several that passes of one side
 // fused, or several of which none differs alone.
 struct BisectFinding {
-  std::string ops;  // "57 relu"
+  std::string ops;  // "57 relu"; as kernels_a and kernels_b a UnitText
   std::string kernels_a;
   std::string kernels_b;
   bool together = false;  // several ops, and none differs alone

@@ -7,11 +7,8 @@
 #include <utility>
 
 #include "sluice/framework/laboratory/bisect/plan_side.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::framework {
-
-using platform::Format;
 
 namespace {
 
@@ -367,18 +364,6 @@ const ProgramValue& PlanPair::ValueInB(const std::string& var) const {
 
 bool PlanPair::IsShared(const ProgramValue& value) const {
   return shared_.at(value.var);
-}
-
-std::string KernelsText(const Plan& plan, const std::vector<int>& ops) {
-  std::string text;
-  for (const int op : ops) {
-    const Decision& decision = plan.decisions()[op];
-    text += text.empty() ? "" : ", ";
-    if (ops.size() > 1) text += decision.op + " ";
-    text += Format("{} {} at {}", decision.kernel->key.library,
-                   decision.kernel->variant, decision.place);
-  }
-  return text.empty() ? "nothing" : text;
 }
 
 }  // namespace sluice::framework

@@ -65,9 +65,4 @@ class SLUICE_API PlanPair {
   std::map<std::string, bool> shared_;  // by ProgramValue::var
 };
 
-// "conv2d ONEDNN blocked at cpu"; "relu ..., pool2d ..." for several ops, and
-// "nothing" for none.
-SLUICE_API std::string KernelsText(const Plan& plan,
-                                   const std::vector<int>& ops);
-
 }  // namespace sluice::framework
