@@ -119,13 +119,14 @@ void PlanBuilder::LoadDevices(std::vector<KernelHint>* hints) {
       }
       usable.push_back(std::move(hint));
     } catch (platform::Error& error) {
+      const std::string reason = error.what();
       error.AddContext(Format("asked for by hint {}", hint));
       if (hint.mode == HintMode::kRequire ||
           error.code() == ErrorCode::kInvalidArgument) {
         throw;
       }
-      plan_->notes_.push_back(Format("hint {} is left out: {}", hint,
-                                     platform::ToString(error.code())));
+      plan_->notes_.push_back(Format("hint {} is left out: {}: {}", hint,
+                                     platform::ToString(error.code()), reason));
     }
   }
   *hints = std::move(usable);

@@ -7,10 +7,12 @@
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/missing_device.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/run/executor.h"
+#include "sluice/platform/device.h"
 
 namespace sluice::framework {
 namespace {
@@ -346,9 +348,19 @@ TEST_F(PlanBuilderTest, APreferredDeviceMayBeMissingARequiredOneMayNot) {
   {
     const KernelHintGuard guard("prefer place=cuda:40");
     const auto plan = Prepare({{"x", x_}}, {out});
-    EXPECT_TRUE(HasNote(*plan,
-                        "prefer place=cuda:40 (scope guard) is left "
-                        "out"));
+    const platform::ErrorCode code =
+        sluice::testing::RefusalOfMissingDevice().code;
+    std::string reason;
+    try {
+      platform::DeviceManager::Instance().Get(sluice::testing::kMissingDevice);
+    } catch (const platform::Error& error) {
+      reason = error.what();
+    }
+    EXPECT_THAT(plan->notes(),
+                ::testing::Contains(platform::Format(
+                    "hint prefer place=cuda:40 (scope guard) is left out: "
+                    "{}: {}",
+                    platform::ToString(code), reason)));
   }
   const KernelHintGuard guard("require place=cuda:40");
   const auto refusal = sluice::testing::RefusalOfMissingDevice();
