@@ -80,11 +80,52 @@ std::string WantedPlace(const PreparedOp& op) {
   return ToString(op.list->expected_place);
 }
 
-[[noreturn]] void FailNoKernel(const PreparedOp& op) {
-  std::string refusals;
+// Whether every `require` about the op names the kernel.
+bool IsNamed(const PreparedOp& op, const Candidate& candidate) {
+  return std::all_of(op.hints.begin(), op.hints.end(), [&](auto* hint) {
+    return hint->mode != HintMode::kRequire || Fits(op, *hint, candidate);
+  });
+}
+
+std::string RefusalText(const Candidate& candidate) {
+  const bool by_record = candidate.record != nullptr &&
+                         candidate.record->verdict == Verdict::kWrong;
+  return Format("\n  {}: {}{}", *candidate.kernel, candidate.refusal,
+                by_record ? " (a record says so; SLUICE_RECORDS=off, which "
+                            "reads none, runs it anyway)"
+                          : "");
+}
+
+// The kernels that the hints name, those of the op's dtype first; all where
+// they name none.
+std::string RefusalsText(const PreparedOp& op) {
+  std::vector<const Candidate*> named;
   for (const Candidate& candidate : op.list->candidates) {
-    refusals += Format("\n  {}: {}", *candidate.kernel, candidate.refusal);
+    if (IsNamed(op, candidate)) named.push_back(&candidate);
   }
+  const size_t others =
+      named.empty() ? 0 : op.list->candidates.size() - named.size();
+  if (named.empty()) {
+    for (const Candidate& candidate : op.list->candidates) {
+      named.push_back(&candidate);
+    }
+  }
+  std::stable_partition(named.begin(), named.end(), [&](auto* candidate) {
+    return candidate->kernel->key.dtype == op.dtype;
+  });
+  std::string text;
+  for (const Candidate* candidate : named) {
+    text += RefusalText(*candidate);
+  }
+  if (others > 0) {
+    text += Format("\n  and {} other{} that the hint does not name", others,
+                   others == 1 ? "" : "s");
+  }
+  return text;
+}
+
+[[noreturn]] void FailNoKernel(const PreparedOp& op) {
+  std::string refusals = RefusalsText(op);
   for (const std::string& note : op.list->notes) {
     refusals += "\n  " + note;
   }

@@ -38,7 +38,7 @@ struct SLUICE_API Decision {
 //      then the expected place before the CPU, then the shorter predicted time,
 //      then the earlier registration.
 // The dtype is never changed. Raises NotFound when nothing is left, and lists
-// each refusal.
+// each refusal: where `require` hints name kernels, theirs only.
 SLUICE_API void Resolve(CandidateLister* lister, PreparedOp* op);
 
 // Resolves, makes the kernel and prepares it for `num_threads`, unless that was

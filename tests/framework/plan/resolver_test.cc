@@ -272,6 +272,27 @@ TEST_F(ResolverTest, ListsEveryRefusalWhenNothingFits) {
               [&] { Run("require variant=tiled"); });
 }
 
+TEST_F(ResolverTest, ListsOnlyTheRefusalsOfWhatIsRequired) {
+  Kernel("plain");
+  Kernel("tiled").key.dtype = DType::kFloat64;
+  Kernel("wide").key.dtype = DType::kFloat64;
+  Kernel("tiled", kFast).predicate = [](const KernelQuery&) {
+    return std::string("needs tiles");
+  };
+  try {
+    Run("require variant=tiled");
+    FAIL() << "nothing fits";
+  } catch (const platform::Error& error) {
+    EXPECT_EQ(error.check_id(), "resolver.no_kernel");
+    EXPECT_STREQ(error.what(),
+                 "op: no kernel fits float32 at cpu:\n"
+                 "  op/tiled (cpu float32 any PLAIN): needs tiles\n"
+                 "  op/tiled (cpu float64 any PLAIN): computes float64, this "
+                 "op is float32\n"
+                 "  and 2 others that the hint does not name");
+  }
+}
+
 TEST_F(ResolverTest, SaysWhenNothingIsRegistered) {
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
               {"no kernel is registered"}, [&] { Run(); });
