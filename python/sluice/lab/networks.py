@@ -10,6 +10,8 @@ import numpy as np
 
 import sluice as sl
 
+from .arrays import check_size
+
 
 @dataclass
 class Job:
@@ -46,7 +48,11 @@ NETWORKS: dict[str, Callable[[sl.Variable], sl.Variable]] = {
 
 
 def build(name: str, batch: int) -> Job:
-    """A training step of one of NETWORKS, with random images and labels."""
+    """A training step of one of NETWORKS, with random images and labels.
+
+    Raises ResourceExhaustedError for a batch that no memory here holds.
+    """
+    check_size(f"{name}: image of batch {batch}", (batch, 1, 28, 28), "float32")
     program, startup, scope = sl.Program(), sl.Program(), sl.Scope()
     startup.random_seed = 1
     with sl.program_guard(program, startup), sl.unique_name.guard():

@@ -15,6 +15,7 @@ import sluice as sl
 from sluice.errors import InvalidArgumentError, NotFoundError
 
 from . import networks
+from .arrays import check_size, numpy_dtype
 from .networks import NETWORKS, Job
 
 
@@ -127,7 +128,8 @@ def values(program: sl.Program) -> sl.Scope:
 
 def _array(random: np.random.Generator, var: dict, batch: int) -> np.ndarray:
     shape = [batch if size is None else size for size in var["shape"]]
-    dtype = np.dtype(var["dtype"].dtype)
+    dtype = numpy_dtype(var["dtype"].name, var["name"])
+    check_size(var["name"], shape, dtype)
     if dtype.kind in "iub":
         return np.zeros(shape, dtype)
     return random.random(shape).astype(dtype)
