@@ -156,6 +156,14 @@ void BindRegistry(nb::module_& m) {
         Registry::Global().Schema(ToText(op, "the type of an op")));
   });
   m.def("_op_names", [] { return Registry::Global().OpNames(); });
+  // Of the libraries that are loaded.
+  m.def("_pass_names", [] {
+    std::vector<std::string> names;
+    for (const framework::PassDef& pass : Registry::Global().Passes()) {
+      names.push_back(pass.name);
+    }
+    return names;
+  });
   m.def("_kernels", &Kernels, "op"_a.none());
   m.def("_run_op", [](const std::string& op, const nb::list& inputs,
                       const nb::dict& attributes, nb::handle place,

@@ -80,6 +80,55 @@ def test_a_race_says_which_kernel_is_best_for_each_size(tmp_path, capsys):
     assert all(s > 0 for row in result["seconds"].values() for s in row)
 
 
+def test_a_race_is_of_the_op_and_not_of_what_passes_make_around_it(tmp_path):
+    """A pass turns the images: transposes, and a conv2d of another layout."""
+    pytest.importorskip("matplotlib")
+    with sl.kernel_hints("conv2d: prefer layout=NHWC"):
+        race = lab.race("conv2d", [6], budget=5)
+    own = {f"{k.library.lower()}/{k.variant}" for k in sl.kernels("conv2d") if k.place == "cpu"}
+    assert set(race.medians) <= own
+    transposes = {k.variant for k in sl.kernels("transpose")} - {"plain"}
+    shown = [str(race), json.dumps(race.to_json()), *race.winners()]
+    path = tmp_path / "race.svg"
+    race.save_svg(str(path))
+    shown.append(path.read_text())
+    assert not [v for v in transposes for text in shown if v in text]
+    (record,) = {r["signature"] for r in lab.records("conv2d") if "[8,16,6,6]" in r["signature"]}
+    assert "NHWC" not in record
+    assert not [r for r in lab.records("transpose") if "[8,16,6,6]" in r["signature"]]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_a_race_is_in_the_dtype_that_is_asked_for(dtype):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    if dtype not in {k.dtype for k in sl.kernels("conv2d") if k.place == "cpu"}:
+        pytest.skip(f"this build has no kernel for {dtype}")
+    assert lab.race("conv2d", [5], dtype=dtype, budget=3).medians
+    mine = [r for r in lab.records("conv2d") if f"{dtype}[8,16,5,5]" in r["signature"]]
+    assert mine
+
+
+def test_too_small_a_budget_is_said_with_one_that_would_do():
+    race = lab.race("conv2d", [128], budget=0.01)
+    assert race.winners() == [""]
+    (message,) = race.messages.values()
+    assert "the budget of 0.01 s is too small, about " in message
+    enough = float(message.partition("about ")[2].partition(" s ")[0])
+    assert 0.02 <= enough < 60
+
+
+def test_times_that_vary_too_much_are_no_matter_of_the_budget():
+    """As a result of tune: all kernels were compared, well within the budget."""
+    from types import SimpleNamespace as Some
+
+    from sluice.lab.race import _left_out
+
+    tuned = Some(signatures=[Some(kernels=[Some(verdict="ok")])], seconds=1)
+    why = _left_out(tuned, sl.Program(), {}, 2, None)
+    assert "varied too much" in why and "budget" not in why
+
+
 @pytest.mark.parametrize("op", ["conv2d", "pool2d", "mul", "relu", "bias_add", "lookup_table",
                                 "batch_norm", "softmax_with_cross_entropy", "top_k",
                                 "fill_constant", "elementwise_add", "sgd", "momentum", "adam"])
@@ -130,6 +179,14 @@ BAD = {
     "form": (["race", "relu", "--shape", "X"], "not of the form NAME=VALUE"),
     "attribute": (["race", "relu", "--attr", "k=3"], "no attribute k"),
     "shapes refused": (["race", "matmul", "--shape", "X=n,3"], "matmul"),
+    "dtype": (["race", "relu", "--dtype", "flot32"], "relu: no kernel for cpu computes flot32; "
+              "there are kernels for float32, float64"),
+    "no kernel's dtype": (["race", "relu", "--dtype", "int8"], "no kernel for cpu computes int8"),
+    "made by passes": (["race", "relu_pool2d"], "race pool2d instead"),
+    "sizes past memory": (["race", "relu", "--sizes", "4000000000000"], "GiB of memory"),
+    "sizes past all": (["race", "relu", "--sizes", "4" + "0" * 30], "GiB of memory"),
+    "batch past memory": (["tune", "mlp", "--batch", "4000000000000"], "GiB of memory"),
+    "batch past all": (["compare", "lenet", "default", "default", "--batch", "4" + "0" * 30], "batch"),
     "place": (["tune", "mlp", "--place", "gpuu"], "gpuu"),
     "threads": (["--threads", "0", "records"], "'0' is no number above 0"),
     "command": (["tunee"], "invalid choice"),

@@ -121,7 +121,11 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=VALUE",
     )
-    one.add_argument("--dtype", default="float32")
+    one.add_argument(
+        "--dtype",
+        help="of the inputs; by default what the op's first kernel computes, "
+        "mostly float32",
+    )
     one.add_argument(
         "--budget",
         type=_seconds,

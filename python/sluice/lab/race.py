@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import ast
+import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,36 +11,9 @@ from typing import Any
 import numpy as np
 
 import sluice as sl
-from sluice.errors import InvalidArgumentError
+from sluice import display
 
-# Shapes for ops that do not take all inputs as [64, n]. One more entry, attrs,
-# where the op has attributes without a default.
-_SHAPES: dict[str, dict[str, Any]] = {
-    "conv2d": {
-        "Input": "8, 16, n, n",
-        "Filter": "32, 16, 3, 3",
-        "attrs": {"paddings": [1, 1]},
-    },
-    "pool2d": {"X": "8, 16, n, n", "attrs": {"ksize": [2, 2]}},
-    "matmul": {"X": "n, n", "Y": "n, n"},
-    "mul": {"X": "32, n", "Y": "n, n"},
-    "manhattan_distance": {"X": "n, 64", "Y": "n, 64"},
-    "lookup_table": {"W": "1000, n", "Ids": "64, 1"},
-    "bias_add": {"X": "64, n", "Bias": "n"},
-    "batch_norm": {
-        "X": "8, n, 14, 14",
-        "Scale": "n",
-        "Bias": "n",
-        "Mean": "n",
-        "Variance": "n",
-    },
-    "softmax_with_cross_entropy": {"Logits": "64, n", "Label": "64, 1"},
-    "top_k": {"X": "64, n", "attrs": {"k": 1}},
-    "sgd": {"LearningRate": "1"},
-    "momentum": {"LearningRate": "1", "attrs": {"mu": 0.9}},
-    "adam": {"LearningRate": "1", "Beta1Pow": "1", "Beta2Pow": "1"},
-    "fill_constant": {"attrs": {"shape": ["n"], "value": 1.0}},
-}
+from .one_op import find_dtype, find_op, one_op
 
 
 @dataclass
@@ -132,99 +106,59 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
-def _evaluate(text: str, n: int, what: str) -> Any:
-    """A number or list in which ``n`` and + - * // stand for numbers."""
+def _hints(op: str) -> str:
+    """Hints under which a program of one op is prepared as that op.
 
-    def value(node: ast.expr) -> Any:
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return [value(item) for item in node.elts]
-        if isinstance(node, ast.Name) and node.id == "n":
-            return n
-        if isinstance(node, ast.Constant):
-            return node.value
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -value(node.operand)
-        if isinstance(node, ast.BinOp):
-            left, right = value(node.left), value(node.right)
-            if isinstance(node.op, ast.Add):
-                return left + right
-            if isinstance(node.op, ast.Sub):
-                return left - right
-            if isinstance(node.op, ast.Mult):
-                return left * right
-            if isinstance(node.op, ast.FloorDiv) and right:
-                return left // right
-        raise ValueError
-
-    try:
-        return value(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, TypeError):
-        raise InvalidArgumentError(
-            f"{what}: expected numbers, n, and + - * // of them, such as "
-            f"'8, 16, n, n', got {text!r}",
-            "lab.expression",
-        ) from None
+    A pass would make others of it: transposes and an op of another layout.
+    """
+    sl.kernels(op)  # loads its libraries: passes come with them
+    return "; ".join(f"exclude pass={name}" for name in sl._core._pass_names())
 
 
-def _shape(text: str, n: int, what: str) -> list[int]:
-    sizes = _evaluate(text, n, what)
-    sizes = sizes if isinstance(sizes, list) else [sizes]
-    if not all(isinstance(s, int) and s >= 0 for s in sizes):
-        raise InvalidArgumentError(
-            f"{what}: expected sizes of 0 or more for n = {n}, got {sizes}",
-            "lab.shape",
-        )
-    return sizes
+def _enough(program: sl.Program, feed: Mapping[str, Any], place: Any) -> float:
+    """Seconds in which all kernels of its op could be compared and raced.
 
-
-def _one_op(
-    op: str,
-    n: int,
-    shapes: Mapping[str, str],
-    attrs: Mapping[str, Any],
-    dtype: str,
-) -> tuple[sl.Program, dict[str, np.ndarray]]:
-    schema = sl._core._schema(op)
-    names = [argument["name"] for argument in schema["inputs"]]
-    for name in shapes:
-        if name not in names:
-            raise InvalidArgumentError(
-                f"{op}: there is no input {name}; its inputs are "
-                + ", ".join(names),
-                "lab.input",
+    By the times that are expected of them: comparisons take 3 calls, a race 8,
+    and the reference 4 calls in float64.
+    """
+    plan = sl.Executor(place).prepare(program, feed, display.unread(program))
+    seconds = 0.0
+    for candidate in json.loads(plan.explain_json())["ops"][0]["candidates"]:
+        if not candidate["refusal"]:
+            plain = (candidate["library"], candidate["variant"]) == (
+                "PLAIN",
+                "plain",
             )
-    known = _SHAPES.get(op, {})
-    random = np.random.default_rng(0)
-    program, feed, arguments = sl.Program(), {}, {}
-    for argument in schema["inputs"]:
-        name = argument["name"]
-        text = shapes.get(name, known.get(name))
-        if text is None and argument["optional"]:
-            continue
-        shape = _shape(text or "64, n", n, f"{op}: shape of {name}")
-        kind = argument["dtype"]
-        allowed = schema["type_vars"].get(kind, [kind])
-        # The first type variable is the kernel's dtype; others are mostly
-        # those of indices and labels, of which 0 is one.
-        if kind == next(iter(schema["type_vars"]), None) and dtype in allowed:
-            chosen = dtype
-        else:
-            chosen = "int64" if "int64" in allowed else allowed[-1]
-        feed[name] = (
-            np.zeros(shape, chosen)
-            if np.dtype(chosen).kind in "iub"
-            else random.random(shape).astype(chosen)
+            seconds += candidate["predicted_seconds"] * (11 + 8 * plain)
+    return 2 * seconds  # other work on the machine
+
+
+def _rounded_up(seconds: float) -> str:
+    """To 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(seconds))
+    return f"{next(f * power for f in (1, 2, 5, 10) if f * power >= seconds):g}"
+
+
+def _left_out(
+    tuned: sl._core.TuneResult,
+    program: sl.Program,
+    feed: Mapping[str, Any],
+    budget: float,
+    place: Any,
+) -> str:
+    """Why there are no times, or not all, and what to do about it."""
+    kernels = [k for signature in tuned.signatures for k in signature.kernels]
+    checked = kernels and all(k.verdict != "unchecked" for k in kernels)
+    if checked and tuned.seconds < budget:
+        return (
+            "the times varied too much to be kept, as they do while other "
+            "programs run; race it again"
         )
-        arguments[name] = program.data(name, list(shape), chosen)
-    values = {**known.get("attrs", {}), **attrs}
-    values = {
-        key: [n if item == "n" else item for item in value]
-        if isinstance(value, list)
-        else value
-        for key, value in values.items()
-    }
-    program.append_op(op, arguments, attrs=values)
-    return program, feed
+    enough = max(_enough(program, feed, place), 2 * budget)
+    return (
+        f"the budget of {budget:g} s is too small, about "
+        f"{_rounded_up(enough)} s should do"
+    )
 
 
 def race(
@@ -232,15 +166,16 @@ def race(
     sizes: Sequence[int] = (4, 16, 64, 256, 1024),
     shapes: Mapping[str, str] | None = None,
     attrs: Mapping[str, Any] | None = None,
-    dtype: str = "float32",
+    dtype: Any = None,
     budget: float = 2,
     place: Any = None,
     progress: Callable[[int], Any] | None = None,
 ) -> Race:
     """Time all kernels of an op that give right results, for each size.
 
-    What is measured is kept as records, as by ``sl.tune``. A kernel much
-    slower than the fastest is timed once.
+    The op is raced as it is written: no pass changes it. What is measured is
+    kept as records, as by ``sl.tune``. A kernel much slower than the fastest
+    is timed once.
 
     Args:
         op: the op's type.
@@ -248,42 +183,53 @@ def race(
         shapes: of inputs, such as ``{"X": "8, 16, n, n"}``; others have a
             default, mostly ``64, n``.
         attrs: attributes of the op.
-        dtype: of the inputs that may have it.
+        dtype: of the inputs that may have it; if None, what the first kernel
+            of the op computes, mostly float32.
         budget: seconds for each size.
         place: the CPU if None.
         progress: called with each size before it is measured.
 
     Raises:
         NotFoundError: there is no such op; lists near names.
+        InvalidArgumentError: passes make the op, or no kernel computes the
+            dtype.
         SluiceError: the op refuses these shapes.
     """
-    sl._core._schema(op)
+    find_op(op)
+    dtype = find_dtype(op, dtype, place)
     result = Race(op, [int(size) for size in sizes])
-    for i, size in enumerate(result.sizes):
-        if progress is not None:
-            progress(size)
-        program, feed = _one_op(op, size, shapes or {}, attrs or {}, dtype)
-        tuned = sl.tune(
-            program, feed, None, budget, False, place=place, again=True
-        )
-        for signature in tuned.signatures:
-            for kernel in signature.kernels:
-                name = f"{kernel.library.lower()}/{kernel.variant}"
-                if str(kernel.place) != str(sl.CPUPlace()):
-                    name = f"{kernel.place} {name}"
-                row = result.medians.setdefault(
-                    name, [float("nan")] * len(result.sizes)
-                )
-                if kernel.rounds > 0:
-                    row[i] = kernel.median
-                if kernel.message:
-                    result.messages.setdefault(
-                        name, f"n = {size}: {kernel.message}"
-                    )
-        if tuned.left_out:
-            result.messages[f"n = {size}"] = (
-                "not measured in full: more budget would help"
+    with sl.kernel_hints(_hints(op)):
+        for i, size in enumerate(result.sizes):
+            if progress is not None:
+                progress(size)
+            program, feed = one_op(op, size, shapes or {}, attrs or {}, dtype)
+            tuned = sl.tune(
+                program, feed, None, budget, False, place=place, again=True
             )
-        if tuned.cancelled:
-            break
+            _add(result, i, tuned)
+            if tuned.left_out and not tuned.cancelled:
+                why = _left_out(tuned, program, feed, budget, place)
+                result.messages[f"n = {size}"] = f"not measured in full: {why}"
+            if tuned.cancelled:
+                break
     return result
+
+
+def _add(result: Race, i: int, tuned: sl._core.TuneResult) -> None:
+    """Take in what was measured for size i."""
+    for signature in tuned.signatures:
+        if signature.op != result.op:
+            continue
+        for kernel in signature.kernels:
+            name = f"{kernel.library.lower()}/{kernel.variant}"
+            if str(kernel.place) != str(sl.CPUPlace()):
+                name = f"{kernel.place} {name}"
+            row = result.medians.setdefault(
+                name, [float("nan")] * len(result.sizes)
+            )
+            if kernel.rounds > 0:
+                row[i] = kernel.median
+            if kernel.message:
+                result.messages.setdefault(
+                    name, f"n = {result.sizes[i]}: {kernel.message}"
+                )

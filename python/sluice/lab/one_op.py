@@ -1,0 +1,201 @@
+"""Programs of one op, for sizes that stand for ``n``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import sluice as sl
+from sluice.errors import InvalidArgumentError, NotFoundError
+
+from .arrays import check_size, numpy_dtype
+
+# Shapes for ops that do not take all inputs as [64, n]. One more entry, attrs,
+# where the op has attributes without a default.
+_SHAPES: dict[str, dict[str, Any]] = {
+    "conv2d": {
+        "Input": "8, 16, n, n",
+        "Filter": "32, 16, 3, 3",
+        "attrs": {"paddings": [1, 1]},
+    },
+    "pool2d": {"X": "8, 16, n, n", "attrs": {"ksize": [2, 2]}},
+    "matmul": {"X": "n, n", "Y": "n, n"},
+    "mul": {"X": "32, n", "Y": "n, n"},
+    "manhattan_distance": {"X": "n, 64", "Y": "n, 64"},
+    "lookup_table": {"W": "1000, n", "Ids": "64, 1"},
+    "bias_add": {"X": "64, n", "Bias": "n"},
+    "batch_norm": {
+        "X": "8, n, 14, 14",
+        "Scale": "n",
+        "Bias": "n",
+        "Mean": "n",
+        "Variance": "n",
+    },
+    "softmax_with_cross_entropy": {"Logits": "64, n", "Label": "64, 1"},
+    "top_k": {"X": "64, n", "attrs": {"k": 1}},
+    "sgd": {"LearningRate": "1"},
+    "momentum": {"LearningRate": "1", "attrs": {"mu": 0.9}},
+    "adam": {"LearningRate": "1", "Beta1Pow": "1", "Beta2Pow": "1"},
+    "fill_constant": {"attrs": {"shape": ["n"], "value": 1.0}},
+}
+
+
+def _evaluate(text: str, n: int, what: str) -> Any:
+    """A number or list in which ``n`` and + - * // stand for numbers."""
+
+    def value(node: ast.expr) -> Any:
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return [value(item) for item in node.elts]
+        if isinstance(node, ast.Name) and node.id == "n":
+            return n
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -value(node.operand)
+        if isinstance(node, ast.BinOp):
+            left, right = value(node.left), value(node.right)
+            if isinstance(node.op, ast.Add):
+                return left + right
+            if isinstance(node.op, ast.Sub):
+                return left - right
+            if isinstance(node.op, ast.Mult):
+                return left * right
+            if isinstance(node.op, ast.FloorDiv) and right:
+                return left // right
+        raise ValueError
+
+    try:
+        return value(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, TypeError):
+        raise InvalidArgumentError(
+            f"{what}: expected numbers, n, and + - * // of them, such as "
+            f"'8, 16, n, n', got {text!r}",
+            "lab.expression",
+        ) from None
+
+
+def _shape(text: str, n: int, what: str) -> list[int]:
+    sizes = _evaluate(text, n, what)
+    sizes = sizes if isinstance(sizes, list) else [sizes]
+    if not all(isinstance(s, int) and s >= 0 for s in sizes):
+        raise InvalidArgumentError(
+            f"{what}: expected sizes of 0 or more for n = {n}, got {sizes}",
+            "lab.shape",
+        )
+    return sizes
+
+
+def find_op(op: str) -> dict[str, Any]:
+    """The schema of an op that a program can have.
+
+    Raises:
+        NotFoundError: there is none; lists near names.
+        InvalidArgumentError: only passes make it; names what to take instead.
+    """
+    try:
+        schema = sl._core._schema(op)
+    except NotFoundError:
+        sl.kernels()  # loads every library: passes and their ops come with them
+        schema = sl._core._schema(op)
+    if not schema["internal"]:
+        return schema
+    # fused_conv2d and relu_pool2d_grad are called by what they began as.
+    parts = [
+        name
+        for name in sl._core._op_names()
+        if op.endswith("_" + name) and not sl._core._schema(name)["internal"]
+    ]
+    instead = f": race {max(parts, key=len)} instead" if parts else ""
+    raise InvalidArgumentError(
+        f"{op} is what passes make of several ops when a program is prepared; "
+        f"a program cannot be written with it{instead}",
+        "lab.internal_op",
+    )
+
+
+def find_dtype(op: str, dtype: Any, place: Any) -> str:
+    """The dtype's name; what the op's kernels compute first if it is None.
+
+    Raises InvalidArgumentError where no kernel at the place computes it; names
+    those that some kernel computes.
+    """
+    place = sl.CPUPlace() if place is None else place
+    kind = str(place).partition(":")[0]
+    computed = dict.fromkeys(
+        kernel.dtype for kernel in sl.kernels(op) if kernel.place == kind
+    )
+    if dtype is None:
+        return next(iter(computed), "float32")
+    try:
+        name = sl._core.DType(dtype).name
+    except InvalidArgumentError:
+        name = str(dtype)
+    if computed and name not in computed:
+        raise InvalidArgumentError(
+            f"{op}: no kernel for {kind} computes {name}; there are kernels "
+            f"for {', '.join(computed)}",
+            "lab.dtype",
+        )
+    return name
+
+
+def one_op(
+    op: str,
+    n: int,
+    shapes: Mapping[str, str],
+    attrs: Mapping[str, Any],
+    dtype: str,
+) -> tuple[sl.Program, dict[str, np.ndarray]]:
+    """A program of this op for one size, and what to feed it.
+
+    Raises InvalidArgumentError for an input that the op has not, and what
+    appending the op raises.
+    """
+    schema = find_op(op)
+    names = [argument["name"] for argument in schema["inputs"]]
+    for name in shapes:
+        if name not in names:
+            raise InvalidArgumentError(
+                f"{op}: there is no input {name}; its inputs are "
+                + ", ".join(names),
+                "lab.input",
+            )
+    known = _SHAPES.get(op, {})
+    random = np.random.default_rng(0)
+    program, feed, arguments = sl.Program(), {}, {}
+    for argument in schema["inputs"]:
+        name = argument["name"]
+        text = shapes.get(name, known.get(name))
+        if text is None and argument["optional"]:
+            continue
+        shape = _shape(text or "64, n", n, f"{op}: shape of {name}")
+        kind = argument["dtype"]
+        allowed = schema["type_vars"].get(kind, [kind])
+        # The first type variable is the kernel's dtype; others are mostly
+        # those of indices and labels, of which 0 is one.
+        if kind == next(iter(schema["type_vars"]), None) and dtype in allowed:
+            chosen = dtype
+        else:
+            chosen = "int64" if "int64" in allowed else allowed[-1]
+        numpy = numpy_dtype(chosen, f"{op}: dtype of {name}")
+        check_size(f"{op}: {name} for n = {n}", shape, numpy)
+        feed[name] = (
+            np.zeros(shape, numpy)
+            if numpy.kind in "iub"
+            else random.random(shape, np.float32).astype(numpy)
+            if numpy.itemsize <= 4
+            else random.random(shape).astype(numpy)
+        )
+        arguments[name] = program.data(name, list(shape), chosen)
+    values = {**known.get("attrs", {}), **attrs}
+    values = {
+        key: [n if item == "n" else item for item in value]
+        if isinstance(value, list)
+        else value
+        for key, value in values.items()
+    }
+    program.append_op(op, arguments, attrs=values)
+    return program, feed
