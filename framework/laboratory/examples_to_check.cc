@@ -40,9 +40,11 @@ std::vector<OpExample> ExamplesToCheck(const OpSchema& schema,
                                        DType dtype,
                                        const KernelCheckOptions& options) {
   std::vector<OpExample> examples;
-  for (const OpExample& example : options.examples.empty()
-                                      ? BuiltinExamples(schema.name())
-                                      : options.examples) {
+  const bool given = std::any_of(
+      options.examples.begin(), options.examples.end(),
+      [&](const OpExample& example) { return example.op == schema.name(); });
+  for (const OpExample& example :
+       given ? options.examples : BuiltinExamples(schema.name())) {
     const auto& dtypes = example.dtypes;
     if (example.op == schema.name() &&
         (dtypes.empty() ||
@@ -51,7 +53,7 @@ std::vector<OpExample> ExamplesToCheck(const OpSchema& schema,
     }
   }
   // Nobody tested kernels of this dtype: with what those of others take.
-  if (examples.empty() && options.examples.empty()) {
+  if (examples.empty() && !given) {
     for (const OpExample& example : BuiltinExamples(schema.name())) {
       if (std::all_of(example.dtypes.begin(), example.dtypes.end(),
                       platform::IsFloating) == platform::IsFloating(dtype)) {
@@ -59,7 +61,7 @@ std::vector<OpExample> ExamplesToCheck(const OpSchema& schema,
       }
     }
   }
-  if (examples.empty()) examples = GuessExamples(schema, dtype);
+  if (examples.empty() && !given) examples = GuessExamples(schema, dtype);
   std::set<std::string> known;
   for (const OpExample& example : examples) {
     known.insert(ExampleToJson(example));

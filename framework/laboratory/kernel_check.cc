@@ -92,6 +92,7 @@ class KernelChecker {
       reports_.emplace_back().kernel = kernel;
     }
     failing_.resize(kernels.size());
+    refusals_.resize(kernels.size());
   }
 
   std::vector<KernelReport> Run() {
@@ -107,6 +108,13 @@ class KernelChecker {
       if (options_.only >= 0 && number_ != options_.only) continue;
       CheckExample(examples[i]);
     }
+    for (size_t i = 0; i < reports_.size(); ++i) {
+      KernelReport& report = reports_[i];
+      if (report.examples > 0 || !report.mistakes.empty()) continue;
+      if (report.remark.empty()) {
+        report.remark = NotRun(i, static_cast<int>(examples.size()));
+      }
+    }
     return std::move(reports_);
   }
 
@@ -121,6 +129,33 @@ class KernelChecker {
     PlaceKey place;
     int threads = 1;
   };
+
+  // Why a kernel was run with no example; "" where nothing is known.
+  std::string NotRun(size_t kernel, int examples) const {
+    if (options_.only >= examples) {
+      return examples == 0 ? Format("there are no examples for {}", dtype_)
+                           : Format("there is no example {}, they are 0 to {}",
+                                    options_.only, examples - 1);
+    }
+    if (!refusals_[kernel].empty()) {
+      return Format("it takes none of the examples: {}", refusals_[kernel]);
+    }
+    return not_made_;
+  }
+
+  void Refuse(const At& at, const std::string& why) {
+    ++at.report->refused;
+    std::string& first = refusals_[at.report - reports_.data()];
+    if (!first.empty()) return;
+    first = Format("example {}, {}, it refuses", number_, signature_);
+    if (!why.empty()) first += Format(": {}", why);
+  }
+
+  // What keeps an example from being one of these kernels'.
+  void NotMade(const std::string& why) {
+    if (!not_made_.empty()) return;
+    not_made_ = Format("example {}, {}: {}", number_, signature_, why);
+  }
 
   void Add(const At& at, const std::string& check, const std::string& message) {
     auto& mistakes = at.report->mistakes;
@@ -140,8 +175,7 @@ class KernelChecker {
     } catch (const platform::Error& error) {
       const ErrorCode code = error.code();
       if (code == ErrorCode::kUnimplemented) {
-        ++at.report->refused;
-        return;
+        return Refuse(at, error.what());
       }
       Add(at,
           code == ErrorCode::kDeviceLost          ? "device"
@@ -171,15 +205,15 @@ class KernelChecker {
       const KernelDef& kernel = *report.kernel;
       const PlaceKey place(kernel.key.place, 0);
       if (IsLost(report) || failing_[i] >= options_.most_failing) continue;
-      bool takes = false;
-      Try({&report, place}, [&] {
-        takes =
-            !kernel.predicate || kernel.predicate(op.QueryAt(place)).empty();
+      const At at{&report, place};
+      std::optional<std::string> refusal;
+      Try(at, [&] {
+        refusal = kernel.predicate ? kernel.predicate(op.QueryAt(place)) : "";
       });
-      if (takes) {
-        takers.push_back({&report, place});
-      } else {
-        ++report.refused;
+      if (refusal && refusal->empty()) {
+        takers.push_back(at);
+      } else if (refusal) {
+        Refuse(at, *refusal);
       }
     }
     return takers;
@@ -190,11 +224,13 @@ class KernelChecker {
     std::optional<ExampleOp> made;
     try {
       made.emplace(example, dtype_);
-    } catch (const platform::Error&) {
-      return;  // the op does not take these sizes
+    } catch (const platform::Error& error) {
+      return NotMade(error.what());  // the op does not take these sizes
     }
     const IsolatedOp& op = made->op();
-    if (op.facts.dtype != dtype_) return;
+    if (op.facts.dtype != dtype_) {
+      return NotMade(Format("it is of {}", op.facts.dtype));
+    }
     const std::vector<At> takers = Takers(op.facts);
     if (takers.empty()) return;
     std::optional<Verifier> verifier;
@@ -372,7 +408,9 @@ class KernelChecker {
   const OpSchema& schema_;
   DType dtype_;
   std::vector<KernelReport> reports_;
-  std::vector<int> failing_;  // by reports_, how often each was wrong
+  std::vector<int> failing_;           // by reports_, how often each was wrong
+  std::vector<std::string> refusals_;  // by reports_, the first of each
+  std::string not_made_;               // of what came first
   int number_ = 0;
   int bad_inputs_ = 0;
   std::string signature_;

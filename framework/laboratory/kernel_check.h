@@ -31,12 +31,13 @@ struct KernelReport {
   double error = 0;
   std::vector<KernelMistake> mistakes;  // the first of each check
   // Why it could not be compared, where it could not: there is no other kernel
-  // to compare with.
+  // to compare with, or no example that it could be run with.
   std::string remark;
 };
 
 struct KernelCheckOptions {
-  // Instead of the op's own; other sizes of them are tried, too.
+  // Instead of the op's own where some are of the op; other sizes of them are
+  // tried, too.
   std::vector<OpExample> examples;
   // Numbers of threads; small examples take the first two only.
   std::vector<int> threads = {1, 2, 4};

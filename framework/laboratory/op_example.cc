@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "sluice/framework/op/op_check.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -166,9 +169,39 @@ OpExample ExampleFromJson(std::string_view json, std::string_view where) {
   }
 }
 
-std::vector<OpExample> ParseExamples(std::string_view lines,
-                                     std::string_view file) {
-  std::vector<OpExample> examples;
+namespace {
+
+// Holds an example against the schema of its op, but for sizes and dtypes.
+void CheckNames(const OpExample& example) {
+  const OpSchema& schema = Registry::Global().Schema(example.op);
+  OpDesc op;
+  op.type = example.op;
+  op.attributes = example.attributes;
+  for (const std::string& name : example.dtype_attributes) {
+    op.attributes[name] = DType::kFloat32;
+  }
+  for (const ExampleInput& input : example.inputs) {
+    const auto same = std::find_if(
+        op.inputs.begin(), op.inputs.end(),
+        [&](const auto& bound) { return bound.first == input.argument; });
+    if (same == op.inputs.end()) {
+      op.inputs.push_back({input.argument, {input.argument}});
+    } else {
+      same->second.push_back(input.argument);
+    }
+  }
+  for (const ArgDef& output : schema.outputs()) {
+    op.outputs.push_back({output.name, {output.name}});
+  }
+  CompleteOp(schema, &op);
+}
+
+using EachExample =
+    std::function<void(OpExample example, const std::string& where)>;
+
+void ForEachExample(std::string_view lines,
+                    std::string_view file,
+                    const EachExample& each) {
   int number = 0;
   while (!lines.empty()) {
     const size_t end = std::min(lines.find('\n'), lines.size());
@@ -176,8 +209,34 @@ std::vector<OpExample> ParseExamples(std::string_view lines,
     lines.remove_prefix(std::min(end + 1, lines.size()));
     ++number;
     if (line.empty() || line.front() == '#') continue;
-    examples.push_back(ExampleFromJson(line, Format("{}:{}", file, number)));
+    const std::string where = Format("{}:{}", file, number);
+    each(ExampleFromJson(line, where), where);
   }
+}
+
+}  // namespace
+
+std::vector<OpExample> ParseExamples(std::string_view lines,
+                                     std::string_view file) {
+  std::vector<OpExample> examples;
+  ForEachExample(lines, file, [&](OpExample example, const std::string&) {
+    examples.push_back(std::move(example));
+  });
+  return examples;
+}
+
+std::vector<OpExample> ParseKnownExamples(std::string_view lines,
+                                          std::string_view file) {
+  std::vector<OpExample> examples;
+  ForEachExample(lines, file, [&](OpExample example, const std::string& where) {
+    try {
+      CheckNames(example);
+    } catch (const platform::Error& error) {
+      throw platform::Error(error.code(), error.check_id(),
+                            Format("{}: {}", where, error.what()));
+    }
+    examples.push_back(std::move(example));
+  });
   return examples;
 }
 

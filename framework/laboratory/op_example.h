@@ -48,6 +48,11 @@ SLUICE_API OpExample ExampleFromJson(std::string_view json,
 // One example a line; empty lines and those that begin with # are left out.
 SLUICE_API std::vector<OpExample> ParseExamples(std::string_view lines,
                                                 std::string_view file);
+// The same for examples of registered ops. Raises also NotFound for ops,
+// arguments and attributes that there are not, and InvalidArgument for
+// arguments and attributes that are missing or of another type.
+SLUICE_API std::vector<OpExample> ParseKnownExamples(std::string_view lines,
+                                                     std::string_view file);
 
 // The lines that Sluice's own kernels are tested with, as they were when the
 // library was built. Defined in the file that the build writes.

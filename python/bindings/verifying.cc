@@ -1,6 +1,7 @@
 #include "sluice/python/bindings/verifying.h"
 
 #include <exception>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,7 @@ KernelCheckOptions OptionsOf(const std::string& examples,
                              int only,
                              nb::handle before) {
   KernelCheckOptions options;
-  options.examples = framework::ParseExamples(examples, examples_file);
+  options.examples = framework::ParseKnownExamples(examples, examples_file);
   options.only = only;
   options.before = [before](int example, int count, const std::string& text,
                             const std::string& step) {
@@ -119,6 +120,14 @@ nb::object CheckGradient(const std::string& op,
 }  // namespace
 
 void BindVerifying(nb::module_& m) {
+  // The ops of the examples in a text, each once.
+  m.def("_example_ops", [](const std::string& lines, const std::string& file) {
+    std::set<std::string> ops;
+    for (const auto& example : framework::ParseKnownExamples(lines, file)) {
+      ops.insert(example.op);
+    }
+    return std::vector<std::string>(ops.begin(), ops.end());
+  });
   m.def("_check_kernel", &Check, nb::arg("op"), nb::arg("place"),
         nb::arg("dtype"), nb::arg("library"), nb::arg("variant"),
         nb::arg("examples"), nb::arg("examples_file"), nb::arg("threads"),

@@ -55,8 +55,10 @@ class _Job:
         )
         if not names:
             return f"{path}: it has no kernels"
-        wanted = " ".join(filter(None, (name, self._options["dtype"])))
-        return f"{path}: there is no kernel {wanted}; it has {', '.join(names)}"
+        kernel = f"kernel {name}" if name else "kernel"
+        dtype = self._options["dtype"]
+        wanted = kernel + f" that computes {dtype}" * bool(dtype)
+        return f"{path}: there is no {wanted}; it has {', '.join(names)}"
 
     def _run_from(self, start: int) -> int | None:
         """Check from a kernel on; the one to go on with, None at the end."""
@@ -66,6 +68,7 @@ class _Job:
 
     def _follow(self, worker: Worker, start: int) -> int | None:
         index, step = start, {}
+        tried: set[int] = set()  # examples, by the kernel that runs now
         for event in worker.events(self._budget):
             what = event.pop("event")
             if what == "refused":
@@ -79,8 +82,10 @@ class _Job:
                 self._kernels = event["kernels"]
             elif what == "kernel":
                 index, step = event["index"], {}
+                tried.clear()
             elif what == "step":
                 step = event
+                tried.add(step["example"])
             elif what == "report":
                 self._report(event)
                 index, step = event["index"] + 1, {}
@@ -91,6 +96,7 @@ class _Job:
                 self._died(
                     index,
                     step,
+                    len(tried),
                     "hang",
                     f"no end after {self._budget:g} s (--budget)",
                 )
@@ -98,7 +104,7 @@ class _Job:
         status = worker.wait()
         if status == 0:
             return self._after(index - 1)
-        self._died(index, step, "crash", ended(status))
+        self._died(index, step, len(tried), "crash", ended(status))
         return self._after(index)
 
     def _after(self, index: int) -> int | None:
@@ -126,12 +132,18 @@ class _Job:
         self._result.verdicts.append(verdict)
 
     def _died(
-        self, index: int, step: dict[str, Any], check: str, message: str
+        self,
+        index: int,
+        step: dict[str, Any],
+        examples: int,
+        check: str,
+        message: str,
     ) -> None:
         if self._kernels is None:
             self._result.refusal = f"while it was loaded: {message}"
             return
         verdict = self._verdict(index)
+        verdict.examples = examples
         if step:
             message += f" (step: {step['step']})"
         self._add(

@@ -114,6 +114,13 @@ class _Worker:
         if job["examples"]:
             with open(job["examples"], encoding="utf-8") as file:
                 examples = file.read()
+            try:
+                complaint = self._foreign(kernels, examples)
+            except sl.SluiceError as error:
+                complaint = str(error)
+            if complaint:
+                self._say("invalid", message=complaint)
+                return
         for self._index, kernel in enumerate(kernels):
             if self._index < job["start"] or kernel["variant"] == GRADIENT:
                 continue
@@ -141,6 +148,26 @@ class _Worker:
                 return  # the next kernel needs a device that works
         self._check_gradients(kernels, examples)
         self._say("end")
+
+    def _foreign(self, kernels: list[dict[str, str]], examples: str) -> str:
+        """Whether the examples are of none of the ops, in words; else ""."""
+        job = self._job
+        ops = _core._example_ops(examples, job["examples"])
+        if not ops:
+            return f"{job['examples']}: it has no examples"
+        wanted = sorted(
+            {
+                k["op"]
+                for k in kernels
+                if matches(k, job["kernel"], job["dtype"])
+            }
+        )
+        if not wanted or set(wanted) & set(ops):
+            return ""
+        return (
+            f"{job['examples']}: its examples are of {', '.join(ops)}, and the "
+            f"kernels of {', '.join(wanted)}"
+        )
 
     def _check_gradients(
         self, kernels: list[dict[str, str]], examples: str

@@ -96,6 +96,26 @@ TEST(CheckKernels, TriesExamplesThatItIsGiven) {
   EXPECT_EQ(report.examples, 1);
 }
 
+TEST(CheckKernels, SayWhyNoExampleWasRun) {
+  KernelCheckOptions options;
+  options.only = 9999;
+  EXPECT_THAT(Check("fast", options).remark,
+              HasSubstr("there is no example 9999, they are 0 to "));
+  options.only = -1;
+  options.most_others = 0;
+  options.examples = framework::ParseExamples(
+      R"({"op": "test_lab", "inputs": [["Y", "T", [5], 0, 1]]})", "here");
+  EXPECT_THAT(Check("fast", options).remark,
+              HasSubstr("example 0, Y float32 [5]: "));
+}
+
+TEST(CheckKernels, TakesTheOpsOwnExamplesWhereNoneOfItIsGiven) {
+  KernelCheckOptions options;
+  options.examples = framework::ParseExamples(
+      R"({"op": "relu", "inputs": [["X", "T", [5], 0, 1]]})", "here");
+  EXPECT_EQ(Check("fast", options).examples, Check("fast").examples);
+}
+
 TEST(CheckKernels, AreOfOneOpAndDType) {
   UseLabOps();
   const std::vector<const KernelDef*> kernels = {

@@ -67,6 +67,31 @@ TEST(OpExample, OfAnotherFormIsRefusedByItsLine) {
               });
 }
 
+TEST(KnownExamples, HaveTheArgumentsAndAttributesOfTheirOps) {
+  const std::string right =
+      R"({"op": "relu", "inputs": [["X", "T", [5], 0, 1]]})";
+  EXPECT_EQ(framework::ParseKnownExamples(right, "mine.jsonl").size(), 1);
+  const auto parse = [](const std::string& op, const std::string& argument,
+                        const std::string& attributes) {
+    framework::ParseKnownExamples(platform::Format(R"(#
+{{"op": "{}", "inputs": [["{}", "T", [5], 0, 1]], "attributes": {}}})",
+                                                   op, argument, attributes),
+                                  "mine.jsonl");
+  };
+  ExpectError(ErrorCode::kNotFound, "registry.unknown_op",
+              {"mine.jsonl:2", "rellu", "did you mean relu?"},
+              [&] { parse("rellu", "X", "{}"); });
+  ExpectError(ErrorCode::kNotFound, "op.unknown_argument",
+              {"mine.jsonl:2", "relu: there is no input Input"},
+              [&] { parse("relu", "Input", "{}"); });
+  ExpectError(ErrorCode::kInvalidArgument, "op.argument_missing",
+              {"mine.jsonl:2", "matmul: input Y is missing"},
+              [&] { parse("matmul", "X", "{}"); });
+  ExpectError(ErrorCode::kNotFound, "op.unknown_attribute",
+              {"mine.jsonl:2", "relu: there is no attribute axis"},
+              [&] { parse("relu", "X", R"({"axis": 1})"); });
+}
+
 TEST(OpExamples, AreThereForEachOpOfSluice) {
   for (const std::string& op : Registry::Global().OpNames()) {
     if (op.starts_with("test_")) continue;
