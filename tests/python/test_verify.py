@@ -197,6 +197,38 @@ def test_examples_of_your_own_are_tried(tmp_path, write, capsys):
     assert f"{examples}:1: expected an example" in capsys.readouterr().err
 
 
+def test_examples_that_nobody_can_run_are_named(tmp_path, write, capsys):
+    path = write(RIGHT)
+    examples = tmp_path / "examples.jsonl"
+
+    def said(op, name, *more):
+        line = {"op": op, "inputs": [[name, "T", [2, 4], -1, 1]]}
+        examples.write_text(json.dumps(line) + "\n" if op else "# none\n")
+        assert status(["verify", path, "--examples", str(examples), *more])
+        captured = capsys.readouterr()
+        return captured.out + captured.err
+
+    text = said("tanh", "X")
+    assert "its examples are of tanh, and the kernels of relu" in text
+    assert "relu: there is no input Input" in said("relu", "Input")
+    assert "did you mean relu?" in said("rellu", "X")
+    assert "it has no examples" in said("", "")
+    text = said("relu", "X", "--example", "9999")
+    assert "there is no example 9999, they are 0 to " in text
+
+
+def test_examples_before_a_crash_count(write):
+    body = (
+        "if x.shape == (8,):\n        ctypes.string_at(0)\n"
+        "    return np.maximum(x, 0)"
+    )
+    result = lab.verify(write(source("late", body)), threads=[1])
+    (verdict,) = result.verdicts
+    (mistake,) = verdict.mistakes
+    assert (mistake.check, verdict.verdict) == ("crash", "WRONG")
+    assert verdict.examples == mistake.example + 1
+
+
 def test_a_file_that_is_refused_says_why(tmp_path, write, capsys):
     text = source("right", "return np.maximum(x, 0)").replace("relu", "rleu")
     assert status(["verify", write(text)]) == 1
@@ -232,6 +264,9 @@ def test_a_wrong_command_has_status_2(arguments, message, capsys):
 
 def test_a_kernel_that_is_not_there_has_status_2(write, capsys):
     path = write(RIGHT)
+    assert status(["verify", path, "--dtype", "flaot32"]) == 2
+    err = capsys.readouterr().err
+    assert "there is no kernel that computes flaot32; it has relu" in err
     assert status(["verify", path, "--kernel", "relu/none"]) == 2
     assert "it has relu/right float32" in capsys.readouterr().err
 
@@ -252,8 +287,51 @@ def test_a_program_is_tuned_with_a_kernel_and_without_a_wrong_one(write, capfd):
     out = capfd.readouterr().out
     assert "FAIL relu/off (cpu float32 PYTHON): values" in out
     assert "relu/right (cpu float32 any PYTHON)" in out
-    assert "of 1 signatures that they take" in out
+    assert "of 1 signature that they take" in out
+    assert "; left out, because they are wrong: relu/off (cpu PYTHON)\n" in out
     assert status(["tune", program, "--kernels", write(RIGHT)]) == 0
+
+
+def test_tuning_with_wrong_kernels_only_says_that_they_are_left_out(write, capfd):
+    program = write(PROGRAM.format(size=6), "program.py")
+    kernels = write(source("off", MISTAKES["off"][2]))
+    assert status(["tune", program, "--kernels", kernels]) == 1
+    out = capfd.readouterr().out
+    assert "were raced for no signature of this program; left out" in out
+    assert "relu/off (cpu PYTHON)\n" in out
+    assert "to use them" not in out
+
+
+def test_a_kernel_that_loses_is_no_reason_for_a_hint(write, capfd):
+    """Nor is what the hint of the tool itself made slower a gain."""
+    slow = (
+        "import time\n    time.sleep(0.01 * (x.shape == (5, 12)))\n"
+        "    return np.maximum(x, 0)"
+    )
+    program = write(PROGRAM.format(size=12), "program.py")
+    kernels = write(source("slow", slow))
+    assert status(["tune", program, "--kernels", kernels]) == 0
+    out = capfd.readouterr().out
+    assert "your kernels win 0 of 1 signature that they take" in out
+    assert "they win nowhere: without a hint plans use the others" in out
+    assert "times as fast" not in out
+    assert "SLUICE_KERNEL_HINTS" not in out
+    assert out.rstrip().endswith(f"to use them in a program: import {kernels}")
+
+
+def test_what_is_advised_is_what_won():
+    from sluice.lab.tune_kernels import _advice
+
+    mine, other = "relu: prefer variant=a", "exp: prefer variant=b"
+    (line,) = _advice(["/m.so"], {"wins over": [mine], "loses to": [other]})
+    assert line == (
+        "to use them in a program: SLUICE_KERNEL_PATH=/m.so "
+        f"SLUICE_KERNEL_HINTS='{mine}'"
+    )
+    note, line = _advice(["/m.so"], {"wins over": [mine], "loses to": [mine]})
+    assert "where they lose, too" in note
+    assert line.endswith(f"SLUICE_KERNEL_HINTS='{mine}'")
+    assert _advice(["/m.so"], {}) == []
 
 
 def test_a_kernel_that_ends_the_process_is_left_out_of_tuning(write, capfd):
@@ -271,7 +349,7 @@ def test_a_kernel_that_ends_the_process_is_left_out_of_tuning(write, capfd):
         in captured.err
     )
     assert "the process ended by SIGSEGV" in captured.err
-    assert "of 1 signatures that they take" in captured.out
+    assert "of 1 signature that they take" in captured.out
 
 
 def test_a_kernel_that_hangs_is_left_out_of_tuning(write, capfd, monkeypatch):
@@ -289,7 +367,7 @@ def test_a_kernel_that_hangs_is_left_out_of_tuning(write, capfd, monkeypatch):
         in captured.err
     )
     assert "no end after 3 s" in captured.err
-    assert "of 1 signatures that they take" in captured.out
+    assert "of 1 signature that they take" in captured.out
 
 
 def test_an_op_of_somebody_else_is_no_hindrance_to_tuning(write, capfd):

@@ -13,6 +13,7 @@ import numpy as np
 import sluice as sl
 from sluice import display
 
+from . import text
 from .one_op import find_dtype, find_op, one_op
 
 
@@ -55,7 +56,7 @@ class Race:
             cells = [
                 "-"
                 if np.isnan(self.medians[name][i])
-                else _time(self.medians[name][i])
+                else text.time(self.medians[name][i])
                 + (" *" if name == winners[i] else "  ")
                 for name in names
             ]
@@ -66,7 +67,7 @@ class Race:
             for row in rows
         ]
         lines += self.crossings()
-        lines += [f"{name}: {text}" for name, text in self.messages.items()]
+        lines += [f"{name}: {said}" for name, said in self.messages.items()]
         return "\n".join(line.rstrip() for line in lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -98,12 +99,6 @@ class Race:
         axes.legend()
         figure.savefig(path)
         pyplot.close(figure)
-
-
-def _time(seconds: float) -> str:
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.2f} us"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def _hints(op: str) -> str:

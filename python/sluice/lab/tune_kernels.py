@@ -45,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 1
         verifications.append(verification)
     hints = _hints(verifications)
+    wrong = _wrong(verifications)
     status = 0 if all(verifications) else 1
     while True:
         job = {
@@ -56,9 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
             "place": arguments.place,
             "threads": arguments.threads,
             "hints": hints,
+            "wrong": wrong,
         }
-        failed = _tune_once(job)
-        if failed is None:
+        outcome, failed = _tune_once(job)
+        if outcome is not None:
             break
         status = 1
         # It was kept out, and still this happened: no hint will help.
@@ -67,29 +69,71 @@ def run(arguments: argparse.Namespace) -> int:
         hints = f"{failed}; {hints}" if hints else failed
     user = _core._record_files()["user"]
     print(f"records: {user or 'in memory only, as SLUICE_RECORDS says'}")
-    use = "; ".join(rule for rule in hints.split("; ") if ": prefer " in rule)
-    libraries = [p for p in arguments.kernels if p.endswith(".so")]
-    if use and libraries:
-        paths = ":".join(os.path.abspath(path) for path in libraries)
-        print(
-            f"to use them in a program: SLUICE_KERNEL_PATH={paths} "
-            f"SLUICE_KERNEL_HINTS='{use}'"
-        )
+    for line in _advice(arguments.kernels, outcome):
+        print(line)
     return status
 
 
-def _tune_once(job: dict[str, Any]) -> str | None:
-    """None when it came to an end; else a hint without the kernel that ended
-    or held up the process, "" where none did."""
+def _wrong(verifications: list[Verification]) -> list[str]:
+    """Names of the kernels that are left out, each once."""
+    return list(
+        dict.fromkeys(
+            f"{verdict.op}/{verdict.variant} "
+            f"({verdict.place} {verdict.library})"
+            for verification in verifications
+            for verdict in verification.verdicts
+            if verdict.verdict == "WRONG" and verdict.variant != GRADIENT
+        )
+    )
+
+
+def _advice(files: list[str], by_word: dict[str, list[str]]) -> list[str]:
+    """How any program uses the kernels; at the end what is to be copied.
+
+    ``by_word`` has hints that ask for kernels, by how these fared.
+    """
+    if not by_word:
+        return []
+    won, lost = by_word.get("wins over", []), by_word.get("loses to", [])
+    lines = []
+    if not won:
+        lines.append("they win nowhere: without a hint plans use the others")
+    elif set(won) & set(lost):
+        lines.append(
+            "the hint takes them where they lose, too: without it plans choose "
+            "by the records"
+        )
+    libraries = [
+        os.path.abspath(path) for path in files if path.endswith(".so")
+    ]
+    environment = []
+    if libraries:
+        environment.append(f"SLUICE_KERNEL_PATH={':'.join(libraries)}")
+    if won:
+        environment.append(f"SLUICE_KERNEL_HINTS='{'; '.join(won)}'")
+    steps = [f"import {path}" for path in files if not path.endswith(".so")]
+    steps += [" ".join(environment)] if environment else []
+    lines.append("to use them in a program: " + ", ".join(steps))
+    return lines
+
+
+def _tune_once(
+    job: dict[str, Any],
+) -> tuple[dict[str, list[str]] | None, str]:
+    """Hints that ask for kernels, by how these fared, when it came to an end.
+
+    Else None, and a hint that keeps out the kernel that ended or held up the
+    process, "" where none did.
+    """
     patience = job["budget"] + _PATIENCE
     step: dict[str, Any] = {}
     with Worker("sluice.lab.tune_worker", job, capture=False) as worker:
         for event in worker.events(patience):
             if event["event"] == "end":
-                return None
+                return event["outcome"], ""
             if event["event"] == "refused":
                 print(f"sluice-lab: {event['message']}", file=sys.stderr)
-                return ""
+                return None, ""
             if event["event"] == "silence":
                 worker.kill()
                 break
@@ -103,7 +147,7 @@ def _tune_once(job: dict[str, Any]) -> str | None:
     kernel = step.get("kernel", "")
     where = f"{kernel} on {step['signature']}" if kernel else "the program"
     print(f"FAIL {where}: {message}", file=sys.stderr)
-    return _exclude(kernel)
+    return None, _exclude(kernel)
 
 
 def _exclude(kernel: str) -> str:

@@ -7,6 +7,7 @@ found, and writes a line of JSON to FD before each kernel is run.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import sluice as sl
 from sluice import _core, display
 
-from . import programs, worker
+from . import programs, text, worker
 
 
 def _own(name: str, kernels: list[dict[str, str]]) -> bool:
@@ -26,35 +27,89 @@ def _own(name: str, kernels: list[dict[str, str]]) -> bool:
     )
 
 
-def _comparison(
-    result: Any, kernels: list[dict[str, str]]
-) -> list[tuple[str, str, str]]:
-    """For each signature with such a kernel: signature, outcome, kernel."""
-    rows = []
+def _rule(kernel: Any, op: str) -> str:
+    """The hint that asks for a kernel."""
+    return f"{op}: prefer library={kernel.library}, variant={kernel.variant}"
+
+
+def _outcome(tuned: Any, kernels: list[dict[str, str]]) -> dict[str, str]:
+    """Of a signature that one of these kernels takes: who wins; else {}."""
+    timed = [k for k in tuned.kernels if k.verdict == "ok" and k.rounds]
+    mine = [k for k in timed if _own(k.name, kernels)]
+    others = [k for k in timed if not _own(k.name, kernels)]
+    if not mine or not others:
+        return {}
+    best = min(mine, key=lambda k: k.median)
+    rival = min(others, key=lambda k: k.median)
+    if tuned.tie and tuned.winner.name in (best.name, rival.name):
+        word = "ties with"
+    else:
+        word = "wins over" if best.median < rival.median else "loses to"
+    times = [text.time(k.median) for k in (best, rival)]
+    return {
+        "text": f"{best.name} {times[0]} {word} {rival.name} {times[1]}",
+        "word": word,
+        "rule": _rule(best, tuned.op),
+    }
+
+
+def _table(result: Any, kernels: list[dict[str, str]]) -> str:
+    """Each signature with its kernels, the fastest first.
+
+    Not that of the result: what the plan had before is what the hints of this
+    process asked for.
+    """
+    lines = []
+    names = [k.name for tuned in result.signatures for k in tuned.kernels]
+    width = max(map(len, names), default=0)
     for tuned in result.signatures:
-        timed = [k for k in tuned.kernels if k.verdict == "ok" and k.rounds]
-        mine = [k for k in timed if _own(k.name, kernels)]
-        others = [k for k in timed if not _own(k.name, kernels)]
-        if not mine or not others:
-            continue
-        best = min(mine, key=lambda k: k.median)
-        rival = min(others, key=lambda k: k.median)
-        if tuned.tie and tuned.winner.name in (best.name, rival.name):
-            word = "ties with"
-        else:
-            word = "wins over" if best.median < rival.median else "loses to"
-        rows.append(
-            (
-                tuned.signature,
-                f"{best.name} {best.median * 1e6:.2f} us {word} "
-                f"{rival.name} {rival.median * 1e6:.2f} us",
-                word,
-            )
+        lines.append(tuned.signature)
+        for k in sorted(
+            tuned.kernels, key=lambda k: k.median if k.rounds else math.inf
+        ):
+            time = text.time(k.median) if k.rounds else "-"
+            own = "  yours" if _own(k.name, kernels) else ""
+            said = f"  {k.message}" if k.message else ""
+            wrong = "  WRONG" if k.verdict == "wrong" else ""
+            lines.append(f"  {k.name:{width}}  {time:>10}{own}{wrong}{said}")
+        outcome = _outcome(tuned, kernels)
+        if outcome:
+            lines.append(f"  {outcome['text']}")
+    measured = text.count(len(result.signatures), "signature")
+    last = f"{measured} measured in {result.seconds:.2f} s"
+    if result.known:
+        last += f", {result.known} known already"
+    if result.left_out:
+        last += f", {result.left_out} left out for want of time"
+    return "\n".join([*lines, last])
+
+
+def _summary(
+    outcomes: list[dict[str, str]], known: int, wrong: list[str]
+) -> str:
+    words = [outcome["word"] for outcome in outcomes]
+    if words:
+        said = (
+            f"your kernels win {words.count('wins over')} of "
+            f"{text.count(len(words), 'signature')} that they take"
         )
-    return rows
+        ties = words.count("ties with")
+        if ties:
+            said += f", and tie in {ties}"
+    elif known:
+        said = (
+            "your kernels were not measured: --again measures also what has "
+            "records"
+        )
+    else:
+        said = "your kernels were raced for no signature of this program"
+    if wrong:
+        said += "; left out, because they are wrong: "
+        said += ", ".join(wrong)
+    return said
 
 
-def _tune(job: dict[str, Any], say: Any) -> None:
+def _tune(job: dict[str, Any], say: Any) -> dict[str, list[str]]:
     kernels = [
         kernel for path in job["kernels"] for kernel in worker.load(path)
     ]
@@ -79,12 +134,16 @@ def _tune(job: dict[str, Any], say: Any) -> None:
                 event="kernel", kernel=kernel, signature=signature
             ),
         )
-    print(result, end="")
-    rows = _comparison(result, kernels)
-    for signature, text, _ in rows:
-        print(f"{signature}: {text}")
-    wins = sum(word == "wins over" for *_, word in rows)
-    print(f"your kernels win {wins} of {len(rows)} signatures that they take")
+    print(_table(result, kernels))
+    outcomes = [_outcome(tuned, kernels) for tuned in result.signatures]
+    outcomes = [outcome for outcome in outcomes if outcome]
+    print(_summary(outcomes, result.known, job["wrong"]))
+    by_word: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        rules = by_word.setdefault(outcome["word"], [])
+        if outcome["rule"] not in rules:
+            rules.append(outcome["rule"])
+    return by_word
 
 
 def main() -> None:
@@ -97,11 +156,11 @@ def main() -> None:
             pipe.flush()
 
         try:
-            _tune(job, say)
+            outcome = _tune(job, say)
         except (sl.SluiceError, OSError) as error:
             say(event="refused", message=str(error))
         else:
-            say(event="end")
+            say(event="end", outcome=outcome)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,15 @@
+"""Numbers in words, alike in all commands."""
+
+from __future__ import annotations
+
+
+def time(seconds: float) -> str:
+    """With two decimals, in us, ms or s."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.2f} us"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def count(number: int, noun: str) -> str:
+    """Such as "1 signature", "2 signatures"."""
+    return f"{number} {noun}" + "s" * (number != 1)
