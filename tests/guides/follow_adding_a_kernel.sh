@@ -10,22 +10,26 @@ guide=$source_dir/design/adding_a_kernel.md
 rm -rf "$work" && mkdir -p "$work"
 
 # Each block with file=NAME becomes that file; the ```sh run=PART blocks are
-# run, PART by PART.
+# run, PART by PART; each line of a ```text says=PART block must be printed.
 awk -v work="$work" '
   /^```[a-z]* file=/ { sub(/.*file=/, ""); file = work "/" $0; next }
   /^```sh run=/ { sub(/.*run=/, ""); file = work "/" $0 ".sh"; next }
+  /^```text says=/ { sub(/.*says=/, ""); file = work "/" $0 ".says"; next }
   /^```/ { file = ""; next }
   file != "" { print >> file }' "$guide"
-diff -r --exclude="*.sh" --exclude="*.py" \
+diff -r --exclude="*.sh" --exclude="*.py" --exclude="*.says" \
   "$source_dir/tests/consumers/add_kernel" "$work"
 
 cd "$work"
 export CMAKE_PREFIX_PATH=$prefix CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 export PATH=$prefix/bin:$PATH
-python() { "$python" -B "$@"; }
-sluice-lab() { "$python" -B -m sluice.lab "$@"; }
-export -f python sluice-lab
-export python
+if [ -n "$python" ]; then
+  # sluice-lab is run by python3.
+  PATH=$(dirname "$python"):$PATH
+  python() { "$python" "$@"; }
+  export -f python
+  export python PYTHONDONTWRITEBYTECODE=1
+fi
 # Records of this walk stay in it.
 export SLUICE_RECORDS=$work/lab_records.jsonl
 
@@ -57,18 +61,31 @@ if [ -z "$python" ]; then exit 0; fi
 bash -euxo pipefail verify.sh 2>&1 | tee verify.log
 expect verify.log 'relu/fast .cpu MINE. +float32, float64 +[0-9]+, [0-9]+ refused +ok'
 bash -euxo pipefail lenet.sh 2>&1 | tee lenet.log
-expect lenet.log 'your kernels win [0-9] of [1-9] signatures' \
-  "SLUICE_KERNEL_PATH=.*libfast_relu.so SLUICE_KERNEL_HINTS='relu: prefer"
+expect lenet.log 'your kernels win [0-9] of [1-9] signature' \
+  "^to use them in a program: SLUICE_KERNEL_PATH=[^ ]*libfast_relu.so"
+wins=$(sed -nE 's/^your kernels win ([0-9]+) of .*/\1/p' lenet.log)
+if [ "$wins" -gt 0 ]; then
+  expect lenet.log "libfast_relu.so SLUICE_KERNEL_HINTS='relu: prefer"
+else
+  expect lenet.log 'they win nowhere'
+fi
 if [ "$cuda" = EMULATE ]; then
   bash -euxo pipefail verify_cuda.sh 2>&1 | tee verify_cuda.log
   expect verify_cuda.log 'relu/fast .cuda MINE. +float32, float64 .* ok' \
-    'your kernels win [0-9] of [1-9] signatures'
+    'your kernels win [0-9] of [1-9] signature'
 fi
 bash -euxo pipefail python.sh 2>&1 | tee python.log
 expect python.log 'mine' 'the kernels agree' \
   'relu/mine .cpu PYTHON. +float32, float64 .* ok' \
   'relu_grad/mine .cpu PYTHON. +float32, float64 .* ok' \
-  'your kernels win [0-9]+ of [1-9] signatures'
+  'your kernels win [0-9]+ of [1-9] signature'
+
+# What a kernel does not take.
+status=0
+sluice-lab verify build/libfast_relu.so --example 2 >refused.log || status=$?
+[ $status = 1 ]
+expect refused.log \
+  'takes none of the examples: example 2, .*, it refuses: needs a multiple of 8'
 
 # One planted mistake in each language, and what verify says.
 expect_wrong() {
@@ -94,6 +111,9 @@ plant my_kernel.py 'return np.maximum(x, 0)' \
 cmake --build build
 expect_wrong build/libfast_relu.so \
   'FAIL relu/fast .cpu float32 MINE.: NaN'
+while IFS= read -r line; do
+  grep -qxF -- "$line" wrong.log || { echo "not said: $line" >&2; exit 1; }
+done <verify_wrong.says
 if [ "$cuda" = EMULATE ]; then
   expect_wrong build/libfast_relu_cuda.so \
     'FAIL relu/fast .cuda float32 MINE.: elements'

@@ -25,6 +25,7 @@ install_and_train() {
   "$work/venv/bin/python" "$work/train.py" >"$work/output"
   cat "$work/output"
   grep -Eq '^\[array\(\[?0\.9[0-9]' "$work/output"
+  SLUICE_RECORDS=off "$work/venv/bin/sluice-lab" records
   CUDA=$1 ONEDNN=$2 "$work/venv/bin/python" - <<'PYTHON'
 import os
 

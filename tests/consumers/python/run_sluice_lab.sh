@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Calls the installed sluice-lab as a user does who has set nothing up:
+#   run_sluice_lab.sh PREFIX WORK_DIR PYTHON KERNELS
+# through a link, and after the installation was moved.
+set -euo pipefail
+prefix=$1 work=$2 python=$3 kernels=$4
+rm -rf "$work" && mkdir -p "$work/bin"
+unset PYTHONPATH
+export SLUICE_RECORDS=off PYTHONDONTWRITEBYTECODE=1
+PATH=$work/bin:$(dirname "$python"):$PATH
+cd "$work"
+
+ln -s "$prefix/bin/sluice-lab" bin/sluice-lab
+sluice-lab records relu
+# Kernels run in processes of their own, which need the package as well.
+sluice-lab verify "$kernels" --threads 1 | tee verify.log
+grep -Eq 'relu/mine .* ok$' verify.log
+
+cp -a "$prefix" moved
+moved/bin/sluice-lab records relu
+
+# A Python without what it needs.
+status=0
+"$python" -S -I moved/bin/sluice-lab records 2>error.log || status=$?
+cat error.log
+[ $status = 1 ]
+grep -q "cannot import $work/moved/sluice; run PYTHON" error.log
