@@ -9,10 +9,12 @@
 #include <memory>
 #include <new>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/inspect/time_text.h"
 #include "sluice/framework/laboratory/prediction.h"
 #include "sluice/framework/plan/assignment.h"
 #include "sluice/platform/device.h"
@@ -384,24 +386,37 @@ Placement Place(const Program& program,
 
 namespace {
 
-std::string Microseconds(double seconds, bool measured) {
-  return Format("{:.2f} us {}", seconds * 1e6, measured ? "m" : "p");
+std::string OpTime(double seconds, bool measured) {
+  return Format("{} {}", TimeText(seconds), measured ? "m" : "p");
 }
 
 std::string Measured(const Timing& timing) {
-  return Format("{:.1f} us ({:.1f} to {:.1f})", timing.median * 1e6,
-                timing.low * 1e6, timing.high * 1e6);
+  return Format("{} ({} to {})", TimeText(timing.median), TimeText(timing.low),
+                TimeText(timing.high));
+}
+
+// "" or that a measured run takes much longer than predicted.
+std::string Disturbed(const Timing& measured,
+                      double predicted,
+                      std::string_view which) {
+  constexpr double kTooLong = 2;
+  if (measured.rounds == 0 || measured.median <= kTooLong * predicted) {
+    return "";
+  }
+  return Format(
+      "the run measured {} takes {} as predicted: other programs may have "
+      "disturbed it, measure again\n",
+      which, RatioText(measured.median / predicted));
 }
 
 std::string Totals(const Placement& placement) {
   std::string text = Format(
-      "predicted: a run takes {:.1f} us now ({:.1f} us of copies, {:.1f} us of "
-      "the executor), and {:.1f} us with the change ({:.1f} us of copies): "
-      "{:.3g} times\n",
-      placement.predicted_now * 1e6, placement.copies_now * 1e6,
-      placement.executor * 1e6, placement.predicted_then * 1e6,
-      placement.copies_then * 1e6,
-      placement.predicted_then / placement.predicted_now);
+      "predicted: a run takes {} now ({} of copies, {} of the executor), and "
+      "{} with the change ({} of copies): {}\n",
+      TimeText(placement.predicted_now), TimeText(placement.copies_now),
+      TimeText(placement.executor), TimeText(placement.predicted_then),
+      TimeText(placement.copies_then),
+      RatioText(placement.predicted_then / placement.predicted_now));
   if (placement.gap > 1e-9) {
     text += Format("another assignment could be cheaper by up to {:.2g} %\n",
                    100 * placement.gap);
@@ -414,6 +429,9 @@ std::string Totals(const Placement& placement) {
           Format(", and {} with the change", Measured(placement.measured_then));
     }
     text += "\n";
+    text += Disturbed(placement.measured_now, placement.predicted_now, "now");
+    text += Disturbed(placement.measured_then, placement.predicted_then,
+                      "with the change");
   }
   if (!placement.not_measured.empty()) {
     text +=
@@ -432,9 +450,9 @@ std::string ToString(const Placement& placement) try {
       {"op", "now", "time", "then", "time"}};
   for (const PlacedOp& op : placement.ops) {
     rows.push_back({Format("{} {}", op.op_index, op.op), op.kernel_now,
-                    Microseconds(op.seconds_now, op.measured_now),
+                    OpTime(op.seconds_now, op.measured_now),
                     op.changes ? op.kernel_then : "the same",
-                    Microseconds(op.seconds_then, op.measured_then)});
+                    OpTime(op.seconds_then, op.measured_then)});
   }
   std::array<size_t, 5> widths{};
   for (const auto& row : rows) {
