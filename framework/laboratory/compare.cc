@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/inspect/time_text.h"
 #include "sluice/framework/laboratory/bisect/golden_values.h"
 #include "sluice/framework/laboratory/bisect/plan_slice.h"
 #include "sluice/framework/laboratory/bisect/plan_units.h"
@@ -87,6 +88,14 @@ void CompareResults(const PlanPair& pair,
 
 }  // namespace
 
+std::string_view HintsOfSet(std::string_view text) {
+  if (text == "default") return "";
+  if (text == "reference") {
+    return "prefer library=PLAIN, variant=plain; prefer library=PLAIN";
+  }
+  return text;
+}
+
 Comparison Compare(const Program& program,
                    const Feeds& feeds,
                    std::string_view hints_a,
@@ -95,8 +104,10 @@ Comparison Compare(const Program& program,
                    const Scope* scope) try {
   const Fetches fetches =
       options.fetches.empty() ? UnreadVars(program) : options.fetches;
-  const auto a = PrepareWith(program, feeds, fetches, hints_a, options.place);
-  const auto b = PrepareWith(program, feeds, fetches, hints_b, options.place);
+  const auto a =
+      PrepareWith(program, feeds, fetches, HintsOfSet(hints_a), options.place);
+  const auto b =
+      PrepareWith(program, feeds, fetches, HintsOfSet(hints_b), options.place);
   const PlanPair pair(program, *a, *b);
   const GoldenValues golden(pair, feeds, scope);
   const ValueTolerance tolerance{options.relative_tolerance,
@@ -137,14 +148,11 @@ std::string RunTimes(const Comparison& comparison) {
   const Timing& b = comparison.run_b;
   if (a.rounds == 0 || b.rounds == 0) return "";
   return Format(
-      "a run takes {:.1f} us ({:.1f} to {:.1f}) under a and {:.1f} us ({:.1f} "
-      "to {:.1f}) under b: {}\n",
-      a.median * 1e6, a.low * 1e6, a.high * 1e6, b.median * 1e6, b.low * 1e6,
-      b.high * 1e6,
-      Apart(comparison.b_over_a)
-          ? Format("{:.3g} to {:.3g} times", comparison.b_over_a.low,
-                   comparison.b_over_a.high)
-          : "no difference that can be told from noise");
+      "a run takes {} ({} to {}) under a and {} ({} to {}) under b: {}\n",
+      TimeText(a.median), TimeText(a.low), TimeText(a.high), TimeText(b.median),
+      TimeText(b.low), TimeText(b.high),
+      Apart(comparison.b_over_a) ? RatioText(comparison.b_over_a)
+                                 : "no difference that can be told from noise");
 }
 
 }  // namespace
@@ -173,8 +181,8 @@ std::string ToString(const Comparison& comparison) try {
     }
     const OpComparison& op = comparison.ops[i - 1];
     text +=
-        Format("{:>8.2f} us {:>8.2f} us {:>10.2e} {:>10.2e}{}\n",
-               op.seconds_a * 1e6, op.seconds_b * 1e6, op.max_absolute_error,
+        Format("{:>11} {:>11} {:>10.2e} {:>10.2e}{}\n", TimeText(op.seconds_a),
+               TimeText(op.seconds_b), op.max_absolute_error,
                op.max_relative_error, op.differs ? "  differs" : "");
   }
   text += RunTimes(comparison);

@@ -56,7 +56,12 @@ struct Comparison {
   Interval b_over_a{};
 };
 
-// Prepares `program` under `hints_a` and under `hints_b` (kernel_hints.h) as
+// The kernel hints of a kernel set: none of "default", those that take the
+// kernels that are written to be read of "reference"; other text as it is.
+SLUICE_API std::string_view HintsOfSet(std::string_view text);
+
+// Prepares `program` under `hints_a` and under `hints_b` (kernel_hints.h, or
+// the name of a kernel set) as
 // Run would, with all passes, and says op by op where they part, with errors
 // and times of each. Random ops are not compared. Persistables are read from
 // `scope` and not written. Raises what preparing either plan and running them

@@ -13,6 +13,7 @@
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
+#include "sluice/framework/run/tune_program.h"
 #include "sluice/framework/values/scope.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/memory/memory.h"
@@ -38,6 +39,8 @@ using framework::AppendBackward;
 using framework::AttributeMap;
 using framework::BackwardOptions;
 using framework::Compare;
+using framework::CompareOptions;
+using framework::Comparison;
 using framework::DDim;
 using framework::Executor;
 using framework::ExplainDot;
@@ -58,6 +61,9 @@ using framework::SaveParameters;
 using framework::SaveProgram;
 using framework::Scope;
 using framework::Tensor;
+using framework::Tune;
+using framework::TuneOptions;
+using framework::TuneResult;
 using framework::Var;
 
 }  // namespace sluice

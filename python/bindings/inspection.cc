@@ -202,6 +202,9 @@ void BindInspection(nb::module_& m) {
            [](const Comparison& self) { return self.first_difference < 0; })
       .def("__str__",
            [](const Comparison& self) { return framework::ToString(self); });
+  m.def("_hints_of_set", [](const std::string& text) {
+    return std::string(framework::HintsOfSet(text));
+  });
   m.def("_compare", &Compare, nb::arg("program").none(), nb::arg("feed").none(),
         nb::arg("hints_a").none(), nb::arg("hints_b").none(),
         nb::arg("place").none(), nb::arg("relative_tolerance").none(),

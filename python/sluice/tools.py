@@ -99,7 +99,8 @@ def compare(
     Args:
         program: what to run.
         feed: as for ``Executor.run``.
-        hints_a: kernel hints; ``""`` for none.
+        hints_a: kernel hints, ``""`` for none; or ``"reference"`` (the kernels
+            that are written to be read) or ``"default"`` (none).
         hints_b: others.
         place: where the program shall run.
         rtol: outputs agree where ``abs(a - b)`` is at most ``atol + rtol *

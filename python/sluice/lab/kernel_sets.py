@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 
+from sluice import _core
 from sluice.errors import NotFoundError
-
-_NAMED = {
-    "default": "",
-    "reference": "prefer library=PLAIN, variant=plain; prefer library=PLAIN",
-}
 
 
 def kernel_set(text: str) -> str:
@@ -22,8 +18,9 @@ def kernel_set(text: str) -> str:
     Raises:
         NotFoundError: a word that is none of these.
     """
-    if text.strip() in _NAMED:
-        return _NAMED[text.strip()]
+    hints = _core._hints_of_set(text.strip())
+    if hints != text.strip():
+        return hints
     if os.path.isfile(text):
         with open(text, encoding="utf-8") as file:
             return file.read()

@@ -3,7 +3,6 @@
 #include <iostream>
 #include <vector>
 
-#include "sluice/framework/run/tune_program.h"
 #include "sluice/sluice.h"
 
 int main(int argc, char** argv) try {
@@ -30,8 +29,8 @@ int main(int argc, char** argv) try {
     }
   }
   // Compares it with the op's reference, times it, and keeps the records.
-  std::cout << ToString(sluice::framework::Tune(
-      executor, program, feeds, {y}, nullptr, {.budget_seconds = 2}));
+  std::cout << ToString(sluice::Tune(executor, program, feeds, {y}, nullptr,
+                                     {.budget_seconds = 2}));
   return 0;
 } catch (const sluice::Error& error) {
   std::cerr << error.what() << "\n";

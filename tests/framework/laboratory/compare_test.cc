@@ -66,6 +66,19 @@ TEST_F(CompareTest, SaysWhenNothingDiffers) {
   }
 }
 
+TEST_F(CompareTest, TakesKernelSetsByName) {
+  const Comparison same = Compare(program_, feeds_, "default", "");
+  for (const OpComparison& op : same.ops) {
+    EXPECT_EQ(op.kernel_a, op.kernel_b);
+  }
+  EXPECT_EQ(Compare(program_, feeds_, "reference", "default").first_difference,
+            -1);
+  EXPECT_EQ(HintsOfSet("default"), "");
+  EXPECT_THAT(std::string(HintsOfSet("reference")), HasSubstr("library=PLAIN"));
+  EXPECT_EQ(HintsOfSet("relu: require variant=plain"),
+            "relu: require variant=plain");
+}
+
 TEST_F(CompareTest, KeepsToItsTolerance) {
   CompareOptions options;
   options.absolute_tolerance = 1.5;
