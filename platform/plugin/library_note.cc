@@ -48,7 +48,7 @@ std::string FindNote(const std::vector<char>& notes,
 std::string ReadLibraryNote(const std::string& path,
                             std::string_view name,
                             uint32_t type) {
-  CheckSharedLibrary(path);
+  CheckSharedLibrary(path, "kernel library");
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr header{};
   if (!Read(file, 0, &header, sizeof(header))) return "";

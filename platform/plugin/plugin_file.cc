@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include <dlfcn.h>
@@ -19,11 +20,11 @@ namespace {
 
 class File {
  public:
-  explicit File(const std::string& path) {
+  File(const std::string& path, std::string_view what) {
     // The system would take the part before it for the path.
     SLUICE_ENFORCE(path.find('\0') == path.npos, ErrorCode::kInvalidArgument,
                    "plugin.path_nul",
-                   "plug-in {}: this is no path, it has a zero byte",
+                   "{} {}: this is no path, it has a zero byte", what,
                    Shown(path));
     handle_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int reason = errno;
@@ -32,7 +33,7 @@ class File {
     regular_ = readable && S_ISREG(status.st_mode);
     size_ = regular_ ? static_cast<uint64_t>(status.st_size) : 0;
     SLUICE_ENFORCE(readable, ErrorCode::kNotFound, "plugin.missing",
-                   "plug-in {}: the file cannot be opened: {}", path,
+                   "{} {}: the file cannot be opened: {}", what, path,
                    std::strerror(reason));
   }
   ~File() {
@@ -99,21 +100,21 @@ bool IsComplete(const File& file, const Elf64_Ehdr& header) {
 
 }  // namespace
 
-void CheckSharedLibrary(const std::string& path) {
-  const File file(path);
+void CheckSharedLibrary(const std::string& path, std::string_view what) {
+  const File file(path, what);
   Elf64_Ehdr header{};
   const bool has_magic = file.Read(0, &header, SELFMAG) &&
                          std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
   SLUICE_ENFORCE(file.regular() && (has_magic || file.size() == 0),
                  ErrorCode::kInvalidArgument, "plugin.not_a_library",
-                 "plug-in {}: expected a shared library (ELF), got another "
+                 "{} {}: expected a shared library (ELF), got another "
                  "kind of file",
-                 path);
+                 what, path);
   const bool has_header = file.Read(0, &header, sizeof(header));
   SLUICE_ENFORCE(has_header, ErrorCode::kDataLoss, "plugin.truncated_header",
-                 "plug-in {}: the file is truncated: expected a header of {} "
+                 "{} {}: the file is truncated: expected a header of {} "
                  "bytes, got {} bytes in all",
-                 path, sizeof(header), file.size());
+                 what, path, sizeof(header), file.size());
   const Elf64_Ehdr* own = OwnHeader();
   const bool same_machine =
       own == nullptr ||
@@ -121,14 +122,14 @@ void CheckSharedLibrary(const std::string& path) {
        header.e_ident[EI_DATA] == own->e_ident[EI_DATA] &&
        header.e_machine == own->e_machine && header.e_type == ET_DYN);
   SLUICE_ENFORCE(same_machine, ErrorCode::kInvalidArgument, "plugin.machine",
-                 "plug-in {}: expected a shared library for machine {}, got "
+                 "{} {}: expected a shared library for machine {}, got "
                  "ELF type {} for machine {}",
-                 path, own->e_machine, header.e_type, header.e_machine);
+                 what, path, own->e_machine, header.e_type, header.e_machine);
   SLUICE_ENFORCE(IsComplete(file, header), ErrorCode::kDataLoss,
                  "plugin.truncated",
-                 "plug-in {}: the file is truncated or damaged: its tables "
+                 "{} {}: the file is truncated or damaged: its tables "
                  "speak of more than its {} bytes",
-                 path, file.size());
+                 what, path, file.size());
 }
 
 }  // namespace sluice::platform

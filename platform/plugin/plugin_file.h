@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "sluice/platform/export.h"
 
@@ -10,6 +11,8 @@ namespace sluice::platform {
 // machine: NotFound when there is none, InvalidArgument when it is something
 // else, DataLoss when it is shorter than its own tables say. The loader of the
 // system does not look: it maps such a file and the process dies of SIGBUS.
-SLUICE_API void CheckSharedLibrary(const std::string& path);
+// `what` is what errors call it.
+SLUICE_API void CheckSharedLibrary(const std::string& path,
+                                   std::string_view what = "plug-in");
 
 }  // namespace sluice::platform

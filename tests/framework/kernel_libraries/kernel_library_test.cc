@@ -107,8 +107,8 @@ TEST_F(PatchedKernelLibrary, TruncatedIsRefused) {
 }
 
 TEST_F(PatchedKernelLibrary, MissingOrNoLibraryIsRefused) {
-  ExpectRefused(ErrorCode::kNotFound, "plugin.missing", {"nowhere.so"},
-                folder_.File("nowhere.so"));
+  ExpectRefused(ErrorCode::kNotFound, "plugin.missing",
+                {"kernel library ", "nowhere.so"}, folder_.File("nowhere.so"));
   ExpectRefused(ErrorCode::kInvalidArgument, "plugin.not_a_library",
                 {"text.so", "ELF"}, folder_.Write("text.so", "text"));
 }
