@@ -121,6 +121,10 @@ CALLS = {
     ),
     "shape": (lambda: sl.data("x", [2**64]), ["data x", "18446744073709551616"]),
     "path": (lambda: sl.io.load_program(5), ["path", "5 (int)"]),
+    "program and path swapped": (
+        lambda: sl.io.save_program("net", sl.Program()),
+        ["save_program: program: expected a sluice.Program", "'net'"],
+    ),
     "path with NUL": (
         lambda: sl.io.load_program("/tmp/cut\0off"),
         ["path without zero bytes"],
