@@ -162,7 +162,14 @@ def test_records_are_listed_by_op(capsys):
     assert "exp/plain (cpu float32 any PLAIN)" in out
     assert all(r["op"] == "exp" for r in lab.records("exp"))
     assert main(["records", "--machine"]) == 0
-    assert "kernel_call" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "kernel_call" in out
+    for line in out.splitlines():
+        name, _, value = line.partition(" ")
+        if name == "date":
+            assert value.strip()
+        elif name not in ("machine", "threads"):
+            assert value.split()[1] in ("GOP/s", "GB/s", "us", "ms"), line
 
 
 BAD = {
@@ -221,6 +228,65 @@ def test_a_damaged_program_file(tmp_path, capsys):
     path.write_bytes(b"no program")
     assert main(["tune", str(path)]) == 1
     assert "no Sluice program" in capsys.readouterr().err
+
+
+OUTPUTS = {
+    "report": ["report", "mlp", "-o"],
+    "report json": ["report", "mlp", "--json"],
+    "report trace": ["report", "mlp", "--trace"],
+    "race json": ["race", "relu", "--json"],
+    "race svg": ["race", "relu", "--svg"],
+    "verify json": ["verify", __file__, "--json"],
+}
+
+
+@pytest.mark.parametrize("arguments", OUTPUTS.values(), ids=OUTPUTS)
+def test_a_file_that_cannot_be_written_is_named_before_anything_is_measured(
+    arguments, tmp_path, capsys
+):
+    missing = tmp_path / "none" / "file"
+    assert main([*arguments, str(missing)]) == 1
+    err = capsys.readouterr().err
+    assert f"{missing}: there is no folder {tmp_path / 'none'}" in err
+    assert main([*arguments, str(tmp_path)]) == 1
+    assert f"{tmp_path}: this is a folder" in capsys.readouterr().err
+
+
+def test_a_folder_of_scripts_is_made_below_one_that_is_there(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    bisect = ["bisect", "nothing.py", "default", "default", "--script"]
+    assert main([*bisect, str(tmp_path / "file" / "found")]) == 1
+    assert "there is no folder" in capsys.readouterr().err
+    assert main([*bisect, str(tmp_path / "a" / "b")]) == 1
+    assert "nothing.py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command, texts",
+    [
+        ("tune", ["(default: 10)", "(default: 32)"]),
+        ("race", ["(default: 4,16,64,256,1024)", "(default: 2)"]),
+        ("report", ["(default: report.html)", "(default: 3)"]),
+        ("verify", ["(default: 1,2,4)", "(default: 30)"]),
+        ("place", ["(default: 5)", "(default: 32)"]),
+        ("bisect", ["(default: 32)"]),
+    ],
+)
+def test_help_has_the_defaults(command, texts, capsys):
+    assert status([command, "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for text in texts:
+        assert text in out
+    assert "default: None" not in out and "default: []" not in out
+
+
+def test_no_memory_is_one_sentence(monkeypatch, capsys):
+    def load(*_):
+        raise MemoryError("Unable to allocate 1 EiB")
+
+    monkeypatch.setattr("sluice.lab.programs.load", load)
+    assert main(["tune", "mlp"]) == 1
+    assert capsys.readouterr().err == "sluice-lab: Unable to allocate 1 EiB\n"
 
 
 def test_it_is_a_program():

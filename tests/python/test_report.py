@@ -70,6 +70,15 @@ def data_of(page):
     return json.loads(element[1])
 
 
+def test_a_report_shows_itself_in_a_line():
+    shown = made(name="net")
+    text = repr(shown)
+    assert re.fullmatch(
+        r"<Report net: \d+ ops, a run takes [\d.]+ [mu]s; \.save\('FILE\.html'\)>", text
+    ), text
+    assert str(shown) == text
+
+
 def test_json_says_what_explain_says():
     feed, fetches = image_net()
     program = sl.default_main_program()

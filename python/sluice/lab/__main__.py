@@ -13,6 +13,7 @@ from typing import Any
 import sluice as sl
 
 from . import programs, tune_kernels
+from .arguments import Formatter, check_files, count, seconds
 from .bisect import add_parser as add_bisect
 from .compare import add_parser as add_compare
 from .place import add_parser as add_place
@@ -33,26 +34,8 @@ which stands for each size in turn:
 """
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no number of seconds above 0"
-        )
-    return seconds
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return int(text)
-
-
 def _sizes(text: str) -> list[int]:
-    return [_count(size.strip()) for size in text.split(",")]
+    return [count(size.strip()) for size in text.split(",")]
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -76,17 +59,20 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "sluice-lab", description="Measures kernels, and tells what is known."
     )
-    parser.add_argument("--threads", type=_count, help="of each kernel")
+    parser.add_argument("--threads", type=count, help="of each kernel")
     commands = parser.add_subparsers(dest="command", required=True)
-    raw = argparse.RawDescriptionHelpFormatter
 
-    tune = commands.add_parser(
-        "tune", help="a program", description=_TUNE, formatter_class=raw
-    )
+    tune = commands.add_parser("tune", help="a program", description=_TUNE)
     tune.add_argument("program", metavar="PROGRAM")
-    tune.add_argument("--budget", type=_seconds, default=10, metavar="SECONDS")
     tune.add_argument(
-        "--batch", type=_count, default=32, help="for sizes left open"
+        "--budget",
+        type=seconds,
+        default=10,
+        metavar="SECONDS",
+        help="for all of it",
+    )
+    tune.add_argument(
+        "--batch", type=count, default=32, help="for sizes left open"
     )
     tune.add_argument("--place", help="such as cuda:0; the CPU by default")
     tune.add_argument(
@@ -102,17 +88,22 @@ def _parser() -> argparse.ArgumentParser:
 
     tune.set_defaults(run=_tune)
 
-    one = commands.add_parser(
-        "race", help="one op", description=_RACE, formatter_class=raw
-    )
+    one = commands.add_parser("race", help="one op", description=_RACE)
     one.add_argument("op", metavar="OP")
-    one.add_argument("--sizes", type=_sizes, default=[4, 16, 64, 256, 1024])
+    one.add_argument(
+        "--sizes",
+        type=_sizes,
+        default=[4, 16, 64, 256, 1024],
+        metavar="N,N",
+        help="what n stands for",
+    )
     one.add_argument(
         "--shape",
         type=_pair,
         action="append",
         default=[],
         metavar="INPUT=SIZES",
+        help="of an input; else those that suit the op, mostly 64, n",
     )
     one.add_argument(
         "--attr",
@@ -120,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=VALUE",
+        help="an attribute of the op",
     )
     one.add_argument(
         "--dtype",
@@ -128,18 +120,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument(
         "--budget",
-        type=_seconds,
+        type=seconds,
         default=2,
         metavar="SECONDS",
         help="for each size",
     )
     one.add_argument("--place", help="such as cuda:0; the CPU by default")
     one.add_argument("--svg", metavar="FILE", help="a chart, by Matplotlib")
-    one.add_argument("--json", metavar="FILE")
+    one.add_argument("--json", metavar="FILE", help="the times as JSON")
 
     one.set_defaults(run=_race)
 
-    report_command.add_parser(commands, _seconds, _count)
+    report_command.add_parser(commands, seconds, count)
 
     known = commands.add_parser("records", help="what was measured")
     known.add_argument("op", nargs="?", metavar="OP")
@@ -149,10 +141,12 @@ def _parser() -> argparse.ArgumentParser:
         help="what the machine can do, as estimates take it",
     )
     known.set_defaults(run=_records)
-    add_verify_parser(commands, _count, _seconds)
+    add_verify_parser(commands, count, seconds)
     add_bisect(commands)
     add_compare(commands)
     add_place(commands)
+    for command in commands.choices.values():
+        command.formatter_class = Formatter
     return parser
 
 
@@ -217,6 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; the exit status."""
     parsed = _parser().parse_args(arguments)
     try:
+        check_files(parsed)
         if parsed.threads is not None:
             sl.set_num_threads(parsed.threads)
         return parsed.run(parsed) or 0
@@ -224,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Nobody reads on; nothing more shall be written when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (sl.SluiceError, OSError) as error:
+    except (sl.SluiceError, OSError, MemoryError) as error:
         print(f"sluice-lab: {error}", file=sys.stderr)
         return 1
 

@@ -4,6 +4,49 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+
+from sluice.errors import NotFoundError
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help with the defaults of options."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        default = action.default
+        if default in (None, False, argparse.SUPPRESS) or default == []:
+            return action.help
+        if isinstance(default, list):
+            default = ",".join(map(str, default))
+        return f"{action.help} (default: {default})"
+
+
+# Options that name a file to write.
+_FILES = ("output", "json", "svg", "trace", "dot")
+
+
+def check_files(parsed: argparse.Namespace) -> None:
+    """Raise NotFoundError for a file that could not be written at the end.
+
+    A folder for scripts is made then, so that only its parent must be there.
+    """
+    for option in (*_FILES, "script"):
+        path = getattr(parsed, option, None)
+        if not path:
+            continue
+        folder = os.path.dirname(os.path.abspath(path))
+        while option == "script" and not os.path.exists(folder):
+            folder = os.path.dirname(folder)
+        why = ""
+        if not os.path.isdir(folder):
+            why = f"there is no folder {folder}"
+        elif os.path.isdir(path) and option != "script":
+            why = "this is a folder"
+        there = path if os.path.exists(path) else folder
+        if not why and not os.access(there, os.W_OK):
+            why = f"{there} cannot be written"
+        if why:
+            raise NotFoundError(f"--{option} {path}: {why}", "lab.output")
 
 
 def count(text: str) -> int:

@@ -141,7 +141,12 @@ def add_parser(commands: Any) -> None:
         metavar="PROGRAM",
         help="a built-in network, a Python script or a saved program",
     )
-    parser.add_argument("--batch", type=arguments.count, default=32)
+    parser.add_argument(
+        "--batch",
+        type=arguments.count,
+        default=32,
+        help="for sizes left open",
+    )
     parser.add_argument(
         "--device",
         action="append",
@@ -161,7 +166,11 @@ def add_parser(commands: Any) -> None:
         help="such as conv2d/ONEDNN=2",
     )
     parser.add_argument(
-        "--budget", type=arguments.seconds, default=5, metavar="SECONDS"
+        "--budget",
+        type=arguments.seconds,
+        default=5,
+        metavar="SECONDS",
+        help="for measuring",
     )
     parser.set_defaults(run=run)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from sluice import _core
 
+from . import text
+
 
 def records(op: str | None = None) -> list[dict[str, Any]]:
     """The records of this process, of one op or of all, as dicts.
@@ -36,7 +38,7 @@ def records_table(op: str | None = None) -> str:
         kernels.sort(key=lambda record: record.get("median") or float("inf"))
         for record in kernels:
             median = record.get("median", 0)
-            time = f"{median * 1e6:12.2f} us" if median else " " * 15
+            time = f"{text.time(median) if median else '':>12}"
             message = record.get("message", "")
             lines.append(
                 f"  {time}  {record['kernel']}  {record.get('date', '')}"
@@ -47,21 +49,33 @@ def records_table(op: str | None = None) -> str:
     return "\n".join(lines)
 
 
+# Members of the figures by what they are: rates have a unit, times have not.
+_OPERATIONS = ("float32", "float64", "int8", "bfloat16")
+_SECONDS = ("parallel_for", "kernel_call", "library_call")
+
+
+def _figure(name: str, value: Any) -> str:
+    if name == "date":
+        return value or "not measured: what CPUs of this kind do"
+    if not isinstance(value, float):
+        return str(value)
+    if name in _SECONDS:
+        return text.time(value)
+    unit = "GOP/s" if name in _OPERATIONS else "GB/s"
+    return f"{value / 1e9:.4g} {unit}"
+
+
 def machine_table(threads: int) -> str:
-    """What this machine can do, as estimates take it."""
+    """What this machine can do, as estimates take it.
+
+    Rates are of one thread unless they are called otherwise.
+    """
     figures = json.loads(_core._machine_figures(threads))
-    lines = []
-
-    def add(prefix: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                add(f"{prefix} {key}".strip(), inner)
-        else:
-            shown = f"{value:.4g}" if isinstance(value, float) else value
-            lines.append(f"{prefix:32} {shown}")
-
-    add("", figures)
-    return "\n".join(lines)
+    return "\n".join(
+        f"{name:32} {_figure(name, value)}"
+        for name, value in figures.items()
+        if name != "kind"
+    )
 
 
 def files() -> str:

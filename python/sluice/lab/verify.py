@@ -264,7 +264,7 @@ def add_parser(
     parser.add_argument("--kernel", metavar="OP[/VARIANT]", help="only this")
     parser.add_argument("--dtype", help="only kernels of this dtype")
     parser.add_argument(
-        "--example", type=int, default=-1, metavar="N", help="only this one"
+        "--example", type=int, metavar="N", help="only this one, from 0 on"
     )
     parser.add_argument(
         "--examples",
@@ -277,6 +277,7 @@ def add_parser(
         type=lambda text: [count(part.strip()) for part in text.split(",")],
         default=[1, 2, 4],
         metavar="N,N",
+        help="numbers of threads to run with",
     )
     parser.add_argument(
         "--budget",
@@ -285,7 +286,7 @@ def add_parser(
         metavar="SECONDS",
         help="after which a step counts as hanging",
     )
-    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--json", metavar="FILE", help="verdicts as JSON")
     return parser
 
 
@@ -297,7 +298,7 @@ def run(arguments: argparse.Namespace) -> int:
             libraries=arguments.library,
             kernel=arguments.kernel,
             dtype=arguments.dtype,
-            example=arguments.example,
+            example=-1 if arguments.example is None else arguments.example,
             examples=arguments.examples,
             threads=arguments.thread_counts,
             budget=arguments.budget,

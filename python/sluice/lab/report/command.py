@@ -36,7 +36,11 @@ def add_parser(
     parser.set_defaults(run=run)
     parser.add_argument("program", metavar="PROGRAM")
     parser.add_argument(
-        "-o", "--output", default="report.html", metavar="FILE.html"
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="FILE.html",
+        help="the page",
     )
     parser.add_argument("--json", metavar="FILE", help="the report as JSON")
     parser.add_argument(

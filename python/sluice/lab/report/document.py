@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from sluice.errors import DataLossError, InvalidArgumentError
+from sluice.lab import text as words
 
 from . import memory
 from .difference import difference
@@ -27,6 +28,15 @@ class Report:
     def __init__(self, data: dict[str, Any], chrome_trace: str = ""):
         self.data = data
         self.chrome_trace = chrome_trace
+
+    def __repr__(self) -> str:
+        summary = self.data["summary"]
+        measured = summary["measured_seconds"]
+        took = f", a run takes {words.time(measured)}" if measured else ""
+        return (
+            f"<Report {self.data['name']}: "
+            f"{words.count(summary['ops'], 'op')}{took}; .save('FILE.html')>"
+        )
 
     def to_json(self) -> str:
         """The report as JSON, which :func:`read` takes."""
