@@ -277,7 +277,7 @@ class Watcher : public RunObserver {
     const Made last = {op_, results};
     chain.push_back(&last);
     for (size_t i = 0; i < chain.size(); ++i) {
-      const auto verdict = VerdictOn(chain[i]->op, chain[i]->outputs);
+      auto verdict = VerdictOn(chain[i]->op, chain[i]->outputs);
       if (!verdict || !verdict->empty()) return verdict;
       for (const auto& [argument, vars] : chain[i]->op.facts.desc.inputs) {
         for (const std::string& var : vars) {
