@@ -63,18 +63,20 @@ void Check(const WhatIf& change) {
     return value > 0 && std::isfinite(value);
   };
   for (const FasterKernel& faster : change.faster) {
-    SLUICE_ENFORCE(positive(faster.factor), ErrorCode::kInvalidArgument,
-                   "place.factor",
+    // Further away costs are lost beside others, or infinite.
+    constexpr double kMost = 1e6;
+    SLUICE_ENFORCE(faster.factor >= 1 / kMost && faster.factor <= kMost,
+                   ErrorCode::kInvalidArgument, "place.factor",
                    "place: {} cannot be {} times as fast; expected a number "
-                   "above 0",
+                   "from 1e-6 to 1e6",
                    Text(faster), faster.factor);
   }
-  SLUICE_ENFORCE(positive(change.link_bytes_per_second) &&
-                     change.link_seconds >= 0 &&
-                     std::isfinite(change.link_seconds),
+  SLUICE_ENFORCE(change.link_bytes_per_second >= 1 &&
+                     change.link_bytes_per_second <= 1e30 &&
+                     change.link_seconds >= 0 && change.link_seconds <= 1e3,
                  ErrorCode::kInvalidArgument, "place.link",
                  "place: a link of {} bytes a second and {} seconds a copy; "
-                 "expected more than 0, and at least 0",
+                 "expected 1 to 1e30, and 0 to 1000",
                  change.link_bytes_per_second, change.link_seconds);
   SLUICE_ENFORCE(positive(change.budget_seconds), ErrorCode::kInvalidArgument,
                  "place.budget",

@@ -213,6 +213,7 @@ def test_bad_input_is_named(arguments, message, capsys):
     [
         ("feed = {}", "expected it to define 'program' as a sluice.Program, got nothing"),
         ("program = 3", "got int"),
+        ("raise SystemExit(0)", "ends the process: exit(0)"),
         ("import sluice\nprogram = sluice.Program()", "'feed' as a dict of arrays"),
     ],
 )

@@ -62,8 +62,13 @@ MISTAKES = {
         "exit status 3",
         "import os\n    os._exit(3)",
     ),
+    "exits_well": (
+        "crash",
+        "exit status 0",
+        "import os\n    os._exit(0)",
+    ),
     "large": (
-        "raises",
+        "memory",
         "MemoryError",
         "return np.zeros(100 << 30, 'u1')[:x.size].reshape(x.shape)",
     ),

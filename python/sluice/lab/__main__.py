@@ -219,7 +219,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Nobody reads on; nothing more shall be written when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (sl.SluiceError, OSError, MemoryError) as error:
+    except KeyboardInterrupt:
+        print("sluice-lab: interrupted", file=sys.stderr)
+        return 130
+    except UnicodeDecodeError as error:
+        print(f"sluice-lab: a file is no text: {error}", file=sys.stderr)
+        return 1
+    except (sl.SluiceError, OSError, MemoryError, RecursionError) as error:
         print(f"sluice-lab: {error}", file=sys.stderr)
         return 1
 

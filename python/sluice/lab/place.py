@@ -177,6 +177,12 @@ def add_parser(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> None:
     """Run the command."""
+    names = [name for name, _ in parsed.faster]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidArgumentError(
+                f"--faster: {name} stands there twice", "lab.faster"
+            )
     job = programs.load(parsed.program, parsed.batch)
     print(
         place(

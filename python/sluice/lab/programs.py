@@ -69,7 +69,13 @@ def run_script(path: str, scope: sl.Scope | None = None) -> dict[str, Any]:
         sl.program_guard(sl.Program(), sl.Program()),
         sl.scope_guard(sl.Scope() if scope is None else scope),
     ):
-        return runpy.run_path(path)
+        try:
+            return runpy.run_path(path)
+        except SystemExit as error:
+            raise InvalidArgumentError(
+                f"{path} ends the process: exit({error.code!r})",
+                "lab.script_exits",
+            ) from error
 
 
 def _from_script(path: str) -> Job:

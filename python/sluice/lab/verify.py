@@ -68,6 +68,7 @@ class _Job:
 
     def _follow(self, worker: Worker, start: int) -> int | None:
         index, step = start, {}
+        running = False
         tried: set[int] = set()  # examples, by the kernel that runs now
         for event in worker.events(self._budget):
             what = event.pop("event")
@@ -82,6 +83,7 @@ class _Job:
                 self._kernels = event["kernels"]
             elif what == "kernel":
                 index, step = event["index"], {}
+                running = True
                 tried.clear()
             elif what == "step":
                 step = event
@@ -89,6 +91,7 @@ class _Job:
             elif what == "report":
                 self._report(event)
                 index, step = event["index"] + 1, {}
+                running = False
             elif what == "end":
                 return None
             elif what == "silence":
@@ -102,7 +105,7 @@ class _Job:
                 )
                 return self._after(index)
         status = worker.wait()
-        if status == 0:
+        if status == 0 and not running:
             return self._after(index - 1)
         self._died(index, step, len(tried), "crash", ended(status))
         return self._after(index)

@@ -100,14 +100,19 @@ def run(arguments: argparse.Namespace) -> None:
         raise SystemExit(
             "sluice-lab: --trace needs a program: a saved report has no run"
         )
-    for path, text in (
-        (arguments.json, made.to_json),
-        (arguments.trace, lambda: made.chrome_trace),
-        (arguments.dot, made.to_dot),
-        (arguments.output, lambda: made.to_html(against)),
-    ):
-        if path:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text())
-            print(path)
+    # Files that are there stay as they are where a text cannot be made.
+    texts = [
+        (path, text())
+        for path, text in (
+            (arguments.json, made.to_json),
+            (arguments.trace, lambda: made.chrome_trace),
+            (arguments.dot, made.to_dot),
+            (arguments.output, lambda: made.to_html(against)),
+        )
+        if path
+    ]
+    for path, text in texts:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        print(path)
     sys.stdout.flush()
