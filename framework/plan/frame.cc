@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include <cxxabi.h>
@@ -35,6 +36,12 @@ std::string ForWhat(const Plan& plan, const Slot& slot) {
     }
   }
   return text;
+}
+
+[[noreturn]] void RaiseForeign(std::string_view what,
+                               const std::string& where) {
+  platform::Raise(ErrorCode::kInternal, "run.foreign_exception",
+                  "a kernel raised {}\n  {}", what, where);
 }
 
 }  // namespace
@@ -268,13 +275,11 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    platform::Raise(ErrorCode::kInternal, "run.foreign_exception",
-                    "a kernel raised \"{}\"\n  {}", error.what(), where);
+    RaiseForeign(platform::Format("\"{}\"", error.what()), where);
   } catch (const abi::__forced_unwind&) {
     throw;  // the thread is ended
   } catch (...) {
-    platform::Raise(ErrorCode::kInternal, "run.foreign_exception",
-                    "a kernel raised what is no std::exception\n  {}", where);
+    RaiseForeign("what is no std::exception", where);
   }
 }
 

