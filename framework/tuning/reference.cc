@@ -170,7 +170,11 @@ const KernelDef* PlainKernel(const OpFacts& op, const Registry& registry) {
   const KernelDef* first = nullptr;
   for (const KernelDef* kernel : registry.Kernels(op.desc.type)) {
     if (kernel->key.place != platform::PlaceKind::kCPU ||
-        kernel->key.library != "PLAIN" || kernel->key.dtype != op.dtype ||
+        kernel->key.dtype != op.dtype) {
+      continue;
+    }
+    if (kernel->variant == kReferenceVariant) return kernel;
+    if (kernel->key.library != "PLAIN" ||
         (kernel->predicate != nullptr &&
          !kernel->predicate(op.QueryAt(CPUPlace())).empty())) {
       continue;

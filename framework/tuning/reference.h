@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/framework/op/registry.h"
@@ -22,8 +23,13 @@ struct Reference {
   std::vector<double> plain_error;
 };
 
-// The kernel on the CPU that is written to be read, in the op's dtype: "plain",
-// else the first of our own that takes the op; nullptr where there is none.
+// The variant of a kernel, of any library, that takes every op and refuses to
+// run in plans: for ops that passes make, which have no plain kernel.
+constexpr std::string_view kReferenceVariant = "reference";
+
+// The kernel on the CPU that is written to be read, in the op's dtype: the
+// reference, or "plain", else the first of our own that takes the op; nullptr
+// where there is none.
 SLUICE_API const KernelDef* PlainKernel(const OpFacts& op,
                                         const Registry& registry);
 

@@ -8,6 +8,7 @@
 #include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/tuning/kernel_run.h"
+#include "sluice/framework/tuning/reference.h"
 #include "sluice/framework/tuning/signature_tuner.h"
 #include "sluice/platform/error.h"
 
@@ -24,11 +25,13 @@ bool Known(const CandidateList& list) {
                       });
 }
 
-// Ops that passes make may have no plain kernel: nothing can be compared.
+// Ops that passes make may have none: nothing can be compared.
 bool HasPlainKernel(const std::string& op) {
   return std::ranges::any_of(
       Registry::Global().Kernels(op), [](const KernelDef* kernel) {
-        return kernel->key.library == "PLAIN" && kernel->variant == "plain";
+        return kernel->key.place == platform::PlaceKind::kCPU &&
+               (kernel->key.library == "PLAIN" ||
+                kernel->variant == kReferenceVariant);
       });
 }
 

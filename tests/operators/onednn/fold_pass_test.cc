@@ -99,6 +99,7 @@ TEST_P(FoldPassSizesTest, ComputesWhatTheThreeOpsDo) {
   const std::string out = Relu(y);
   EXPECT_EQ(Types({out}), Names{"fused_conv2d"});
   ExpectSame({out});
+  ExpectRight({out});
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -71,7 +71,9 @@ TEST_F(FusePassTest, TakesBiasAndActivationIntoAProduct) {
     const std::string text = framework::ExplainText(*plan);
     EXPECT_NE(text.find("pass fuse_activations: 1 changes"), std::string::npos);
     EXPECT_NE(text.find("also does the work of"), std::string::npos) << text;
+    EXPECT_NE(text.find("is there to compare others with"), std::string::npos);
     ExpectSame({out});
+    ExpectRight({out});
   }
 }
 
@@ -86,6 +88,7 @@ TEST_F(FusePassTest, TakesAnActivationIntoAConvolution) {
     const auto out = Append(activation, {{"X", {conv}}}, "Out");
     EXPECT_EQ(Types({out}), Names{"fused_conv2d"}) << activation;
     ExpectSame({out});
+    ExpectRight({out});
     // Somebody looks at what is between.
     EXPECT_EQ(Types({out, conv}), (Names{"conv2d", activation}));
     ExpectSame({out, conv});
@@ -152,6 +155,7 @@ TEST_F(FusePassTest, TakesABiasIntoAMatmulAlongItsColumns) {
     const auto out = Append("relu", {{"X", {sum}}}, "Out");
     EXPECT_EQ(Types({out}), c.types) << x;
     ExpectSame({out});
+    ExpectRight({out});
   }
 }
 

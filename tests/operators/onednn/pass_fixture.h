@@ -6,6 +6,7 @@
 
 #include "tests/operators/onednn/onednn_fixture.h"
 
+#include "sluice/framework/tuning/tune.h"
 #include "sluice/framework/values/scope.h"
 
 namespace sluice::testing {
@@ -53,6 +54,22 @@ class PassTest : public OneDnnTest {
         const float a = got[i].data<float>()[j], b = want[i].data<float>()[j];
         if (a == b || (std::isnan(a) && std::isnan(b))) continue;
         ASSERT_NEAR(a, b, 1e-5 * std::max(1.0F, std::abs(b))) << i << " " << j;
+      }
+    }
+  }
+
+  // All kernels of all ops of the plan can be compared with a reference, and
+  // are right.
+  void ExpectRight(const framework::Fetches& fetches) {
+    const auto plan = executor_.Prepare(program_, feeds_, fetches);
+    const framework::TuneResult tuned =
+        framework::Tune(*plan, feeds_, &scope_, {.budget_seconds = 60});
+    EXPECT_FALSE(tuned.signatures.empty());
+    for (const auto& signature : tuned.signatures) {
+      EXPECT_TRUE(signature.has_reference) << signature.signature;
+      for (const auto& kernel : signature.kernels) {
+        EXPECT_EQ(kernel.verdict, framework::Verdict::kOk)
+            << signature.signature << ": " << kernel.message;
       }
     }
   }

@@ -1,0 +1,128 @@
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/run/run_op.h"
+
+// What kernels of fused ops are compared with: the ops that were fused, one
+// after the other, by their plain kernels. It calls nothing of oneDNN.
+namespace sluice::operators::onednn {
+namespace {
+
+using framework::AttributeMap;
+using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::OpDesc;
+using framework::OpKernel;
+using framework::OpKernelContext;
+using framework::OpSchema;
+using framework::Registry;
+using framework::Tensor;
+using platform::CPUPlace;
+
+std::string NeverRuns(const KernelQuery& /*query*/) {
+  return "is there to compare others with";
+}
+
+Tensor RunPlain(const std::string& op,
+                const std::vector<std::pair<std::string, Tensor>>& inputs,
+                const AttributeMap& attributes = {}) {
+  const std::string& output = Registry::Global().Schema(op).outputs()[0].name;
+  return framework::RunOp(op, inputs, attributes,
+                          {.hint = "require variant=plain"})
+      .at(output);
+}
+
+// T is the dtype that it is registered for; the plain kernels compute it.
+template <typename T>
+class FusedReference final : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Prepare(KernelPreparation& preparation) override {
+    op_ = preparation.query.op;
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    constexpr std::string_view kPrefix = "fused_";
+    const OpSchema& first =
+        Registry::Global().Schema(op_.type.substr(kPrefix.size()));
+    std::vector<std::pair<std::string, Tensor>> inputs;
+    for (const auto& input : first.inputs()) {
+      if (!context.HasInput(input.name)) continue;
+      inputs.emplace_back(input.name, context.Input(input.name));
+    }
+    AttributeMap attributes;
+    for (const auto& attribute : first.attributes()) {
+      const auto given = op_.attributes.find(attribute.name);
+      if (given != op_.attributes.end()) attributes.insert(*given);
+    }
+    Tensor value = RunPlain(first.name(), inputs, attributes);
+    value = Activated(first.name() == "conv2d" ? Normalized(value, context)
+                                               : WithBias(value, context));
+    Tensor& output = context.AllocateOutput(0, value.dims());
+    if (value.bytes() == 0) return;
+    std::memcpy(output.raw_data(), std::as_const(value).raw_data(),
+                value.bytes());
+  }
+
+ private:
+  static Tensor WithBias(const Tensor& product,
+                         const OpKernelContext& context) {
+    if (!context.HasInput("Bias")) return product;
+    return RunPlain("elementwise_add",
+                    {{"X", product}, {"Y", context.Input("Bias")}},
+                    {{"axis", int64_t{product.dims().rank() - 1}}});
+  }
+
+  Tensor Normalized(const Tensor& convolved,
+                    const OpKernelContext& context) const {
+    if (!context.HasInput("Scale")) return convolved;
+    return RunPlain("batch_norm",
+                    {{"X", convolved},
+                     {"Scale", context.Input("Scale")},
+                     {"Bias", context.Input("Shift")},
+                     {"Mean", context.Input("Mean")},
+                     {"Variance", context.Input("Variance")}},
+                    {{"is_test", true},
+                     {"epsilon", op_.attributes.at("epsilon")},
+                     {"data_format", op_.attributes.at("data_format")}});
+  }
+
+  Tensor Activated(const Tensor& value) const {
+    const auto& name = std::get<std::string>(op_.attributes.at("activation"));
+    return name.empty() ? value : RunPlain(name, {{"X", value}});
+  }
+
+  OpDesc op_;
+};
+
+}  // namespace
+
+REGISTER_OP_KERNEL(fused_conv2d,
+                   ONEDNN,
+                   CPUPlace,
+                   reference,
+                   KernelTraits().When(&NeverRuns),
+                   FusedReference<float>,
+                   FusedReference<double>);
+REGISTER_OP_KERNEL(fused_mul,
+                   ONEDNN,
+                   CPUPlace,
+                   reference,
+                   KernelTraits().When(&NeverRuns),
+                   FusedReference<float>,
+                   FusedReference<double>);
+REGISTER_OP_KERNEL(fused_matmul,
+                   ONEDNN,
+                   CPUPlace,
+                   reference,
+                   KernelTraits().When(&NeverRuns),
+                   FusedReference<float>,
+                   FusedReference<double>);
+
+}  // namespace sluice::operators::onednn
