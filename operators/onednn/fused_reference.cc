@@ -22,7 +22,6 @@ using framework::OpKernelContext;
 using framework::OpSchema;
 using framework::Registry;
 using framework::Tensor;
-using platform::CPUPlace;
 
 std::string NeverRuns(const KernelQuery& /*query*/) {
   return "is there to compare others with";
