@@ -83,7 +83,8 @@ TEST(Race, GoesOnToTheLastRoundWhereTheyStayLarge) {
     while (ClockSeconds() < end) {
     }
   };
-  const RaceResult result = RaceOf({erratic}, {.max_rounds = 23});
+  const RaceResult result =
+      RaceOf({erratic}, {.budget_seconds = 60, .max_rounds = 23});
   EXPECT_EQ(result.rounds, 23);
   EXPECT_EQ(result.timings[0].rounds, 23);
   EXPECT_FALSE(result.timings[0].steady);
@@ -118,8 +119,8 @@ TEST(Race, ContestantsTakeTurnsInEveryRound) {
     };
     contestants.push_back(contestant);
   }
-  const RaceResult result =
-      RaceOf(contestants, {.min_rounds = 20, .max_rounds = 20});
+  const RaceResult result = RaceOf(
+      contestants, {.budget_seconds = 60, .min_rounds = 20, .max_rounds = 20});
   for (const Timing& timing : result.timings) {
     EXPECT_EQ(timing.rounds, 20);
   }
@@ -225,7 +226,7 @@ TEST(Race, AThrowingContestantKeepsItsMessageAndOthersGoOn) {
               std::this_thread::sleep_for(std::chrono::milliseconds(2));
             }},
        Spinning("good", 5e-3)},
-      {.min_rounds = 20});
+      {.budget_seconds = 60, .min_rounds = 20, .max_rounds = 100});
   EXPECT_EQ(result.timings[0].outcome, RaceOutcome::kThrew);
   EXPECT_EQ(result.timings[0].error, "no bits");
   EXPECT_EQ(result.timings[0].rounds, 0);
