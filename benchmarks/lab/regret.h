@@ -50,8 +50,8 @@ std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
                                        int threads,
                                        bool race);
 
-// Measures the kernels of each case as Tune does, at most so long each, and
-// keeps the records in the process's store.
+// Measures the kernels of each case as Tune does, so long each, or as long as
+// five rounds take, and keeps the records in the process's store.
 void TuneCorpus(std::span<const CorpusCase> corpus,
                 int threads,
                 double seconds);
