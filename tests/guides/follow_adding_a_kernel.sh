@@ -49,7 +49,7 @@ bash -euxo pipefail cpp.sh 2>&1 | tee cpp.log
 expect cpp.log 'relu +cpu +float32 +any +MINE +fast' \
   'kernels.relu/fast.float32' '0 failed' \
   'loaded relu/fast .cpu float32' 'hint' \
-  'relu/fast .*us +.* us to .* us' 'relu/plain .*us +.* us to .* us'
+  'relu/fast .*us  ' 'relu/plain .*us +.* us to .* us'
 bash -euxo pipefail path.sh 2>&1 | tee path.log
 expect path.log 'MINE +fast'
 if [ "$cuda" = EMULATE ]; then
