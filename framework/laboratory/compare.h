@@ -56,8 +56,9 @@ struct Comparison {
   Interval b_over_a{};
 };
 
-// The kernel hints of a kernel set: none of "default", those that take the
-// kernels that are written to be read of "reference"; other text as it is.
+// The kernel hints that the name of a kernel set stands for: "default" for
+// none, "reference" for hints that require the plain kernels. Other text is
+// returned unchanged.
 SLUICE_API std::string_view HintsOfSet(std::string_view text);
 
 // Prepares `program` under `hints_a` and under `hints_b` (kernel_hints.h, or

@@ -2,6 +2,7 @@
 #include <limits>
 #include <numeric>
 
+#include "sluice/framework/inspect/time_text.h"
 #include "sluice/framework/tuning/tune.h"
 #include "sluice/platform/error.h"
 
@@ -10,12 +11,6 @@ namespace sluice::framework {
 using platform::Format;
 
 namespace {
-
-std::string Time(double seconds) {
-  return seconds < 1e-3 ? Format("{:.2f} us", seconds * 1e6)
-         : seconds < 1  ? Format("{:.2f} ms", seconds * 1e3)
-                        : Format("{:.2f} s", seconds);
-}
 
 std::string Count(int count, std::string_view noun) {
   return Format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -31,7 +26,8 @@ double After(const TunedSignature& tuned) {
 }
 
 std::string Gain(double before, double after) {
-  const std::string times = Format("{} -> {}", Time(before), Time(after));
+  const std::string times =
+      Format("{} -> {}", TimeText(before), TimeText(after));
   return after <= 0 ? times
                     : Format("{}, {:.2f} times as fast", times, before / after);
 }
@@ -101,9 +97,9 @@ std::string Row(const TunedSignature& tuned, size_t index, size_t width) {
     const std::string range =
         timing.rounds == 1
             ? "1 call, far too slow"
-            : Format("{} to {}", Time(timing.low), Time(timing.high));
-    row += Format("  {:>10}  {:<24}  {} {}", Time(timing.median), range,
-                  kernel.evidence, Time(kernel.predicted_seconds));
+            : Format("{} to {}", TimeText(timing.low), TimeText(timing.high));
+    row += Format("  {:>10}  {:<24}  {} {}", TimeText(timing.median), range,
+                  kernel.evidence, TimeText(kernel.predicted_seconds));
   }
   if (kernel.verdict == Verdict::kWrong) row += "  WRONG";
   if (!kernel.message.empty()) row += Format("  {}", kernel.message);

@@ -62,9 +62,9 @@ void ThrowIfCircumstance(const std::exception& error) {
   if (no_memory || (known != nullptr && IsCircumstance(*known))) throw;
 }
 
-// What an op gives for these inputs, by slot: by its own kernel, or where that
-// is wrong by the one that is written to be read, so that a wrong kernel is
-// found where it is and not behind it, too. Empty where neither can run.
+// The outputs of an op for these inputs, by slot: those of its own kernel, or
+// where that one is wrong those of its plain kernel, so that the ops after it
+// are not reported as well. Empty where neither can run.
 std::vector<Tensor> RunOfOp(const Plan& plan,
                             int op,
                             const std::vector<Tensor>& tensors) {

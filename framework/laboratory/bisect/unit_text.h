@@ -17,7 +17,7 @@ struct UnitText {
 };
 
 // `a` and `b`: indices into Plan::ops() of either plan. Where kernels have the
-// same names, what else differs is behind these: "PLAIN plain at cpu
+// same names, the text goes on with what else differs: "PLAIN plain at cpu
 // (data_format NHWC)".
 SLUICE_API UnitText TextOf(const PlanPair& pair,
                            const std::vector<int>& a,

@@ -168,9 +168,8 @@ def race(
 ) -> Race:
     """Time all kernels of an op that give right results, for each size.
 
-    The op is raced as it is written: no pass changes it. What is measured is
-    kept as records, as by ``sl.tune``. A kernel much slower than the fastest
-    is timed once.
+    No pass may replace the op. What is measured is kept as records, as by
+    ``sl.tune``. A kernel much slower than the fastest is timed once.
 
     Args:
         op: the op's type.

@@ -1,4 +1,4 @@
-"""Numbers in words, alike in all commands."""
+"""Times and counts as text, in one format for all commands."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class _Worker:
         self._say("end")
 
     def _foreign(self, kernels: list[dict[str, str]], examples: str) -> str:
-        """Whether the examples are of none of the ops, in words; else ""."""
+        """An error message if no example is of one of the ops, else ""."""
         job = self._job
         ops = _core._example_ops(examples, job["examples"])
         if not ops:

@@ -24,7 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// scale, relu, pool2d, and whatever is behind it.
+// scale, relu and pool2d; tests append more ops.
 class PlanUnitsTest : public ::testing::Test {
  protected:
   PlanUnitsTest() {
