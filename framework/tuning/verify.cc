@@ -251,6 +251,7 @@ Verification Verifier::Check(const KernelDef& kernel,
     result.check = "raises";
     result.message = "it raised what is no std::exception";
   }
+  RestoreInputs();  // it may have raised after it changed them
   // Ctrl-C may come as an exception of the kernel.
   if (CancelRequested()) return {};
   result.verdict = result.message.empty() ? Verdict::kOk : Verdict::kWrong;

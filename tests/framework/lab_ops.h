@@ -19,7 +19,8 @@ namespace sluice::testing {
 //   skips        leaves element 2 as it was
 //   overruns     writes one element too many
 //   fickle       every second call has another last bit in element 0
-//   raises       an Error; raises_foreign: a std::runtime_error; raises_int: 3
+//   raises       an Error, after it changed X
+//   raises_foreign, raises_int   a std::runtime_error; 3
 //   scribbles    right, and then changes the first element of X
 //   greedy       an Error for want of memory
 //   fast, slow   right
