@@ -227,6 +227,7 @@ Verification Verifier::Check(const KernelDef& kernel,
                              KernelRun* run) const {
   Verification result;
   if (!has_reference()) return result;
+  bool circumstance = false;
   try {
     result.message = CheckOwnInputs(run, &result);
     if (result.message.empty()) {
@@ -239,11 +240,12 @@ Verification Verifier::Check(const KernelDef& kernel,
                    : error.code() == ErrorCode::kResourceExhausted ? "memory"
                                                                    : "raises";
     result.message = Format("it raised \"{}\"", error.what());
-    if (IsCircumstance(error)) return result;
+    if (error.code() == ErrorCode::kDeviceLost) return result;
+    circumstance = IsCircumstance(error);
   } catch (const std::bad_alloc&) {
     result.check = "memory";
     result.message = "it found no memory";
-    return result;
+    circumstance = true;
   } catch (const std::exception& error) {
     result.check = "raises";
     result.message = Format("it raised \"{}\"", error.what());
@@ -254,6 +256,7 @@ Verification Verifier::Check(const KernelDef& kernel,
   RestoreInputs();  // it may have raised after it changed them
   // Ctrl-C may come as an exception of the kernel.
   if (CancelRequested()) return {};
+  if (circumstance) return result;
   result.verdict = result.message.empty() ? Verdict::kOk : Verdict::kWrong;
   return result;
 }

@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.variant; });
 
 TEST(Tune, UndoesWhatKernelsDoToTheirInputs) {
-  const UseVariants use({"fast", "scribbles", "raises"});
+  const UseVariants use({"fast", "scribbles", "raises", "greedy"});
   const int64_t size = NewSize();
   LabProgram lab(size);
   lab.program.SetHints("prefer variant=fast");
