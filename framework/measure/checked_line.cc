@@ -14,6 +14,9 @@ constexpr std::string_view kBeforeVersion = R"({"v":)";
 constexpr std::string_view kBeforeSum = R"(,"sum":")";
 constexpr std::string_view kAfterSum = R"(",)";
 constexpr size_t kSumDigits = 16;
+constexpr size_t kHeadSize = kBeforeVersion.size() + 1 + kBeforeSum.size() +
+                             kSumDigits + kAfterSum.size();
+static_assert(kRecordFormat < 10);
 
 // Everything before the members of the object.
 std::string Head(std::string_view members) {
@@ -40,17 +43,17 @@ std::string SealLine(std::string_view object) {
   return line;
 }
 
-LineState OpenLine(std::string_view line, std::string* object) {
+LineState CheckLine(std::string_view line) {
   if (HasOtherVersion(line)) return LineState::kOtherVersion;
-  const size_t head = kBeforeVersion.size() +
-                      std::to_string(kRecordFormat).size() + kBeforeSum.size() +
-                      kSumDigits + kAfterSum.size();
-  if (line.size() <= head) return LineState::kDamaged;
-  const std::string_view members = line.substr(head);
-  if (line.substr(0, head) != Head(members)) return LineState::kDamaged;
-  object->assign(1, '{');
-  *object += members;
-  return LineState::kWhole;
+  if (line.size() <= kHeadSize) return LineState::kDamaged;
+  return line.starts_with(Head(line.substr(kHeadSize))) ? LineState::kWhole
+                                                        : LineState::kDamaged;
+}
+
+std::string ObjectOf(std::string_view line) {
+  std::string object = "{";
+  object += line.substr(kHeadSize);
+  return object;
 }
 
 }  // namespace sluice::framework

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/platform/export.h"
+
 // One line of a record file: a JSON object that begins with the version of the
 // format and a checksum of all that follows,
 //   {"v":1,"sum":"0123456789abcdef","kind":"record",...}
@@ -20,10 +22,13 @@ enum class LineState : unsigned char {
 
 // The line, with its newline, of a JSON object that has members and no
 // newline: {"kind":...}.
-std::string SealLine(std::string_view object);
+SLUICE_API std::string SealLine(std::string_view object);
 
-// Whether a line (without its newline) is whole; *object is the JSON object
-// that was sealed then. What the object says is not looked at.
-LineState OpenLine(std::string_view line, std::string* object);
+// Whether a line (without its newline) is whole. What its object says is not
+// looked at.
+LineState CheckLine(std::string_view line);
+
+// The JSON object that was sealed into a whole line.
+std::string ObjectOf(std::string_view line);
 
 }  // namespace sluice::framework

@@ -49,7 +49,7 @@ bool ReadInt(const nlohmann::json& json, int* value) {
 // The first member that has no sense; "" where all have.
 std::string_view Nonsense(const Record& record) {
   if (record.op.empty()) return "op";
-  if (record.signature.empty()) return "signature";
+  if (!record.signature.starts_with(record.op + "(")) return "signature";
   if (record.kernel.empty()) return "kernel";
   if (record.machine.empty()) return "machine";
   if (record.place.empty()) return "place";

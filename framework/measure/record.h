@@ -67,7 +67,8 @@ SLUICE_API std::string_view SluiceVersion();
 // The record as a JSON object without newlines. What is not UTF-8 becomes
 // U+FFFD. Raises InvalidArgument, which names the member, for a record without
 // sense: an empty op, signature, kernel or machine, no threads, times that are
-// negative, not finite or not in order, a date of another form.
+// negative, not finite or not in order, a date of another form, a signature
+// that does not begin with the op and a bracket.
 SLUICE_API std::string RecordToJson(const Record& record);
 
 // Nothing for JSON that is no such record.

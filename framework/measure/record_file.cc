@@ -22,43 +22,46 @@ constexpr double kWritePatience = 5;
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 constexpr int kFewLines = 100;
 
-// A file's content, and what is kept of it without being understood.
-struct Parsed {
-  RecordFileContent content;
-  std::vector<std::string> foreign;
-};
+// The op of a record's line, as RecordToJson begins it; "" for other lines.
+std::string_view OpOf(std::string_view line) {
+  constexpr std::string_view kBefore = R"(,"kind":"record","op":")";
+  const size_t before = line.find(kBefore);
+  if (before == std::string_view::npos) return "";
+  line.remove_prefix(before + kBefore.size());
+  return line.substr(0, std::min(line.find('"'), line.size()));
+}
 
-void ParseLine(std::string_view line, Parsed& parsed) {
-  RecordFileContent& content = parsed.content;
-  ++content.lines;
-  std::string object;
-  const LineState state = OpenLine(line, &object);
+void SortLine(std::string_view line, RecordLines& sorted) {
+  ++sorted.lines;
+  const LineState state = CheckLine(line);
   if (state == LineState::kOtherVersion) {
-    ++content.other_version;
-    parsed.foreign.emplace_back(line);
+    sorted.foreign.push_back(line);
     return;
   }
   if (state == LineState::kWhole) {
-    if (auto record = RecordFromJson(object)) {
-      content.records.push_back(*std::move(record));
+    const std::string_view op = OpOf(line);
+    if (!op.empty()) {
+      sorted.by_op[op].push_back(line);
       return;
     }
-    if (auto figures = FiguresFromJson(object)) {
-      content.figures.push_back(*std::move(figures));
+    if (auto figures = FiguresFromJson(ObjectOf(line))) {
+      sorted.figures.push_back(*std::move(figures));
       return;
     }
   }
-  ++content.damaged;
+  ++sorted.damaged;
 }
 
-Parsed Parse(std::string_view text) {
-  Parsed parsed;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) ParseLine(text.substr(0, end), parsed);
-    text.remove_prefix(std::min(end + 1, text.size()));
+RecordLines SortLines(std::string text) {
+  RecordLines sorted;
+  sorted.text = std::make_unique<const std::string>(std::move(text));
+  std::string_view rest = *sorted.text;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    if (end > 0) SortLine(rest.substr(0, end), sorted);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  return parsed;
+  return sorted;
 }
 
 void CheckSize(const std::string& path, const InputFile& file) {
@@ -75,12 +78,12 @@ std::string ReadText(const std::string& path) {
   return file.ReadAll();
 }
 
-std::string LeftOut(const std::string& path, const RecordFileContent& content) {
-  if (content.damaged == 0 && content.other_version == 0) return "";
+std::string LeftOut(const RecordLines& lines) {
+  if (lines.damaged == 0 && lines.foreign.empty()) return "";
   return platform::Format(
       "{}: of {} lines, {} are damaged and {} were written in another format; "
       "they are left out",
-      path, content.lines, content.damaged, content.other_version);
+      lines.path, lines.lines, lines.damaged, lines.foreign.size());
 }
 
 std::vector<MachineFigures> NewestFigures(std::vector<MachineFigures> all) {
@@ -100,19 +103,46 @@ std::vector<MachineFigures> NewestFigures(std::vector<MachineFigures> all) {
 
 }  // namespace
 
-RecordFileContent ReadRecordFile(const std::string& path) {
+RecordLines ReadRecordLines(const std::string& path) {
+  RecordLines lines;
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0 && errno == ENOENT) return {};
-  RecordFileContent content;
+  if (stat(path.c_str(), &status) != 0 && errno == ENOENT) return lines;
   try {
-    content = Parse(ReadText(path)).content;
-    content.remark = LeftOut(path, content);
+    lines = SortLines(ReadText(path));
+    lines.path = path;
+    lines.remark = LeftOut(lines);
   } catch (const platform::Error& error) {
-    content.remark = std::string("records are not read: ") + error.what();
+    lines.remark = std::string("records are not read: ") + error.what();
   } catch (const std::bad_alloc&) {
-    content.remark = "records are not read: there is no memory for " + path;
+    lines.remark = "records are not read: there is no memory for " + path;
   }
-  return content;
+  return lines;
+}
+
+std::vector<Record> RecordsOf(const RecordLines& lines,
+                              std::string_view op,
+                              int* damaged) {
+  std::vector<Record> records;
+  const auto found = lines.by_op.find(op);
+  if (found == lines.by_op.end()) return records;
+  for (const std::string_view line : found->second) {
+    if (auto record = RecordFromJson(ObjectOf(line))) {
+      records.push_back(*std::move(record));
+    } else if (damaged != nullptr) {
+      ++*damaged;
+    }
+  }
+  return records;
+}
+
+std::vector<Record> AllRecords(const RecordLines& lines, int* damaged) {
+  std::vector<Record> records;
+  for (const auto& [op, unused] : lines.by_op) {
+    for (Record& record : RecordsOf(lines, op, damaged)) {
+      records.push_back(std::move(record));
+    }
+  }
+  return records;
 }
 
 void AppendToRecordFile(const std::string& path,
@@ -133,15 +163,13 @@ bool CompactRecordFile(const std::string& path) {
   const LockedLineFile locked(path, kWritePatience);
   InputFile file(path);
   CheckSize(path, file);
-  Parsed parsed = Parse(file.ReadAll());
-  RecordFileContent& content = parsed.content;
-  const std::vector<Record> records = MergeRecords(std::move(content.records));
-  const std::vector<MachineFigures> figures =
-      NewestFigures(std::move(content.figures));
+  const RecordLines lines = SortLines(file.ReadAll());
+  const std::vector<Record> records = MergeRecords(AllRecords(lines));
+  const std::vector<MachineFigures> figures = NewestFigures(lines.figures);
   const int kept =
-      static_cast<int>(records.size() + figures.size() + parsed.foreign.size());
-  const int superseded = content.lines - kept;
-  if (superseded <= kFewLines || 2 * superseded <= content.lines) return false;
+      static_cast<int>(records.size() + figures.size() + lines.foreign.size());
+  const int superseded = lines.lines - kept;
+  if (superseded <= kFewLines || 2 * superseded <= lines.lines) return false;
   std::string text;
   for (const Record& record : records) {
     text += SealLine(RecordToJson(record));
@@ -149,8 +177,9 @@ bool CompactRecordFile(const std::string& path) {
   for (const MachineFigures& one : figures) {
     text += SealLine(FiguresToJson(one));
   }
-  for (const std::string& line : parsed.foreign) {
-    text += line + '\n';
+  for (const std::string_view line : lines.foreign) {
+    text += line;
+    text += '\n';
   }
   ReplaceFile(path, {text});
   return true;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <mutex>
 #include <new>
+#include <set>
 #include <shared_mutex>
 #include <system_error>
 #include <utility>
@@ -42,11 +43,23 @@ MachineFigures WithThreads(const MachineFigures& measured, int threads) {
   return figures;
 }
 
+std::string_view OpOfSignature(std::string_view signature) {
+  return signature.substr(0, std::min(signature.find('('), signature.size()));
+}
+
 }  // namespace
 
 struct RecordStore::State {
-  std::once_flag loaded;
-  mutable std::shared_mutex mutex;  // of index, figures and remarks
+  // The lines of a file, and whether its records win.
+  struct File {
+    RecordLines lines;
+    bool wins = false;
+  };
+
+  std::once_flag opened;
+  mutable std::shared_mutex mutex;  // of all below but generation and writing
+  std::vector<File> files;
+  std::set<std::string_view> unread;  // ops of files whose lines are not read
   RecordIndex index;
   std::vector<MachineFigures> figures;  // of this machine, the last wins
   std::vector<std::string> remarks;
@@ -81,26 +94,67 @@ void RecordStore::Remark(std::string sentence) const {
   remarks.push_back(std::move(sentence));
 }
 
-void RecordStore::Load() const {
-  std::call_once(state_->loaded, [this] {
-    const auto read = [this](const std::string& path, bool wins) {
+void RecordStore::Open() const {
+  std::call_once(state_->opened, [this] {
+    const auto open = [this](const std::string& path, bool wins) {
       if (path.empty()) return;
-      RecordFileContent content = ReadRecordFile(path);
-      Remark(std::move(content.remark));
+      RecordLines lines = ReadRecordLines(path);
+      Remark(std::move(lines.remark));
       const std::unique_lock lock(state_->mutex);
-      for (Record& record : content.records) {
-        state_->index.Insert(std::move(record), wins);
-      }
-      for (MachineFigures& figures : content.figures) {
+      for (MachineFigures& figures : lines.figures) {
         if (figures.machine != MachineId().text) continue;
         state_->figures.push_back(std::move(figures));
       }
+      for (const auto& [op, unused] : lines.by_op) {
+        state_->unread.insert(op);
+      }
+      state_->files.push_back({std::move(lines), wins});
     };
     for (const std::string& path : sources_.system) {
-      read(path, false);
+      open(path, false);
     }
-    read(sources_.user, true);
+    open(sources_.user, true);
   });
+}
+
+void RecordStore::Load(std::string_view op) const {
+  Open();
+  {
+    const std::shared_lock lock(state_->mutex);
+    if (!state_->unread.contains(op)) return;
+  }
+  std::vector<std::string> remarks;
+  {
+    const std::unique_lock lock(state_->mutex);
+    const auto unread = state_->unread.find(op);
+    if (unread == state_->unread.end()) return;  // another thread was faster
+    for (const State::File& file : state_->files) {
+      int damaged = 0;
+      for (Record& record : RecordsOf(file.lines, op, &damaged)) {
+        state_->index.Insert(std::move(record), file.wins);
+      }
+      if (damaged == 0) continue;
+      remarks.push_back(platform::Format(
+          "{}: {} lines about {} hold no sensible record; they are left out",
+          file.lines.path, damaged, op));
+    }
+    state_->unread.erase(unread);
+  }
+  for (std::string& remark : remarks) {
+    Remark(std::move(remark));
+  }
+}
+
+void RecordStore::LoadAll() const {
+  Open();
+  std::set<std::string_view> unread;
+  {
+    const std::shared_lock lock(state_->mutex);
+    unread = state_->unread;
+  }
+  for (const std::string_view op : unread) {
+    Load(op);
+  }
 }
 
 FoundRecord RecordStore::Find(const RecordQuery& query) const {
@@ -112,7 +166,13 @@ FoundRecord RecordStore::Find(const RecordQuery& query) const {
 void RecordStore::Find(std::span<const RecordQuery> queries,
                        std::span<FoundRecord> found) const {
   static const RecordText kHere(MachineId().text);
-  Load();
+  std::string_view loaded;
+  for (const RecordQuery& query : queries) {
+    const std::string_view op = OpOfSignature(query.signature.text);
+    if (op == loaded) continue;
+    Load(op);
+    loaded = op;
+  }
   const std::shared_lock lock(state_->mutex);
   for (size_t i = 0; i < queries.size(); ++i) {
     const RecordText& machine = queries[i].machine;
@@ -124,21 +184,21 @@ void RecordStore::Find(std::span<const RecordQuery> queries,
 void RecordStore::Near(std::string_view kernel,
                        std::string_view op,
                        platform::FunctionRef<void(const Record&)> visit) const {
-  Load();
+  Load(op);
   const std::shared_lock lock(state_->mutex);
   state_->index.Near(kernel, op, visit);
 }
 
 void RecordStore::ForEach(
     platform::FunctionRef<void(const Record&)> visit) const {
-  Load();
+  LoadAll();
   const std::shared_lock lock(state_->mutex);
   state_->index.ForEach(visit);
 }
 
 void RecordStore::Add(std::vector<Record> records) {
-  Load();
   for (Record& record : records) {
+    Load(record.op);  // what is added wins over what files say
     if (record.machine.empty()) record.machine = MachineId().text;
     if (record.date.empty()) record.date = UtcNow();
     if (record.sluice.empty()) record.sluice = SluiceVersion();
@@ -176,7 +236,7 @@ void RecordStore::Write(const std::vector<Record>& records,
 }
 
 MachineFigures RecordStore::Figures(int threads) const {
-  Load();
+  Open();
   const std::shared_lock lock(state_->mutex);
   const auto& all = state_->figures;
   const auto same = std::find_if(all.rbegin(), all.rend(),
@@ -189,7 +249,7 @@ MachineFigures RecordStore::Figures(int threads) const {
 }
 
 void RecordStore::AddFigures(const MachineFigures& figures) {
-  Load();
+  Open();
   if (figures.machine == MachineId().text) {
     const std::unique_lock lock(state_->mutex);
     state_->figures.push_back(figures);
@@ -201,14 +261,20 @@ uint64_t RecordStore::generation() const {
   return state_->generation.load(std::memory_order_relaxed);
 }
 
+bool RecordStore::empty() const {
+  Open();
+  const std::shared_lock lock(state_->mutex);
+  return state_->unread.empty() && state_->index.size() == 0;
+}
+
 size_t RecordStore::size() const {
-  Load();
+  LoadAll();
   const std::shared_lock lock(state_->mutex);
   return state_->index.size();
 }
 
 std::vector<std::string> RecordStore::remarks() const {
-  Load();
+  Open();
   const std::shared_lock lock(state_->mutex);
   return state_->remarks;
 }

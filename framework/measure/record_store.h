@@ -43,7 +43,8 @@ struct FoundRecord {
 
 // The records of a process: those of the system's files, those of the user's
 // file, which win, and what the process adds, which goes to memory and at once
-// to the user's file. Files are read on first use, and never again. All
+// to the user's file. Files are read on first use, and never again; the records
+// of an op when that op is first asked for. All
 // functions may be called from any thread; none raises for what files hold or
 // cannot hold: that is said once, in remarks() and as a warning in the log.
 class SLUICE_API RecordStore {
@@ -97,15 +98,19 @@ class SLUICE_API RecordStore {
   // Rises with each Add: what was decided by records may be another now.
   uint64_t generation() const;
 
-  // How many records there are, one for each key.
+  bool empty() const;
+
+  // How many records there are, one for each key; reads all that files hold.
   size_t size() const;
 
   // Sentences about files that cannot be read or written, and lines that were
-  // left out; each once.
+  // left out, as far as they were read; each once.
   std::vector<std::string> remarks() const;
 
  private:
-  void Load() const;
+  void Open() const;
+  void Load(std::string_view op) const;
+  void LoadAll() const;
   void Remark(std::string sentence) const;
   void Write(const std::vector<Record>& records,
              const std::vector<MachineFigures>& figures);

@@ -45,7 +45,7 @@ double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
 }
 
 NearbyRecords::NearbyRecords(const RecordStore& store, int num_threads)
-    : store_(store), num_threads_(num_threads), empty_(store.size() == 0) {}
+    : store_(store), num_threads_(num_threads), empty_(store.empty()) {}
 
 const std::vector<NearbyRecords::Known>& NearbyRecords::RecordsOf(
     const Candidate& candidate, std::string_view op) {

@@ -11,15 +11,15 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "sluice/framework/measure/checked_line.h"
+
 namespace sluice::testing {
 namespace {
 
 using framework::AppendToRecordFile;
 using framework::CompactRecordFile;
 using framework::MachineFigures;
-using framework::ReadRecordFile;
 using framework::Record;
-using framework::RecordFileContent;
 using framework::Verdict;
 using platform::ErrorCode;
 
@@ -28,7 +28,7 @@ class RecordFileTest : public RecordTest {
   void Append(const std::vector<Record>& records) const {
     AppendToRecordFile(path_, records, {});
   }
-  RecordFileContent Read() const { return ReadRecordFile(path_); }
+  RecordFileContent Read() const { return RecordFileContent(path_); }
 };
 
 TEST_F(RecordFileTest, KeepsRecordsAndFigures) {
@@ -144,7 +144,7 @@ TEST_F(RecordFileTest, RefusesWhatIsNoRegularFile) {
   ExpectError(ErrorCode::kFailedPrecondition, "line_file.open",
               {folder_, "directory"},
               [&] { AppendToRecordFile(folder_, {{MakeRecord()}}, {}); });
-  EXPECT_NE(ReadRecordFile(folder_).remark, "");
+  EXPECT_NE(RecordFileContent(folder_).remark, "");
   mkfifo(path_.c_str(), 0600);
   ExpectError(ErrorCode::kInvalidArgument, "line_file.not_regular", {path_},
               [&] { Append({MakeRecord()}); });
@@ -235,6 +235,28 @@ TEST_F(RecordFileTest, AFileThatIsTooLargeIsNotRead) {
   ExpectError(ErrorCode::kResourceExhausted, "record_file.large",
               {path_, "1099511627776 bytes"},
               [&] { CompactRecordFile(path_); });
+}
+
+TEST_F(RecordFileTest, RecordsAreReadByOp) {
+  Record gradient = MakeRecord(3);
+  gradient.op = "relu_grad";
+  gradient.signature = "relu_grad(X: float32[3]/1)";
+  Append({MakeRecord(1), gradient, MakeRecord(2)});
+  const framework::RecordLines lines = framework::ReadRecordLines(path_);
+  EXPECT_EQ(RecordsOf(lines, "relu"),
+            (std::vector<Record>{MakeRecord(1), MakeRecord(2)}));
+  EXPECT_EQ(RecordsOf(lines, "relu_grad"), std::vector<Record>{gradient});
+  EXPECT_TRUE(RecordsOf(lines, "rel").empty());
+}
+
+TEST_F(RecordFileTest, AWholeLineThatIsNoRecordIsDamaged) {
+  std::string object = framework::RecordToJson(MakeRecord(1));
+  object.replace(object.find("\"threads\":1"), 11, "\"threads\":0");
+  Write(framework::SealLine(object) + framework::SealLine(R"({"kind":"pet"})"));
+  Append({MakeRecord(2)});
+  const RecordFileContent content = Read();
+  EXPECT_EQ(content.records, std::vector<Record>{MakeRecord(2)});
+  EXPECT_EQ(content.damaged, 2);
 }
 
 // --- compaction

@@ -5,11 +5,13 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "sluice/framework/measure/record.h"
+#include "sluice/framework/measure/record_file.h"
 
 namespace sluice::testing {
 
@@ -34,6 +36,26 @@ inline framework::Record MakeRecord(int size = 1, double seconds = 1e-3) {
   record.sluice = "0.1.0";
   return record;
 }
+
+// All that a file holds.
+struct RecordFileContent {
+  explicit RecordFileContent(const std::string& path) {
+    const framework::RecordLines content = framework::ReadRecordLines(path);
+    lines = content.lines;
+    damaged = content.damaged;
+    other_version = static_cast<int>(content.foreign.size());
+    records = framework::AllRecords(content, &damaged);
+    figures = content.figures;
+    remark = content.remark;
+  }
+
+  std::vector<framework::Record> records;
+  std::vector<framework::MachineFigures> figures;
+  int lines = 0;
+  int damaged = 0;  // those without a sensible record, too
+  int other_version = 0;
+  std::string remark;
+};
 
 // A folder of its own, and a path in it.
 class RecordTest : public ::testing::Test {

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "sluice/framework/measure/checked_line.h"
 #include "sluice/framework/measure/machine.h"
-#include "sluice/framework/measure/record_file.h"
 
 namespace sluice::testing {
 namespace {
@@ -17,7 +17,6 @@ namespace {
 using framework::AppendToRecordFile;
 using framework::FoundRecord;
 using framework::MachineFigures;
-using framework::ReadRecordFile;
 using framework::Record;
 using framework::RecordMatch;
 using framework::RecordQuery;
@@ -167,7 +166,8 @@ TEST_F(RecordStoreTest, AddedRecordsAreFoundAndWrittenAtOnce) {
   EXPECT_EQ(found.match, RecordMatch::kExact);
   EXPECT_EQ(found.record->machine, framework::MachineId().text);
   EXPECT_NE(found.record->date, "");
-  EXPECT_EQ(ReadRecordFile(path).records, std::vector<Record>{*found.record});
+  EXPECT_EQ(RecordFileContent(path).records,
+            std::vector<Record>{*found.record});
   EXPECT_TRUE(store.remarks().empty());
 }
 
@@ -218,11 +218,39 @@ TEST_F(RecordStoreTest, DamagedLinesAreSaidOnce) {
   EXPECT_NE(store.remarks()[0].find("1 are damaged"), std::string::npos);
 }
 
+TEST_F(RecordStoreTest, RecordsOfOtherOpsAreNotRead) {
+  std::string object = framework::RecordToJson(Here(1));
+  object.replace(object.find("\"rounds\":31"), 11, "\"rounds\":-1");
+  WriteUser({Here(2)});
+  Write(Bytes() + framework::SealLine(object));
+  const RecordStore store({.system = {}, .user = path_});
+  const Record record = Here(2);
+  RecordQuery query = QueryOf(record);
+  query.signature = "relu_grad(X: float32[2]/1)";
+  EXPECT_EQ(store.Find(query).record, nullptr);
+  EXPECT_TRUE(store.remarks().empty());
+  EXPECT_FALSE(store.empty());
+  EXPECT_NE(store.Find(QueryOf(record)).record, nullptr);
+  ASSERT_EQ(store.remarks().size(), 1U);
+  EXPECT_NE(store.remarks()[0].find("1 lines about relu hold no sensible"),
+            std::string::npos);
+}
+
+TEST_F(RecordStoreTest, WhatIsAddedWinsOverAFileThatIsReadLater) {
+  Record newer = Here(1, 2);
+  newer.date = "2026-03-01T12:00:00.000Z";
+  WriteUser({newer});
+  RecordStore store({.system = {}, .user = path_});
+  store.Add({Here(1, 1)});
+  EXPECT_EQ(store.Find(QueryOf(Here(1))).record->median, 1);
+}
+
 TEST_F(RecordStoreTest, NearVisitsTheRecordsOfOneKernelAndOp) {
   Record version = Here(3);
   version.kernel_version = "v0";
   Record gradient = Here(4);
   gradient.op = "relu_grad";
+  gradient.signature = "relu_grad(X: float32[4]/1)";
   Record other = Here(5);
   other.kernel = "relu/other (cpu float32 any PLAIN)";
   WriteUser({Here(1, 1), Here(1, 2), Here(2), version, gradient, other});
@@ -242,7 +270,7 @@ TEST_F(RecordStoreTest, AFileThatGrewIsCompactedBeforeWriting) {
   WriteUser(many);
   RecordStore store({.system = {}, .user = path_});
   store.Add({Here(2)});
-  EXPECT_EQ(ReadRecordFile(path_).lines, 2);
+  EXPECT_EQ(RecordFileContent(path_).lines, 2);
 }
 
 TEST_F(RecordStoreTest, ThreadsAddAndFindAtOnce) {
@@ -264,7 +292,7 @@ TEST_F(RecordStoreTest, ThreadsAddAndFindAtOnce) {
   }
   EXPECT_EQ(missed, 0);
   EXPECT_EQ(store.size(), 400U);
-  EXPECT_EQ(ReadRecordFile(path_).records.size(), 400U);
+  EXPECT_EQ(RecordFileContent(path_).records.size(), 400U);
 }
 
 TEST_F(RecordStoreTest, FiguresAreDerivedWithoutMeasurements) {

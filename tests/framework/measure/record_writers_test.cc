@@ -13,9 +13,7 @@ namespace {
 
 using framework::AppendToRecordFile;
 using framework::CompactRecordFile;
-using framework::ReadRecordFile;
 using framework::Record;
-using framework::RecordFileContent;
 
 constexpr int kWriters = 8;
 constexpr int kKilled = 3;
@@ -112,7 +110,7 @@ class RecordWritersTest : public RecordTest {
   // All that was acknowledged is there, unchanged, and at most one more of each
   // killed writer, whole or cut off.
   void Check(const std::vector<int>& acknowledged) {
-    const RecordFileContent content = ReadRecordFile(path_);
+    const RecordFileContent content(path_);
     ASSERT_LE(content.damaged, kKilled);
     ASSERT_EQ(content.other_version, 0);
     std::vector<int> found(kWriters);
@@ -159,11 +157,11 @@ TEST_F(RecordWritersTest, NothingIsLostWhileOthersCompact) {
   }
   EXPECT_GT(compacted, 0);
   std::set<std::string> keys;
-  for (const Record& record : ReadRecordFile(path_).records) {
+  for (const Record& record : RecordFileContent(path_).records) {
     keys.insert(RecordKey(record));
   }
   EXPECT_EQ(keys.size(), 4U * kEach + 1);
-  EXPECT_EQ(ReadRecordFile(path_).damaged, 0);
+  EXPECT_EQ(RecordFileContent(path_).damaged, 0);
 }
 
 }  // namespace
