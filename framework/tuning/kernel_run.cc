@@ -41,10 +41,9 @@ bool IsFilled(PlaceKey place, const void* pointer) {
 
 }  // namespace
 
-IsolatedOp Isolate(const Plan& plan, int planned_op, const Tensor* tensors) {
+OpFacts FactsOf(const Plan& plan, int planned_op) {
   const PlannedOp& planned = plan.ops()[planned_op];
-  IsolatedOp op;
-  OpFacts& facts = op.facts;
+  OpFacts facts;
   facts.desc = plan.op_descs()[planned.op_index];
   facts.id = planned.op_index;
   facts.schema = &Registry::Global().Schema(facts.desc.type);
@@ -55,6 +54,13 @@ IsolatedOp Isolate(const Plan& plan, int planned_op, const Tensor* tensors) {
   for (const int slot : planned.inputs) {
     facts.inputs.push_back(plan.slots()[slot].dims);
     facts.input_dtypes.push_back(plan.slots()[slot].dtype);
+  }
+  return facts;
+}
+
+IsolatedOp Isolate(const Plan& plan, int planned_op, const Tensor* tensors) {
+  IsolatedOp op = {.facts = FactsOf(plan, planned_op), .inputs = {}};
+  for (const int slot : plan.ops()[planned_op].inputs) {
     op.inputs.push_back(tensors[slot]);
   }
   return op;

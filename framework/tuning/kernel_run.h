@@ -22,8 +22,11 @@ struct IsolatedOp {
   std::vector<Tensor> inputs;
 };
 
-// The op of a plan by its index in Plan::ops(); `tensors` are the frame's by
-// slot, as a RunObserver sees them before the op runs.
+// The op of a plan by its index in Plan::ops().
+SLUICE_API OpFacts FactsOf(const Plan& plan, int planned_op);
+
+// The same with its inputs; `tensors` are the frame's by slot, as a RunObserver
+// sees them before the op runs.
 SLUICE_API IsolatedOp Isolate(const Plan& plan,
                               int planned_op,
                               const Tensor* tensors);

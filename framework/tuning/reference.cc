@@ -119,6 +119,28 @@ double InputsPerOutput(const std::vector<DDim>& inputs, const DDim& output) {
   return most;
 }
 
+// As the plain kernel's estimate counts them, or that of the first kernel that
+// has one; 0 where none has.
+double MultiplyAddsPerOutput(const OpFacts& op, const Registry& registry) {
+  const KernelDef* counting = PlainKernel(op, registry);
+  if (counting == nullptr || !counting->estimate) {
+    const auto kernels = registry.Kernels(op.desc.type);
+    const auto first = std::find_if(
+        kernels.begin(), kernels.end(), [&](const KernelDef* kernel) {
+          return kernel->key.place == platform::PlaceKind::kCPU &&
+                 kernel->key.dtype == op.dtype && kernel->estimate;
+        });
+    if (first == kernels.end()) return 0;
+    counting = *first;
+  }
+  double elements = 0;
+  for (const DDim& dims : op.outputs) {
+    elements += static_cast<double>(dims.numel());
+  }
+  const double flops = counting->estimate(op.QueryAt(CPUPlace())).flops;
+  return flops / (2 * std::max(1.0, elements));
+}
+
 double LargestError(const std::vector<double>& values,
                     const std::vector<double>& reference) {
   double largest = 0;
@@ -265,12 +287,14 @@ Reference ComputeReference(const IsolatedOp& op, const Registry& registry) {
   return reference;
 }
 
-double RoundingFactor(const std::vector<DDim>& inputs,
-                      const DDim& output,
-                      DType dtype) {
+double RoundingFactor(const OpFacts& op,
+                      size_t output,
+                      const Registry& registry) {
+  const DType dtype = op.output_dtypes[output];
   if (!IsFloat(dtype)) return 0;
-  const double k = 8 + 2 * std::sqrt(InputsPerOutput(inputs, output));
-  return k * UnitRoundoff(dtype);
+  const double n = std::max(InputsPerOutput(op.inputs, op.outputs[output]),
+                            MultiplyAddsPerOutput(op, registry));
+  return (8 + 2 * std::sqrt(n)) * UnitRoundoff(dtype);
 }
 
 namespace {
@@ -323,8 +347,7 @@ Deviation CompareWith(const std::vector<double>& rates,
     const DType dtype = op.facts.output_dtypes[i];
     const std::vector<double>& expected = reference.outputs[i];
     const std::vector<double> values = ToDoubles(outputs[i].CopyTo(CPUPlace()));
-    const double factor =
-        RoundingFactor(op.facts.inputs, op.facts.outputs[i], dtype);
+    const double factor = RoundingFactor(op.facts, i, Registry::Global());
     const double scale = LargestMagnitude(expected);
     const double rate = rates.empty() ? 0 : rates[i];
     for (size_t j = 0; j < values.size(); ++j) {

@@ -47,11 +47,11 @@ struct Deviation {
   std::string message;
 };
 
-// k u of the bound below for an output of these dims and dtype of an op with
-// inputs of these dims; 0 for dtypes without rounding.
-SLUICE_API double RoundingFactor(const std::vector<DDim>& inputs,
-                                 const DDim& output,
-                                 DType dtype);
+// k u of the bound below for an output of the op, by its index; 0 for dtypes
+// without rounding.
+SLUICE_API double RoundingFactor(const OpFacts& op,
+                                 size_t output,
+                                 const Registry& registry);
 
 // Compares the outputs of a kernel with the reference. An element may differ by
 //   max(k u (|reference| + s), k u d, 4 e)
@@ -59,9 +59,10 @@ SLUICE_API double RoundingFactor(const std::vector<DDim>& inputs,
 // magnitude of the output, d by how much the reference changes for each
 // share by which its inputs change (sums that cancel each other are no more
 // certain than their terms), e its plain_error, and k = 8 + 2 sqrt(n), n being
-// the number of input elements for each output element: rounding errors of sums
-// grow like the square root of their length (Higham and Mary, "A new approach
-// to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019).
+// the number of input elements for each output element, or of multiply-adds
+// where the estimate of a kernel counts more: rounding errors of sums grow like
+// the square root of their length (Higham and Mary, "A new approach to
+// probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019).
 // Integers and booleans must be equal. NaN and infinities must be where the
 // reference has them; what overflows the output's dtype may be either. An
 // element that is what the plain kernel gives in the op's own dtype is right,

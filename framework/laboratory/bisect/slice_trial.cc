@@ -26,16 +26,16 @@ namespace {
 std::map<std::string, double> RoundingOf(const PlanSlice& slice) {
   std::map<std::string, double> squares;
   const Plan& plan = *slice.plan();
-  for (const PlannedOp& op : plan.ops()) {
-    std::vector<DDim> inputs;
+  for (size_t i = 0; i < plan.ops().size(); ++i) {
+    const PlannedOp& op = plan.ops()[i];
+    const OpFacts facts = FactsOf(plan, static_cast<int>(i));
     double before = 0;
     for (const int slot : op.inputs) {
-      inputs.push_back(plan.slots()[slot].dims);
       before = std::max(before, squares[plan.slots()[slot].var]);
     }
-    for (const int index : op.outputs) {
-      const Slot& slot = plan.slots()[index];
-      const double factor = RoundingFactor(inputs, slot.dims, slot.dtype);
+    for (size_t output = 0; output < op.outputs.size(); ++output) {
+      const Slot& slot = plan.slots()[op.outputs[output]];
+      const double factor = RoundingFactor(facts, output, Registry::Global());
       // Numbers without rounding are compared as they are.
       squares[slot.var] = factor == 0 ? 0 : before + factor * factor;
     }

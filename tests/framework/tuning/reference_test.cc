@@ -116,6 +116,22 @@ TEST(CompareWithReference, TakesRoundingAndRefusesAThousandth) {
   EXPECT_THAT(deviation.message, HasSubstr("is rounding"));
 }
 
+// 576 terms an element, which no size of the shapes says.
+TEST(CompareWithReference, TakesWhatLongSumsLose) {
+  const Tensor input = Tensor::FromVector<float>(
+      {1, 64, 14, 14}, std::vector<float>(64 * 14 * 14, 1));
+  const Tensor filter = Tensor::FromVector<float>(
+      {64, 64, 3, 3}, std::vector<float>(64 * 64 * 3 * 3, 1));
+  const IsolatedOp op = MakeOp("conv2d", {{"Input", input}, {"Filter", filter}},
+                               {{DDim({1, 64, 12, 12}), DType::kFloat32}});
+  std::vector<float> sums(64 * 12 * 12, 576);
+  EXPECT_EQ(Compare(op, sums).message, "");
+  sums[7] = 576 * (1 + 5e-6f);
+  EXPECT_EQ(Compare(op, sums).message, "");
+  sums[7] = 576 * (1 + 1e-5f);
+  EXPECT_THAT(Compare(op, sums).message, HasSubstr("Output[0, 0, 0, 7]"));
+}
+
 TEST(CompareWithReference, NamesTheElementByItsIndex) {
   const Tensor x = Tensor::FromVector<float>({2, 3}, {0, 0, 0, 0, 0, 0});
   const IsolatedOp op =
