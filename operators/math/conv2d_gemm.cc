@@ -19,6 +19,9 @@ constexpr int64_t kTiles = 16, kFullTile = 256;
 constexpr int64_t kWideEnough = 512;
 // Partial sums of the filter's gradient, and their bytes.
 constexpr int64_t kMaxParts = kTiles, kPartBytes = int64_t{1} << 22;
+// Input channels that a thread takes at least: lines of the cache are not
+// shared, and the output's gradient, packed for each block, costs little.
+constexpr int64_t kBlockChannels = 16;
 
 bool NeedsPacking(const Conv2dGeometry& g) {
   return g.nhwc && g.group_in_c() > 1 && g.kernel_h * g.kernel_w > 1;
@@ -47,7 +50,7 @@ struct Scratch {
   Conv2dTileWorker<T> WorkerOf(int64_t slot, const T* filter_data) const {
     T* memory = slots + slot * (plan.patches + plan.pixels);
     return {plan.g, plan.filter > 0 ? filter : filter_data, memory,
-            memory + plan.patches};
+            memory + plan.patches, plan.blocks};
   }
 
   const Conv2dGemmPlan& plan;
@@ -56,15 +59,18 @@ struct Scratch {
   T* slots;
 };
 
-// Packs OIHW as OHWI, the order of channels-last patches.
+// Packs OIHW as OHWI, the order of channels-last patches, block by block of the
+// input channels.
 template <typename T>
-void PackFilter(const Conv2dGeometry& g, const T* filter, T* packed) {
-  const int64_t taps = g.kernel_h * g.kernel_w, channels = g.group_in_c();
+void PackFilter(const Conv2dGemmPlan& plan, const T* filter, T* packed) {
+  const Conv2dGeometry& g = plan.g;
+  const int64_t blocks = plan.blocks, taps = g.kernel_h * g.kernel_w;
+  const int64_t channels = g.group_in_c() / blocks;
   const int64_t grain = 1 + 16384 / (1 + g.patch());
   platform::ParallelFor(g.out_c, grain, [=](int64_t begin, int64_t end) {
-    for (int64_t o = begin; o < end; ++o) {
-      const T* from = filter + o * taps * channels;
-      T* to = packed + o * taps * channels;
+    for (int64_t block = begin * blocks; block < end * blocks; ++block) {
+      const T* from = filter + block * taps * channels;
+      T* to = packed + block * taps * channels;
       for (int64_t tap = 0; tap < taps; ++tap) {
         for (int64_t c = 0; c < channels; ++c) {
           to[tap * channels + c] = from[c * taps + tap];
@@ -72,6 +78,27 @@ void PackFilter(const Conv2dGeometry& g, const T* filter, T* packed) {
       }
     }
   });
+}
+
+// Cuts the input's channels where there are few units, which threads share
+// otherwise.
+void CutChannels(int64_t units, Conv2dGemmPlan* plan) {
+  const Conv2dGeometry& g = plan->g;
+  const int64_t few = (kTiles + units - 1) / std::max<int64_t>(units, 1);
+  const int64_t wanted = std::min(few, g.in_c / kBlockChannels);
+  const int64_t most = g.group_in_c() / kBlockChannels;
+  for (int64_t blocks = 2; blocks <= most; ++blocks) {
+    if (g.groups * plan->blocks >= wanted) break;
+    if (g.group_in_c() % blocks == 0) plan->blocks = blocks;
+  }
+  plan->chunks = std::clamp<int64_t>(
+      wanted, 1, std::max<int64_t>(g.groups, 1) * plan->blocks);
+}
+
+// The tiles that are a unit of the input's gradient: windows of an image
+// overlap, so that one thread adds them, if they are larger than a pixel.
+int64_t TilesOfAUnit(const Conv2dGemmPlan& plan) {
+  return plan.g.pointwise() ? 1 : plan.tiling.per_image;
 }
 
 // Adds up the partial gradients, as OIHW.
@@ -120,11 +147,13 @@ Conv2dGemmPlan PlanConv2dGemm(const Conv2dGeometry& g,
   } else {
     if (NeedsPacking(g)) plan.filter = g.filter_size();
     if (direction == Conv2dDirection::kGradInput) {
-      units /= plan.tiling.per_image;
+      units /= TilesOfAUnit(plan);
+      CutChannels(units, &plan);
+      units *= plan.chunks;
     }
   }
   plan.slots = std::clamp<int64_t>(num_threads, 1, std::max<int64_t>(units, 1));
-  if (!g.pointwise()) plan.patches = windows * g.patch();
+  if (!g.pointwise()) plan.patches = windows * g.patch() / plan.blocks;
   if (!g.nhwc && plan.tiling.images > 1) {
     plan.pixels = windows * g.group_out_c();
   }
@@ -140,7 +169,7 @@ void Conv2dGemm(const Conv2dGemmPlan& plan,
                 void* scratch) {
   const Conv2dGeometry& g = plan.g;
   const Scratch<T> parts(plan, scratch);
-  if (plan.filter > 0) PackFilter(g, filter, parts.filter);
+  if (plan.filter > 0) PackFilter(plan, filter, parts.filter);
   ForEachSlot(plan.slots, plan.tiling.count,
               [&](int64_t slot, int64_t begin, int64_t end) {
                 Conv2dTileWorker<T> worker = parts.WorkerOf(slot, filter);
@@ -161,21 +190,25 @@ void Conv2dGemmGradInput(const Conv2dGemmPlan& plan,
                          void* scratch) {
   const Conv2dGeometry& g = plan.g;
   const Scratch<T> parts(plan, scratch);
-  if (plan.filter > 0) PackFilter(g, filter, parts.filter);
-  const int64_t per_image = plan.tiling.per_image;
-  const int64_t size = g.in_c * g.in_pixels();
-  // Windows overlap, so those of one image are added by one thread.
-  ForEachSlot(plan.slots, plan.tiling.count / per_image,
+  if (plan.filter > 0) PackFilter(plan, filter, parts.filter);
+  const int64_t tiles = TilesOfAUnit(plan), blocks = g.groups * plan.blocks;
+  ForEachSlot(plan.slots, plan.tiling.count / tiles * plan.chunks,
               [&](int64_t slot, int64_t begin, int64_t end) {
                 Conv2dTileWorker<T> worker = parts.WorkerOf(slot, filter);
-                for (int64_t t = begin * per_image; t < end * per_image; ++t) {
-                  const Conv2dTile tile = TileAt(g, plan.tiling, t);
-                  T* first = input_grad + tile.image * size;
-                  if (t % per_image == 0 && !g.pointwise()) {
-                    std::fill(first, first + tile.images * size, T{0});
-                  }
-                  for (int64_t group = 0; group < g.groups; ++group) {
-                    worker.GradInput(tile, group, output_grad, input_grad);
+                for (int64_t unit = begin; unit < end; ++unit) {
+                  const int64_t first_tile = unit / plan.chunks * tiles;
+                  const int64_t chunk = unit % plan.chunks;
+                  const int64_t first = chunk * blocks / plan.chunks;
+                  const int64_t last = (chunk + 1) * blocks / plan.chunks;
+                  for (int64_t t = first_tile; t < first_tile + tiles; ++t) {
+                    const Conv2dTile tile = TileAt(g, plan.tiling, t);
+                    if (t == first_tile && !g.pointwise()) {
+                      worker.ClearInputGrad(tile, first, last - first,
+                                            input_grad);
+                    }
+                    for (int64_t block = first; block < last; ++block) {
+                      worker.GradInput(tile, block, output_grad, input_grad);
+                    }
                   }
                 }
               });

@@ -16,6 +16,9 @@ struct Conv2dGemmPlan {
   Conv2dTiling tiling;
   // Threads that work at a time, and parts of the sum over all tiles.
   int64_t slots = 1, parts = 1;
+  // For the input's gradient: each group's input channels in `blocks` of equal
+  // size, and the blocks of all groups in `chunks` that threads share.
+  int64_t blocks = 1, chunks = 1;
   // Elements of scratch: the packed filter, partial filters, then for each
   // slot the patches of a tile and its pixels of the output.
   int64_t filter = 0, partial = 0, patches = 0, pixels = 0;

@@ -44,12 +44,21 @@ class Conv2dTileWorker {
   // `filter` in the order of the patches: OIHW, or OHWI for NHWC. `patches`
   // and `pixels` are memory for those of a tile: the input's (not needed where
   // the convolution is pointwise), and the output's (needed for NCHW tiles of
-  // several images).
+  // several images). `blocks` is into how many each group's input channels are
+  // cut for GradInput; the order of the filter is then that of each block.
   Conv2dTileWorker(const Conv2dGeometry& g,
                    const T* filter,
                    T* patches,
-                   T* pixels)
-      : g_(g), filter_(filter), patches_(patches), pixels_(pixels) {}
+                   T* pixels,
+                   int64_t blocks = 1)
+      : g_(g),
+        split_(g),
+        blocks_(blocks),
+        filter_(filter),
+        patches_(patches),
+        pixels_(pixels) {
+    split_.groups *= blocks;
+  }
 
   // The output's windows = bias (nullptr: 0) + the convolution.
   void Forward(const Conv2dTile& tile,
@@ -92,40 +101,63 @@ class Conv2dTileWorker {
     if (!direct) SpreadPixels(tile, bias, out);
   }
 
-  // Adds to the input's gradient; sets it where the convolution is pointwise.
+  // Zeros in `count` blocks of channels of the input's gradient, from the first
+  // on, for all images of a tile.
+  void ClearInputGrad(const Conv2dTile& tile,
+                      int64_t first,
+                      int64_t count,
+                      T* input_grad) const {
+    const int64_t pixels = g_.in_pixels();
+    const int64_t channel = first * split_.group_in_c();
+    const int64_t channels = count * split_.group_in_c();
+    const bool by_pixel = g_.nhwc && channels < g_.in_c;
+    const int64_t stride = by_pixel ? g_.in_c : g_.in_c * pixels;
+    const int64_t size = by_pixel ? channels : channels * pixels;
+    const int64_t pieces = by_pixel ? tile.images * pixels : tile.images;
+    T* to = input_grad + tile.image * g_.in_c * pixels +
+            (g_.nhwc ? channel : channel * pixels);
+    for (int64_t i = 0; i < pieces; ++i) {
+      std::fill(to + i * stride, to + i * stride + size, T{0});
+    }
+  }
+
+  // Adds to the input's gradient in one block of channels, which begins with
+  // those of the first group; sets it where the convolution is pointwise.
   void GradInput(const Conv2dTile& tile,
-                 int64_t group,
+                 int64_t block,
                  const T* output_grad,
                  T* input_grad) {
-    const int64_t windows = tile.windows();
+    const int64_t windows = tile.windows(), patch = split_.patch();
+    const int64_t group = block / blocks_;
     const bool direct = g_.pointwise();
     const Matrix<const T> grad = Pixels(tile, group, output_grad);
-    T* to = direct ? Conv2dInputAt(g_, tile, group, input_grad) : patches_;
-    const bool columns = direct ? !g_.nhwc : WindowsLast(g_);
+    const T* filter = FilterOf(group) + block % blocks_ * patch;
+    T* to = direct ? Conv2dInputAt(split_, tile, block, input_grad) : patches_;
+    const bool columns = direct ? !g_.nhwc : WindowsLast(split_);
     if (!columns) {
       Gemm<T>({.m = windows,
-               .n = g_.patch(),
+               .n = patch,
                .k = g_.group_out_c(),
                .a = grad.data,
                .lda = grad.stride,
-               .b = FilterOf(group),
+               .b = filter,
                .ldb = g_.patch(),
                .c = to,
-               .ldc = direct ? g_.in_c : g_.patch()});
+               .ldc = direct ? g_.in_c : patch});
     } else {
       Gemm<T>({.transpose_a = true,
                .transpose_b = !grad.transposed,
-               .m = g_.patch(),
+               .m = patch,
                .n = windows,
                .k = g_.group_out_c(),
-               .a = FilterOf(group),
+               .a = filter,
                .lda = g_.patch(),
                .b = grad.data,
                .ldb = grad.stride,
                .c = to,
                .ldc = direct ? g_.in_pixels() : windows});
     }
-    if (!direct) Col2Im(g_, tile, group, patches_, input_grad);
+    if (!direct) Col2Im(split_, tile, block, patches_, input_grad);
   }
 
   // partial (channels in the order of the patches) = or += this tile's.
@@ -230,6 +262,8 @@ class Conv2dTileWorker {
   }
 
   const Conv2dGeometry& g_;
+  Conv2dGeometry split_;  // whose groups are the blocks; for the input only
+  int64_t blocks_;
   const T* filter_;
   T* patches_;
   T* pixels_;

@@ -101,6 +101,56 @@ TEST(Conv2dGemm, ManyThreadsGiveTheSameBits) {
   }
 }
 
+// Images with many channels, of which threads take some each.
+Conv2dGeometry ManyChannels(int64_t n,
+                            int64_t kernel,
+                            int64_t groups,
+                            bool nhwc) {
+  Conv2dGeometry g = Geometry(n, 7, 9, nhwc);
+  g.in_c = 96;
+  g.out_c = 10;
+  g.groups = groups;
+  g.kernel_h = g.kernel_w = kernel;
+  g.pad_top = g.pad_bottom = g.pad_left = g.pad_right = kernel / 2;
+  return g;
+}
+
+TEST(PlanConv2dGemm, ThreadsShareTheInputsGradientOfOneImage) {
+  for (const bool nhwc : {false, true}) {
+    for (const int64_t kernel : {1, 3}) {
+      for (const int64_t groups : {1, 2}) {
+        const Conv2dGeometry g = ManyChannels(1, kernel, groups, nhwc);
+        const auto plan =
+            PlanConv2dGemm(g, Conv2dDirection::kGradInput, sizeof(float), 6);
+        EXPECT_EQ(plan.slots, 6) << nhwc << kernel << groups;
+        EXPECT_EQ(g.group_in_c() % plan.blocks, 0);
+      }
+    }
+  }
+}
+
+TEST(Conv2dGemm, ManyChannelsAgreeWithTheDirectFormForAnyThreads) {
+  for (const bool nhwc : {false, true}) {
+    for (const int64_t kernel : {1, 3}) {
+      for (const int64_t groups : {1, 2}) {
+        for (const int64_t n : {1, 3}) {
+          const Conv2dGeometry g = ManyChannels(n, kernel, groups, nhwc);
+          const auto w = Numbers(g.filter_size());
+          const auto y = Numbers(g.output_size());
+          std::vector<float> want(g.input_size());
+          Conv2dDirectGradInput(g, w.data(), y.data(), want.data());
+          const std::vector<float> one = AllDirections(g, 1);
+          EXPECT_EQ(AllDirections(g, 5), one);
+          for (size_t i = 0; i < want.size(); ++i) {
+            ASSERT_NEAR(one[y.size() + i], want[i], 2e-3)
+                << nhwc << kernel << groups << n << " " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Conv2dGemm, LargerPlanesAgreeWithTheDirectForm) {
   for (const bool nhwc : {false, true}) {
     const Conv2dGeometry g = Geometry(2, 40, 41, nhwc);
