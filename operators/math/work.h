@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -28,6 +29,17 @@ inline double AliasedMoves(int64_t stride) {
   constexpr int64_t kPage = 4096, kHalfTheWays = 2048;
   const int64_t common = std::gcd(stride, kPage);
   return common < kHalfTheWays ? 0 : 2.6 * static_cast<double>(common) / 2048;
+}
+
+// Moves for each element of `rows` rows, `stride` bytes apart, of which one
+// column after the other is read, beyond those that any rows take: a line of
+// the first cache, 32 KB in sets of 8, is lost before its next column is read
+// where the rows share too few sets.
+inline double ColumnMoves(int64_t stride, int64_t rows) {
+  constexpr int64_t kPage = 4096, kLine = 64, kWays = 8;
+  const int64_t common = std::max(std::gcd(stride, kPage), kLine);
+  const double lines = static_cast<double>(kWays * kPage / common);
+  return 1.6 * std::clamp(static_cast<double>(rows) / lines - 2, 0.0, 1.0);
 }
 
 }  // namespace sluice::operators::math

@@ -65,11 +65,19 @@ struct Conv {
   // matrix that is transposed, with a filter as its row.
   double FilterMoves(double each) const {
     const double aliased =
-        taps == 1
-            ? math::AliasedMoves(g.patch() * static_cast<int64_t>(element))
-            : 0;
+        taps == 1 ? math::AliasedMoves(g.patch() * element_bytes()) : 0;
     return (each + aliased) * filter;
   }
+
+  // Moves of images to channels last, where caches hold too few of their
+  // channels at a time.
+  double InColumns() const {
+    return in * math::ColumnMoves(g.in_pixels() * element_bytes(), g.in_c);
+  }
+  double OutColumns() const {
+    return out * math::ColumnMoves(g.out_pixels() * element_bytes(), g.out_c);
+  }
+  int64_t element_bytes() const { return static_cast<int64_t>(element); }
 
   const Conv2dGeometry g;
   Conv2dDirection direction;
@@ -152,6 +160,13 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
     work->flops = conv.flops * conv.Filled(conv.g.in_c);
     work->efficiency = 0.59;
     work->moves = conv.filter;
+    // Few blocks of which some are not full: threads together take longer to
+    // copy them than one.
+    constexpr double kFewBlocks = 32;
+    if (!channels_last && conv.Filled(conv.g.in_c) > 1 &&
+        Real(conv.g.n) * conv.Vectors(conv.g.in_c) < kFewBlocks) {
+      work->max_threads = 1;
+    }
     return;
   }
   if (conv.g.groups > 1) {
@@ -197,17 +212,18 @@ void AddCopies(const Conv& conv, bool channels_last, KernelWork* work) {
     switch (conv.direction) {
       case Conv2dDirection::kForward:
         work->extra_bytes += 1.25 * conv.element * (in + out);
-        work->moves += 0.4 * in + 0.5 * out;
+        work->moves += 0.4 * in + 0.5 * out + conv.InColumns();
         return;
       case Conv2dDirection::kGradInput:
         work->extra_bytes += conv.element * (in + out);
         work->moves += 0.4 * out + (channels_last ? 0.6 : 0.25) * in;
+        if (channels_last) work->moves += conv.OutColumns();
         return;
       default:
         work->extra_bytes +=
             conv.element * (channels_last ? 1.5 * in + 2.75 * out : in + out);
         work->moves += 0.25 * (in + out);
-        if (conv.depthwise && channels_last) work->extra_bytes *= 2;
+        if (channels_last) work->moves += conv.InColumns() + conv.OutColumns();
         return;
     }
   }
