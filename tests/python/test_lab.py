@@ -137,6 +137,13 @@ def test_ops_have_sensible_shapes_for_a_race(op):
     assert result.medians, op
 
 
+def test_a_gradient_computes_all_of_its_outputs_in_a_race():
+    shapes = {"Input": "1, 6, 6, n", "Filter": "8, n, 3, 3", "Output@GRAD": "1, 4, 4, 8"}
+    race = lab.race("conv2d_grad_filter", [4], shapes, {"data_format": "NHWC"}, budget=2)
+    assert "plain/plain" in race.medians
+    assert [r for r in lab.records("conv2d_grad_filter") if "-> Filter@GRAD" in r["signature"]]
+
+
 def test_crossings_are_between_sizes():
     race = lab.Race("x", [1, 2, 4], {"a": [1, 2, 9], "b": [2, 3, 4]})
     assert race.winners() == ["a", "a", "b"]

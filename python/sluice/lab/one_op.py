@@ -197,5 +197,9 @@ def one_op(
         else value
         for key, value in values.items()
     }
-    program.append_op(op, arguments, attrs=values)
+    # A gradient has nothing to compute where all of its outputs are left out.
+    names = [argument["name"] for argument in schema["outputs"]]
+    only_optional = all(argument["optional"] for argument in schema["outputs"])
+    outputs = {name: f"{op}.{name}" for name in names if only_optional}
+    program.append_op(op, arguments, outputs, attrs=values)
     return program, feed
