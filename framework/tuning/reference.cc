@@ -119,8 +119,16 @@ double InputsPerOutput(const std::vector<DDim>& inputs, const DDim& output) {
   return most;
 }
 
+double Elements(const std::vector<DDim>& all) {
+  double elements = 0;
+  for (const DDim& dims : all) {
+    elements += static_cast<double>(dims.numel());
+  }
+  return elements;
+}
+
 // As the plain kernel's estimate counts them, or that of the first kernel that
-// has one; 0 where none has.
+// has one, but no more than there are elements in all inputs; 0 where none has.
 double MultiplyAddsPerOutput(const OpFacts& op, const Registry& registry) {
   const KernelDef* counting = PlainKernel(op, registry);
   if (counting == nullptr || !counting->estimate) {
@@ -133,12 +141,9 @@ double MultiplyAddsPerOutput(const OpFacts& op, const Registry& registry) {
     if (first == kernels.end()) return 0;
     counting = *first;
   }
-  double elements = 0;
-  for (const DDim& dims : op.outputs) {
-    elements += static_cast<double>(dims.numel());
-  }
   const double flops = counting->estimate(op.QueryAt(CPUPlace())).flops;
-  return flops / (2 * std::max(1.0, elements));
+  return std::min(Elements(op.inputs),
+                  flops / (2 * std::max(1.0, Elements(op.outputs))));
 }
 
 double LargestError(const std::vector<double>& values,
