@@ -166,12 +166,13 @@ def measure(script, options, module, steps=None, forwards=None):
     yield "startup/import_ms", module, peer_timing.import_ms(module)
 
 
-def run_peer(script, options, module, steps=None, forwards=None):
-    """What a peer's script does: see measure() and first_step_ms()."""
+def run_peer(script, options, module, steps=None, forwards=None, rows=None):
+    """What a peer's script does: see measure() and first_step_ms(). `rows`
+    were measured before."""
     if options.first_step:
         print(first_step_ms(steps[options.first_step], load(options.case)))
         return
-    rows = {}
+    rows = dict(rows or {})
     for row, peer, value in measure(script, options, module, steps, forwards):
         print(f"  {peer}: {row} {value:.4g}", file=sys.stderr, flush=True)
         rows.setdefault(row, {})[peer] = value

@@ -1,4 +1,11 @@
-"""PaddlePaddle: the suite `train`, as a static program and step by step."""
+"""PaddlePaddle: the suite `train`, as a static program and step by step, with
+its own kernels and with those of oneDNN (peers ..._onednn), which a variable
+switches on that is read by the import."""
+
+import json
+import os
+import subprocess
+import sys
 
 import peer_timing
 
@@ -84,7 +91,30 @@ def static_forward(case, batch):
     return lambda: run(feed)
 
 
-networks.run_peer(
-    __file__, options, "paddle",
-    {"paddle_static": static_step, "paddle_dygraph": step_by_step},
-    {"paddle_static": static_forward})
+SWITCH = "FLAGS_use_onednn"
+
+
+def rows_with_onednn():
+    """What another process measures with the switch."""
+    said = subprocess.run([sys.executable, *sys.argv], text=True, check=True,
+                          env=dict(os.environ, **{SWITCH: "1"}),
+                          stdout=subprocess.PIPE).stdout
+    return json.loads(said.splitlines()[-1])
+
+
+def main():
+    if os.environ.get(SWITCH) == "1":
+        # Without static steps: oneDNN's gradient of a product ends the process
+        # in those of Paddle 3.3.1.
+        networks.run_peer(__file__, options, "paddle",
+                          {"paddle_dygraph_onednn": step_by_step},
+                          {"paddle_static_onednn": static_forward})
+        return
+    networks.run_peer(
+        __file__, options, "paddle",
+        {"paddle_static": static_step, "paddle_dygraph": step_by_step},
+        {"paddle_static": static_forward},
+        {} if options.first_step else rows_with_onednn())
+
+
+main()
