@@ -38,8 +38,9 @@ inline double AliasedMoves(int64_t stride) {
 inline double ColumnMoves(int64_t stride, int64_t rows) {
   constexpr int64_t kPage = 4096, kLine = 64, kWays = 8;
   const int64_t common = std::max(std::gcd(stride, kPage), kLine);
-  const double lines = static_cast<double>(kWays * kPage / common);
-  return 1.6 * std::clamp(static_cast<double>(rows) / lines - 2, 0.0, 1.0);
+  const int64_t lines = kWays * kPage / common;
+  const double share = static_cast<double>(rows) / static_cast<double>(lines);
+  return 1.6 * std::clamp(share - 2, 0.0, 1.0);
 }
 
 }  // namespace sluice::operators::math
