@@ -101,8 +101,8 @@ class Conv2dTileWorker {
     if (!direct) SpreadPixels(tile, bias, out);
   }
 
-  // Zeros in `count` blocks of channels of the input's gradient, from the first
-  // on, for all images of a tile.
+  // Sets blocks [first, first + count) of the input's gradient to zero, in all
+  // images of a tile.
   void ClearInputGrad(const Conv2dTile& tile,
                       int64_t first,
                       int64_t count,
@@ -121,8 +121,8 @@ class Conv2dTileWorker {
     }
   }
 
-  // Adds to the input's gradient in one block of channels, which begins with
-  // those of the first group; sets it where the convolution is pointwise.
+  // Adds to the input's gradient in one block of its channels, numbered through
+  // all groups; sets it where the convolution is pointwise.
   void GradInput(const Conv2dTile& tile,
                  int64_t block,
                  const T* output_grad,
