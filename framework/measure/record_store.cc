@@ -253,6 +253,7 @@ void RecordStore::AddFigures(const MachineFigures& figures) {
   if (figures.machine == MachineId().text) {
     const std::unique_lock lock(state_->mutex);
     state_->figures.push_back(figures);
+    ++state_->generation;
   }
   Write({}, {figures});
 }

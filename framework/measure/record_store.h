@@ -95,7 +95,7 @@ class SLUICE_API RecordStore {
   // Keeps and writes figures, as Add does.
   void AddFigures(const MachineFigures& figures);
 
-  // Rises with each Add: what was decided by records may be another now.
+  // Rises with each Add and AddFigures: what was decided may be another now.
   uint64_t generation() const;
 
   bool empty() const;

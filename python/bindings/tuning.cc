@@ -1,10 +1,14 @@
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/measure/cpu_waits.h"
+#include "sluice/framework/measure/machine_figures.h"
 #include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/run/tune_program.h"
 #include "sluice/platform/error.h"
@@ -237,10 +241,17 @@ void BindTuning(nb::module_& m) {
     return framework::FiguresToJson(
         framework::RecordStore::Default().Figures(threads));
   });
-  // The figures are not kept: those that estimates use stay as they are.
+  // The figures, and for how many seconds others had the CPUs meanwhile.
   m.def("_measure_machine", [](double seconds) {
     const nb::gil_scoped_release release;
-    return framework::FiguresToJson(framework::MeasureMachine(seconds));
+    framework::CpuWaits waits;
+    std::string figures =
+        framework::FiguresToJson(framework::MeasureMachine(seconds));
+    return std::pair(std::move(figures), waits.SinceLast());
+  });
+  m.def("_keep_machine_figures", [](const std::string& json) {
+    framework::RecordStore::Default().AddFigures(
+        framework::FiguresFromJson(json).value());
   });
   m.def("_tune", &Tune, nb::arg("executor"), nb::arg("program"),
         nb::arg("feed").none(), nb::arg("fetch_list").none(), nb::arg("scope"),

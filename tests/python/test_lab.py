@@ -10,6 +10,7 @@ import pytest
 
 import sluice as sl
 from sluice import lab
+from sluice.lab import machine
 from sluice.lab.__main__ import main
 
 
@@ -168,7 +169,40 @@ def test_records_are_listed_by_op(capsys):
     assert "exp(X float32[31]) -> Out float32[31], 1 thread" in out
     assert "exp/plain (cpu float32 any PLAIN)" in out
     assert all(r["op"] == "exp" for r in lab.records("exp"))
-    assert main(["records", "--machine"]) == 0
+
+
+def test_the_machine_is_measured_once_and_kept(tmp_path):
+    path = tmp_path / "records.jsonl"
+    environment = {**os.environ, "SLUICE_RECORDS": str(path)}
+
+    def said(*arguments):
+        command = [sys.executable, "-m", "sluice.lab", "--threads", "1", "machine"]
+        return subprocess.run([*command, *arguments], env=environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    assert "not measured: what CPUs of this kind do" in said().stdout
+    for _ in range(20):
+        measured = said("--measure", "0.5")
+        if measured.returncode == 0:
+            break
+        assert "other programs had the CPUs" in measured.stderr
+        assert not path.exists()
+    assert str(path) in measured.stdout
+    kept = said().stdout
+    assert kept == said().stdout and "not measured" not in kept
+
+
+def test_figures_of_a_disturbed_machine_are_not_kept(monkeypatch):
+    before = machine.machine_table(1)
+    figures = sl._core._measure_machine(0.1)[0]
+    monkeypatch.setattr(sl._core, "_measure_machine", lambda seconds: (figures, seconds))
+    with pytest.raises(sl.FailedPreconditionError, match="other programs had the CPUs"):
+        machine.keep_machine(1)
+    assert machine.machine_table(1) == before
+
+
+def test_figures_of_the_machine_have_units(capsys):
+    assert main(["machine"]) == 0
     out = capsys.readouterr().out
     assert "kernel_call" in out
     for line in out.splitlines():

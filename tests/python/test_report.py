@@ -16,9 +16,9 @@ import pytest
 
 import sluice as sl
 from sluice import lab
+from sluice.lab.machine import _best
 from sluice.lab.__main__ import main
 from sluice.lab.report import graph, libraries, read
-from sluice.lab.report.collect import _best
 from sluice.lab.report.layout import lay_out
 from sluice.lab.report.page import to_html
 

@@ -16,9 +16,10 @@ from . import programs, tune_kernels
 from .arguments import Formatter, check_files, count, seconds
 from .bisect import add_parser as add_bisect
 from .compare import add_parser as add_compare
+from .machine import add_parser as add_machine
 from .place import add_parser as add_place
 from .race import race
-from .records import files, machine_table, records_table
+from .records import files, records_table
 from .report import command as report_command
 from .verify import add_parser as add_verify_parser
 
@@ -135,16 +136,12 @@ def _parser() -> argparse.ArgumentParser:
 
     known = commands.add_parser("records", help="what was measured")
     known.add_argument("op", nargs="?", metavar="OP")
-    known.add_argument(
-        "--machine",
-        action="store_true",
-        help="what the machine can do, as estimates take it",
-    )
     known.set_defaults(run=_records)
     add_verify_parser(commands, count, seconds)
     add_bisect(commands)
     add_compare(commands)
     add_place(commands)
+    add_machine(commands, seconds)
     for command in commands.choices.values():
         command.formatter_class = Formatter
     return parser
@@ -200,11 +197,8 @@ def _race(arguments: argparse.Namespace) -> None:
 
 
 def _records(arguments: argparse.Namespace) -> None:
-    if arguments.machine:
-        print(machine_table(sl.num_threads()))
-    else:
-        print(records_table(arguments.op))
-        print(files())
+    print(records_table(arguments.op))
+    print(files())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

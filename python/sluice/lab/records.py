@@ -1,4 +1,4 @@
-"""What was measured on this machine, and elsewhere."""
+"""What is known of kernels."""
 
 from __future__ import annotations
 
@@ -47,35 +47,6 @@ def records_table(op: str | None = None) -> str:
     total = sum(map(len, by_signature.values()))
     lines.append(f"{total} records of {len(by_signature)} signatures")
     return "\n".join(lines)
-
-
-# Members of the figures by what they are: rates have a unit, times have not.
-_OPERATIONS = ("float32", "float64", "int8", "bfloat16")
-_SECONDS = ("parallel_for", "kernel_call", "library_call")
-
-
-def _figure(name: str, value: Any) -> str:
-    if name == "date":
-        return value or "not measured: what CPUs of this kind do"
-    if not isinstance(value, float):
-        return str(value)
-    if name in _SECONDS:
-        return text.time(value)
-    unit = "GOP/s" if name in _OPERATIONS else "GB/s"
-    return f"{value / 1e9:.4g} {unit}"
-
-
-def machine_table(threads: int) -> str:
-    """What this machine can do, as estimates take it.
-
-    Rates are of one thread unless they are called otherwise.
-    """
-    figures = json.loads(_core._machine_figures(threads))
-    return "\n".join(
-        f"{name:32} {_figure(name, value)}"
-        for name, value in figures.items()
-        if name != "kind"
-    )
 
 
 def files() -> str:

@@ -312,7 +312,9 @@ TEST_F(RecordStoreTest, MeasuredFiguresAreKeptAndTheUsersWin) {
   figures.date = "2025-03-01T12:00:00.000Z";
   figures.operations.float32 = 456e9;
   figures.bytes.memory *= 2;
+  const uint64_t generation = store.generation();
   store.AddFigures(figures);
+  EXPECT_GT(store.generation(), generation);
   EXPECT_EQ(store.Figures(2), figures);
   const RecordStore fresh({.system = {system_}, .user = path_});
   EXPECT_EQ(fresh.Figures(2), figures);

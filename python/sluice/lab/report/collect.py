@@ -12,10 +12,10 @@ import sluice as sl
 from sluice import display
 from sluice.errors import InvalidArgumentError
 
+from ..machine import measure_machine
 from .document import SCHEMA, VERSION, Report
 
 _MOST_SECONDS_FOR_MACHINE = 1.5
-_OVERHEADS = ("parallel_for", "kernel_call", "library_call")
 
 
 def report(
@@ -103,7 +103,7 @@ def report_plans(
     timed = sl._core._time_plans(
         list(plans), program, feed, scope, float(seconds)
     )
-    machine = _measured_machine(min(seconds / 4, _MOST_SECONDS_FOR_MACHINE))
+    machine = measure_machine(min(seconds / 4, _MOST_SECONDS_FOR_MACHINE))
     reports = []
     for i, one in enumerate(timed):
         plan = json.loads(one.json)
@@ -125,34 +125,6 @@ def report_plans(
         }
         reports.append(Report(data, one.chrome_trace))
     return reports
-
-
-def _measured_machine(seconds: float) -> dict[str, Any]:
-    """The best of three measurements of what the machine can do."""
-    return _best(
-        [json.loads(sl._core._measure_machine(seconds / 3)) for _ in range(3)]
-    )
-
-
-def _best(measured: list[dict[str, Any]]) -> dict[str, Any]:
-    """Other programs make rates lower and overheads longer, never better.
-
-    Where they disturbed all measurements, a cache is at least as fast as the
-    next larger one, and all threads together as fast as one.
-    """
-    best = dict(measured[-1])
-    for key, value in best.items():
-        if isinstance(value, float):
-            choose = min if key in _OVERHEADS else max
-            best[key] = choose(figures[key] for figures in measured)
-    levels = ["memory", "l3", "l2", "l1"]
-    for larger, level in zip([*levels[:1], *levels], levels, strict=False):
-        best[level] = max(best[level], best[larger])
-        together = f"{level}_all_threads"
-        best[together] = max(
-            best[together], best[f"{larger}_all_threads"], best[level]
-        )
-    return best
 
 
 def _summary(plan: dict[str, Any]) -> dict[str, Any]:

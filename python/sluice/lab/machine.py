@@ -1,0 +1,122 @@
+"""What this machine can do: the figures that estimates are made of."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+import sluice as sl
+from sluice import _core
+from sluice.errors import FailedPreconditionError
+
+from . import text
+
+# Members of the figures by what they are: rates have a unit, times have not.
+_OPERATIONS = ("float32", "float64", "int8", "bfloat16")
+_OVERHEADS = ("parallel_for", "kernel_call", "library_call")
+
+
+def _figure(name: str, value: Any) -> str:
+    if name == "date":
+        return value or "not measured: what CPUs of this kind do"
+    if not isinstance(value, float):
+        return str(value)
+    if name in _OVERHEADS:
+        return text.time(value)
+    unit = "GOP/s" if name in _OPERATIONS else "GB/s"
+    return f"{value / 1e9:.4g} {unit}"
+
+
+def machine_table(threads: int) -> str:
+    """What this machine can do, as estimates take it.
+
+    Rates are of one thread unless they are called otherwise.
+    """
+    figures = json.loads(_core._machine_figures(threads))
+    return "\n".join(
+        f"{name:32} {_figure(name, value)}"
+        for name, value in figures.items()
+        if name != "kind"
+    )
+
+
+def _measure(seconds: float) -> tuple[dict[str, Any], bool]:
+    """Figures, and whether others had the CPUs for a tenth of the time."""
+    figures, waited = _core._measure_machine(seconds)
+    return json.loads(figures), waited > seconds / 10
+
+
+def measure_machine(seconds: float) -> dict[str, Any]:
+    """The best of three measurements of what the machine can do."""
+    return _best([_measure(seconds / 3)[0] for _ in range(3)])
+
+
+def _best(measured: list[dict[str, Any]]) -> dict[str, Any]:
+    """Other programs make rates lower and overheads longer, never better.
+
+    Where they disturbed all measurements, a cache is at least as fast as the
+    next larger one, and all threads together as fast as one.
+    """
+    best = dict(measured[-1])
+    for key, value in best.items():
+        if isinstance(value, float):
+            choose = min if key in _OVERHEADS else max
+            best[key] = choose(figures[key] for figures in measured)
+    levels = ["memory", "l3", "l2", "l1"]
+    for larger, level in zip([*levels[:1], *levels], levels, strict=False):
+        best[level] = max(best[level], best[larger])
+        together = f"{level}_all_threads"
+        best[together] = max(
+            best[together], best[f"{larger}_all_threads"], best[level]
+        )
+    return best
+
+
+def keep_machine(seconds: float) -> None:
+    """Measure what the machine can do, for estimates from then on.
+
+    With the number of threads that kernels have now; the user's record file
+    keeps it.
+
+    Raises FailedPreconditionError, and keeps nothing, where other programs had
+    the CPUs in all of three measurements.
+    """
+    measured = [_measure(seconds / 3) for _ in range(3)]
+    quiet = [figures for figures, disturbed in measured if not disturbed]
+    if not quiet:
+        raise FailedPreconditionError(
+            "nothing is kept of the machine: other programs had the CPUs while "
+            "it was measured; try again when they have ended",
+            "lab.machine_disturbed",
+        )
+    _core._keep_machine_figures(json.dumps(_best(quiet)))
+
+
+def add_parser(commands: Any, seconds: Callable[[str], float]) -> None:
+    """Add the command ``machine``; `seconds` reads a number above 0."""
+    machine = commands.add_parser(
+        "machine",
+        help="what estimates take the machine for",
+        description="Prints what the machine can do, as estimates take it: "
+        "figures of CPUs of its kind, unless it was measured. Kernels that "
+        "have records are chosen by those.",
+    )
+    machine.add_argument(
+        "--measure",
+        type=seconds,
+        metavar="SECONDS",
+        help="measure it first, and keep that for all processes; best before "
+        "tuning, and while nothing else runs",
+    )
+    machine.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    if arguments.measure:
+        keep_machine(arguments.measure)
+    print(machine_table(sl.num_threads()))
+    if arguments.measure:
+        user = _core._record_files()["user"]
+        print(f"kept in {user or 'memory only, as SLUICE_RECORDS says'}")
