@@ -196,8 +196,9 @@ def test_figures_of_a_disturbed_machine_are_not_kept(monkeypatch):
     before = machine.machine_table(1)
     figures = sl._core._measure_machine(0.1)[0]
     monkeypatch.setattr(sl._core, "_measure_machine", lambda seconds: (figures, seconds))
-    with pytest.raises(sl.FailedPreconditionError, match="other programs had the CPUs"):
-        machine.keep_machine(1)
+    with pytest.raises(sl.FailedPreconditionError, match="other programs had the CPUs") as raised:
+        lab.keep_machine(1)
+    assert raised.value.check_id == "lab.machine_disturbed"
     assert machine.machine_table(1) == before
 
 

@@ -6,6 +6,7 @@ The program is ``sluice-lab``, or ``python -m sluice.lab``.
 from .bisect import bisect
 from .compare import compare
 from .kernel_sets import kernel_set
+from .machine import keep_machine
 from .networks import NETWORKS, Job
 from .place import place
 from .programs import load, run_script
@@ -27,6 +28,7 @@ __all__ = [
     "bisect",
     "compare",
     "internal_ops",
+    "keep_machine",
     "kernel_set",
     "load",
     "place",
