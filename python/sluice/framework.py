@@ -29,6 +29,8 @@ Arguments = Mapping[str, Any]
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _REAL_PACKAGE = os.path.dirname(os.path.realpath(__file__)) + os.sep
 _OWN = (_PACKAGE, _REAL_PACKAGE, "<sluice")
+# Networks of the laboratory are programs like those of users.
+_NETWORKS = os.path.join("sluice", "lab", "networks.py")
 
 
 def caller_location() -> tuple[str, int]:
@@ -36,7 +38,7 @@ def caller_location() -> tuple[str, int]:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_OWN):
+        if not file.startswith(_OWN) or file.endswith(_NETWORKS):
             return file, frame.f_lineno
         frame = frame.f_back
     return "", 0

@@ -145,6 +145,12 @@ def test_a_gradient_computes_all_of_its_outputs_in_a_race():
     assert [r for r in lab.records("conv2d_grad_filter") if "-> Filter@GRAD" in r["signature"]]
 
 
+def test_ops_of_a_built_in_network_are_where_it_says_so():
+    ops = lab.load("lenet", 2).program._blocks()[0]["ops"]
+    assert {os.path.basename(op["file"]) for op in ops} == {"networks.py"}
+    assert len({op["line"] for op in ops}) > 3
+
+
 def test_crossings_are_between_sizes():
     race = lab.Race("x", [1, 2, 4], {"a": [1, 2, 9], "b": [2, 3, 4]})
     assert race.winners() == ["a", "a", "b"]
