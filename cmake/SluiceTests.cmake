@@ -1,6 +1,6 @@
 # sluice_add_tests(NAME source... [LIBRARIES library...] [OWN_PROCESSES])
 # One GoogleTest program. Each test is a test of ctest, in a process of its own;
-# those with "Slow" in their name carry the label `slow`, which `./dev test`
+# those whose name begins with "Slow" carry the label `slow`, which `./dev test`
 # leaves out. Under the address sanitizer, where processes start slowly, the
 # other tests share four processes, unless OWN_PROCESSES is given.
 include(GoogleTest)
@@ -36,7 +36,7 @@ function(sluice_add_tests name)
   if(SLUICE_SANITIZE MATCHES "address" AND NOT arg_OWN_PROCESSES)
     foreach(shard RANGE 3)
       add_test(NAME ${name}.${shard}
-        COMMAND ${name} "--gtest_filter=-*Slow*" --gtest_brief=1
+        COMMAND ${name} "--gtest_filter=-*.Slow*" --gtest_brief=1
         WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
       set_tests_properties(${name}.${shard} PROPERTIES
         LABELS "quick" TIMEOUT 1200
@@ -44,12 +44,12 @@ function(sluice_add_tests name)
     endforeach()
   else()
     gtest_discover_tests(${name} ${common}
-      TEST_FILTER "-*Slow*"
+      TEST_FILTER "-*.Slow*"
       TEST_LIST ${name}_quick
       PROPERTIES LABELS "quick" TIMEOUT 120)
   endif()
   gtest_discover_tests(${name} ${common}
-    TEST_FILTER "*Slow*"
+    TEST_FILTER "*.Slow*"
     TEST_LIST ${name}_slow
     PROPERTIES LABELS "slow" TIMEOUT 900)
 endfunction()

@@ -43,7 +43,7 @@ bool SameBits(const Tensor& a, const Tensor& b) {
          std::memcmp(x.raw_data(), y.raw_data(), x.bytes()) == 0;
 }
 
-TEST_F(OneDnnPlanTest, ManyThreadsRunOnePlanSlow) {
+TEST_F(OneDnnPlanTest, SlowManyThreadsRunOnePlan) {
   for (const int threads : {1, 2}) {
     program_ = {};
     feeds_ = {};

@@ -36,7 +36,7 @@ class PrepareTimeTest : public testing::OneDnnTest {
 };
 
 // A quadratic step would take sixteen times as long.
-TEST_F(PrepareTimeTest, GrowsWithTheNumberOfOpsAndNotFasterSlow) {
+TEST_F(PrepareTimeTest, SlowGrowsWithTheNumberOfOpsAndNotFaster) {
   hint_.reset();
   hint_.emplace("mul: prefer library=ONEDNN; allow library=ONEDNN");
   Data("x", Ramp({2, 4}));

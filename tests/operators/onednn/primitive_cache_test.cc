@@ -52,7 +52,7 @@ TEST_F(PrimitiveCacheTest, ARunLooksForNothing) {
   EXPECT_EQ(Count("onednn.cache_hits"), hits);
 }
 
-TEST_F(PrimitiveCacheTest, LetsTheOldestGoWhenThereAreManySlow) {
+TEST_F(PrimitiveCacheTest, SlowLetsTheOldestGoWhenThereAreMany) {
   const int64_t evictions = Count("onednn.cache_evictions");
   const int64_t misses = Count("onednn.cache_misses");
   for (int64_t size = 2; size < 1100; ++size)
