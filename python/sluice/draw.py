@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .framework import Operator, Program
 
-_ROW, _GAP, _HEIGHT, _CHAR, _MARGIN = 64, 24, 30, 7.2, 20
+_ROW, _GAP, _HEIGHT, _CHAR, _MARGIN = 84, 24, 44, 7.2, 20
 _FILL = {
     "data": "#d9ead3",
     "parameter": "#fff2cc",
@@ -22,13 +22,14 @@ class Box(NamedTuple):
     """One op, or one variable that no op makes."""
 
     label: str
+    shape: str  # of its first output, "" where that is not known
     tip: str
     kind: str
 
     @property
     def width(self) -> float:
         """In pixels."""
-        return len(self.label) * _CHAR + 20
+        return max(len(self.label), len(self.shape)) * _CHAR + 20
 
 
 def _boxes(program: Program) -> tuple[list[Box], list[tuple[int, int, str]]]:
@@ -38,10 +39,13 @@ def _boxes(program: Program) -> tuple[list[Box], list[tuple[int, int, str]]]:
     edges: list[tuple[int, int, str]] = []
     maker: dict[str, int] = {}
 
-    def text(name: str) -> str:
+    def shape(name: str) -> str:
         var = variables[name]
-        shape = "?" if var["shape"] is None else list(var["shape"])
-        return f"{name}: {var['dtype']} {shape}".replace("None", "?")
+        dims = "?" if var["shape"] is None else list(var["shape"])
+        return f"{var['dtype']} {dims}".replace("None", "?")
+
+    def text(name: str) -> str:
+        return f"{name}: {shape(name)}"
 
     for op in program.ops:
         sources = []
@@ -49,13 +53,14 @@ def _boxes(program: Program) -> tuple[list[Box], list[tuple[int, int, str]]]:
             if name not in maker:
                 kind = "data" if variables[name]["is_data"] else "parameter"
                 maker[name] = len(boxes)
-                boxes.append(Box(name, text(name), kind))
+                boxes.append(Box(name, shape(name), text(name), kind))
             sources.append((maker[name], name))
         index = len(boxes)
-        boxes.append(Box(op.type, _tip(op), op.purpose))
+        made = [name for names in op.outputs.values() for name in names]
+        first = shape(made[0]) if made else ""
+        boxes.append(Box(op.type, first, _tip(op), op.purpose))
         edges += [(source, index, text(name)) for source, name in sources]
-        for names in op.outputs.values():
-            maker.update(dict.fromkeys(names, index))
+        maker.update(dict.fromkeys(made, index))
     return boxes, edges
 
 
@@ -105,8 +110,18 @@ def _positions(
     return centre
 
 
+def _line(x: float, y: float, words: str, colour: str) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" '
+        f'fill="{colour}">{html.escape(words)}</text>'
+    )
+
+
 def draw(program: Program) -> str:
-    """Return the SVG text. Tooltips have shapes, attributes and lines."""
+    """Return the SVG text. Tooltips have attributes and lines.
+
+    Kernels, places and times are a plan's: ``sluice.lab.report`` draws them.
+    """
     boxes, edges = _boxes(program)
     rows = _rows(boxes, edges)
     centre = _positions(boxes, edges, rows)
@@ -128,6 +143,9 @@ def draw(program: Program) -> str:
         f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
         'font-family="monospace" font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" '
+        'markerWidth="8" markerHeight="8" orient="auto">'
+        '<path d="M0 0L8 4L0 8z" fill="#888"/></marker></defs>',
     ]
     for source, target, label in edges:
         (x1, y1), (x2, y2) = at(source), at(target)
@@ -136,7 +154,8 @@ def draw(program: Program) -> str:
         parts.append(
             f'<path d="M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 + bend:.1f} '
             f'{x2:.1f} {y2 - bend:.1f} {x2:.1f} {y2:.1f}" fill="none" '
-            f'stroke="#888"><title>{html.escape(label)}</title></path>'
+            'stroke="#888" marker-end="url(#arrow)">'
+            f"<title>{html.escape(label)}</title></path>"
         )
     for index, box in enumerate(boxes):
         x, y = at(index)
@@ -144,8 +163,9 @@ def draw(program: Program) -> str:
             f"<g><title>{html.escape(box.tip)}</title><rect "
             f'x="{x - box.width / 2:.1f}" y="{y:.1f}" '
             f'width="{box.width:.1f}" height="{_HEIGHT}" rx="5" '
-            f'fill="{_FILL[box.kind]}" stroke="#555"/><text x="{x:.1f}" '
-            f'y="{y + 19:.1f}" text-anchor="middle">'
-            f"{html.escape(box.label)}</text></g>"
+            f'fill="{_FILL[box.kind]}" stroke="#555"/>'
+            + _line(x, y + 18, box.label, "#000")
+            + _line(x, y + 35, box.shape, "#666")
+            + "</g>"
         )
     return "\n".join([*parts, "</svg>\n"])

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from importlib.util import find_spec
 
 import sluice as sl
 
@@ -39,27 +40,20 @@ def svg(path):
     return root
 
 
-def heights(polyline):
-    points = polyline.get("points").split()
-    return [float(point.split(",")[1]) for point in points]
-
-
 def test_networks_learn_digits_and_draw_themselves(tmp_path):
+    has_matplotlib = find_spec("matplotlib") is not None
     quick = ("--seeds", 1, "--epochs", 2, "--cuda-epochs", 1)
     text = run_example("train_digits.py", *quick, "--output", tmp_path)
+    assert ("no curves: they need Matplotlib" in text) != has_matplotlib
     for network in ("lenet", "maxout"):
         shares = re.findall(rf"{network} +(\w+) +([0-9.]+) % right", text)
         assert [way for way, _ in shares] == ["plain", "chosen", "oneDNN"]
         assert all(float(share) > 50 for _, share in shares), text
-        curves = svg(tmp_path / f"{network}_loss.svg").findall(
-            "{http://www.w3.org/2000/svg}polyline"
-        )
-        assert len(curves) == 3
-        for curve in curves:
-            # Down the page is less.
-            down = heights(curve)
-            assert len(down) == 2
-            assert down[1] > down[0] + 20
+        if has_matplotlib:
+            words = list(svg(tmp_path / f"{network}_loss.svg").itertext())
+            assert {"epoch", "mean loss", "plain", "chosen", "oneDNN"} <= {
+                word.strip() for word in words
+            }
         graph = svg(tmp_path / f"{network}.svg")
         words = " ".join(graph.itertext())
         assert "conv2d" in words if network == "lenet" else "maxout" in words
