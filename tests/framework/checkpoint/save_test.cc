@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "tests/framework/checkpoint/checkpoint_fixture.h"
+#include "tests/testing/resource_limit.h"
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -233,8 +234,24 @@ TEST_F(CheckpointTest, FollowsSymbolicLinks) {
   }
   std::remove(target.c_str());
   ASSERT_EQ(symlink("second", target.c_str()), 0);
-  ExpectError(ErrorCode::kInvalidArgument, "file.links", {path_, "nowhere"},
-              [&] { Save(); });
+  EXPECT_THROW(Save(), platform::Error);
+}
+
+TEST_F(CheckpointTest, FollowsAsManySymbolicLinksAsLinux) {
+  std::string last = path_;
+  const auto link = [&](int number) {
+    const std::string next = folder_ + "/" + std::to_string(number);
+    ASSERT_EQ(symlink(last.c_str(), next.c_str()), 0);
+    last = next;
+  };
+  for (int number = 1; number <= 40; ++number) {
+    link(number);
+  }
+  SaveParameters(last, program_, scope_);
+  Load();
+  link(41);
+  ExpectError(ErrorCode::kInvalidArgument, "file.links", {last, "nowhere"},
+              [&] { SaveParameters(last, program_, scope_); });
 }
 
 TEST_F(CheckpointTest, TheNewFileHasThePermissionsOfTheOldOne) {
@@ -246,6 +263,15 @@ TEST_F(CheckpointTest, TheNewFileHasThePermissionsOfTheOldOne) {
     ASSERT_EQ(stat(path_.c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, mode);
   }
+}
+
+TEST_F(CheckpointTest, SaysThatTheFileCannotBeWritten) {
+  ExpectError(ErrorCode::kResourceExhausted, "file.write",
+              {"cannot write", path_, "File too large"}, [&] {
+                const ResourceLimit limit(RLIMIT_FSIZE, 100);
+                Save();
+              });
+  EXPECT_TRUE(Names().empty());
 }
 
 // A disk that is full after so many bytes: whatever has been written then, the

@@ -4,6 +4,7 @@
 
 #include "tests/framework/measure/record_fixture.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/resource_limit.h"
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -189,6 +190,15 @@ TEST_F(RecordFileTest, AReadOnlyFileIsReadAndNotWritten) {
   EXPECT_EQ(status, 7);
   ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
   EXPECT_EQ(Read().records.size(), 1U);
+}
+
+TEST_F(RecordFileTest, SaysThatALineCannotBeWritten) {
+  ExpectError(ErrorCode::kResourceExhausted, "line_file.write",
+              {"cannot write records", path_}, [&] {
+                const ResourceLimit limit(RLIMIT_FSIZE, 100);
+                Append({MakeRecord()});
+              });
+  EXPECT_EQ(Bytes(), "");
 }
 
 TEST_F(RecordFileTest, AFullDiskLeavesTheFileAsItWas) {
