@@ -29,6 +29,7 @@ using platform::ErrorCode;
 namespace {
 
 std::atomic<int> failing{0};
+std::atomic<int64_t> calls_before_failing{0};
 
 // --- test_add
 void AddShape(InferShapeContext& context) {
@@ -101,7 +102,7 @@ class FailKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     std::memcpy(out.raw_data(), x.raw_data(), x.bytes());
-    if (failing == 0) return;
+    if (failing == 0 || calls_before_failing-- > 0) return;
     if (foreign_) throw std::runtime_error("a foreign failure");
     platform::Raise(ErrorCode::kInvalidArgument, "test_fail.told_to",
                     "test_fail: it was told to");
@@ -346,7 +347,8 @@ void UseTestOps() {
   static_cast<void>(done);
 }
 
-FailTestOps::FailTestOps() {
+FailTestOps::FailTestOps(int calls) {
+  calls_before_failing = calls;
   ++failing;
 }
 FailTestOps::~FailTestOps() {

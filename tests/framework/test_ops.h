@@ -10,7 +10,7 @@
 //   test_add       Out = X + Y; attribute `bias`. Variants: plain;
 //                  wrong (slow by its estimate; element 1 is off by 1); picky
 //                  (float32; highest; takes 100 elements or more).
-//   test_fail      Out = X, or an error while FailTestOps() says so; attribute
+//   test_fail      Out = X, or an error while FailTestOps says so; attribute
 //                  `foreign`: the error is a std::runtime_error.
 //   test_update    ParamOut = Param + Delta, in place of Param.
 //   test_divide    Out = 1 / X.
@@ -26,10 +26,10 @@ namespace sluice::testing {
 // Registers them, once; call it before anything else.
 void UseTestOps();
 
-// While it lives, test_fail fails.
+// While it lives, test_fail fails, but not the first `calls` times.
 class FailTestOps {
  public:
-  FailTestOps();
+  explicit FailTestOps(int calls = 0);
   ~FailTestOps();
 };
 

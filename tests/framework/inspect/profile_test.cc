@@ -147,6 +147,16 @@ TEST_F(ProfileTest, RaisesWhatARunRaises) {
   EXPECT_THROW(ProfileTogether({&plan, 1}), platform::Error);
 }
 
+TEST_F(ProfileTest, SaysThatAKernelRaisedInALaterRun) {
+  Program program;
+  program.Data("x", DType::kFloat32, {2, 3});
+  const std::string end = Append(&program, "test_fail", {{"X", {"x"}}});
+  const auto plan = executor_.Prepare(program, feeds_, {end});
+  const sluice::testing::FailTestOps fail(10);
+  ExpectError(ErrorCode::kInternal, "profile.raised", {"ran again", "told to"},
+              [&] { RunProfiled(*plan, feeds_); });
+}
+
 TEST_F(ProfileTest, WritesAChromeTrace) {
   const json trace = json::parse(ChromeTrace(*plan_, run_.profile));
   const json& events = trace.is_array() ? trace : trace.at("traceEvents");

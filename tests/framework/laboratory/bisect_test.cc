@@ -3,14 +3,19 @@
 #include <vector>
 
 #include "tests/framework/test_ops.h"
+#include "tests/testing/expect_error.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "sluice/platform/error.h"
 
 namespace sluice::framework {
 namespace {
 
+using platform::ErrorCode;
 using platform::Format;
 using sluice::testing::Append;
+using sluice::testing::ExpectError;
 using sluice::testing::Floats;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -97,6 +102,24 @@ TEST_F(BisectTest, KeepsToATolerance) {
               SizeIs(1));
   EXPECT_THAT(Run("", Wrong({2}), {.relative_tolerance = 0.5}).findings,
               SizeIs(0));
+}
+
+TEST_F(BisectTest, RefusesRacesOfTooFewRounds) {
+  AddOps(1);
+  ExpectError(ErrorCode::kInvalidArgument, "bisect.race_seconds",
+              {"1e-09 seconds", "times, of 5"}, [&] {
+                Run("", Wrong({0}),
+                    {.what = BisectFor::kTime, .race_seconds = 1e-9});
+              });
+}
+
+TEST_F(BisectTest, SaysThatAKernelRaisedWhileItWasTimed) {
+  end_ = Append(&program_, "test_fail", {{"X", {end_}}});
+  AddOps(1);
+  const sluice::testing::FailTestOps fail(20);
+  ExpectError(ErrorCode::kInternal, "bisect.raised",
+              {"while it was timed", "told to"},
+              [&] { Run("", Wrong({1}), {.what = BisectFor::kTime}); });
 }
 
 TEST_F(BisectTest, GivesPartsThatShowTheDifference) {
