@@ -105,6 +105,17 @@ TEST_F(CheckpointTest, RefusesTheFileOfAnotherProgram) {
               {"and 13 more"}, [&] { LoadParameters(path_, other, scope); });
 }
 
+TEST_F(CheckpointTest, RefusesAPartOfAProgramWithNothingInCommon) {
+  Save();
+  Program other;
+  other.Persistable("v", DType::kFloat32, {1});
+  Scope scope;
+  ExpectError(ErrorCode::kInvalidArgument, "checkpoint.no_variable",
+              {"b, count, flag, none, w", "the program has v", path_},
+              [&] { LoadParameters(path_, other, scope, {.partial = true}); });
+  EXPECT_TRUE(scope.LocalVarNames().empty());
+}
+
 // --- files that something else wrote
 
 // A header with its size before it, and data after it.
