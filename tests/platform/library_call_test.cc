@@ -53,12 +53,20 @@ TEST(LibraryCall, ManyThreadsMayCallAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
+// In a process of its own, as a call that is not refused waits for itself.
 TEST(LibraryCall, IsRefusedInsideOfParallelRegions) {
-  ParallelFor(2, 1, [](int64_t, int64_t) {
-    sluice::testing::ExpectError(ErrorCode::kFailedPrecondition,
-                                 "library_call.nested", {"2 threads"},
-                                 [] { const LibraryCall call(2); });
-  });
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        alarm(10);
+        ParallelFor(2, 1, [](int64_t, int64_t) {
+          sluice::testing::ExpectError(ErrorCode::kFailedPrecondition,
+                                       "library_call.nested", {"2 threads"},
+                                       [] { const LibraryCall call(2); });
+        });
+        _exit(::testing::Test::HasFailure() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST(LibraryCall, IsRefusedInAForkedChild) {
