@@ -144,6 +144,13 @@ TEST(KernelLibrary, AKernelWithATakenNameIsRefused) {
   EXPECT_EQ(KernelsOf("abs"), before);
 }
 
+TEST(KernelLibrary, AnOperatorWithATakenNameIsRefused) {
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.op_taken",
+              {"op_taken", "operator relu already"},
+              [] { LoadKernelLibrary(SLUICE_OP_TAKEN_KERNELS); });
+  EXPECT_EQ(Registry::Global().FindSchema("test_new_op"), nullptr);
+}
+
 TEST(KernelLibrary, TheNameOfSluicesCudaKernelIsTakenBeforeItIsLoaded) {
   const size_t before = KernelsOf("abs");
   ExpectError(ErrorCode::kInvalidArgument, "kernel_library.plain_cuda",
