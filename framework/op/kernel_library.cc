@@ -64,11 +64,6 @@ bool CheckStamp(const std::string& path) {
   const std::string cuda = stamp["cuda"];
   const std::string& own_cuda = own.at("cuda");
   if (cuda == "OFF") return false;
-  SLUICE_ENFORCE(own_cuda != "OFF", ErrorCode::kUnimplemented,
-                 "kernel_library.no_cuda",
-                 "kernel library {} has CUDA kernels, and this Sluice was "
-                 "built without CUDA",
-                 path);
   SLUICE_ENFORCE(cuda == own_cuda, ErrorCode::kUnimplemented,
                  "kernel_library.other_cuda",
                  "kernel library {} has CUDA kernels that were compiled with "
