@@ -147,7 +147,8 @@ class Bisection {
     options.max_rounds = 301;
     options.cancelled = &CancelRequested;
     RaceResult race = Race(contestants, options);
-    for (const Timing& timing : race.timings) {
+    for (size_t i = 0; i < contestants.size(); ++i) {
+      const Timing& timing = race.timings[i];
       SLUICE_ENFORCE(timing.outcome != RaceOutcome::kThrew,
                      ErrorCode::kInternal, "bisect.raised",
                      "a kernel raised while it was timed: {}", timing.error);
@@ -155,7 +156,7 @@ class Bisection {
                      "bisect.race_seconds",
                      "bisect: {:.3g} seconds for each race are not enough: {} "
                      "was timed {} times, of 5",
-                     options_.race_seconds, contestants[0].name, timing.rounds);
+                     options_.race_seconds, contestants[i].name, timing.rounds);
     }
     return race;
   }
