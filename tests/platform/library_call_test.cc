@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/testing/child_process.h"
 #include "tests/testing/expect_error.h"
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -55,6 +56,9 @@ TEST(LibraryCall, ManyThreadsMayCallAtOnce) {
 
 // In a process of its own, as a call that is not refused waits for itself.
 TEST(LibraryCall, IsRefusedInsideOfParallelRegions) {
+  if (!sluice::testing::CanStartItself()) {
+    GTEST_SKIP() << "death tests need another process";
+  }
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -102,6 +106,9 @@ TEST(LibraryCall, SaysThatTheSystemStartsNoThreads) {
   SCOPED_TRACE("library_call.threads");
   if (dlsym(RTLD_DEFAULT, "__asan_init") != nullptr) {
     GTEST_SKIP() << "the address sanitizer needs address space of its own";
+  }
+  if (!sluice::testing::CanStartItself()) {
+    GTEST_SKIP() << "death tests need another process";
   }
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(CallWithoutRoomForThreads(), ::testing::ExitedWithCode(7), "");

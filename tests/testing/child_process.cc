@@ -174,4 +174,12 @@ std::string ChildProcess::Reap() {
                            : "signal " + std::to_string(WTERMSIG(status));
 }
 
+bool CanStartItself() {
+  try {
+    return ChildProcess({"--gtest_list_tests"}).Finish() == "exit 0";
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
 }  // namespace sluice::testing

@@ -64,4 +64,8 @@ class ChildProcess {
   std::string output_;
 };
 
+// Whether the system starts this program once more; where QEMU runs a test
+// program of another architecture, it may not.
+bool CanStartItself();
+
 }  // namespace sluice::testing
