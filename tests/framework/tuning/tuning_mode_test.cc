@@ -78,6 +78,10 @@ const ChildBody run_with_one_more("lab_run_with_one_more", &RunWithOneMore);
 
 class TuningModeTest : public RecordTest {
  protected:
+  void SetUp() override {
+    if (!CanStartItself()) GTEST_SKIP() << "modes need processes";
+  }
+
   std::string Child(const std::string& body,
                     const std::string& mode,
                     const std::string& seconds = "1") {
