@@ -56,7 +56,8 @@ TEST(Race, TheFasterOfTwoWins) {
   EXPECT_GE(result.timings[1].best, 99e-6);
   EXPECT_LT(result.timings[1].median, 150e-6);
   EXPECT_GE(result.timings[0].median, 109e-6);
-  EXPECT_EQ(result.timings[0].calls_per_round, 1);
+  // More where a look at the clock takes long, as under QEMU.
+  EXPECT_LE(result.timings[0].calls_per_round, 2);
   EXPECT_FALSE(result.budget_used_up);
 }
 
