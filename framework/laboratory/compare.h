@@ -56,8 +56,8 @@ struct Comparison {
   Interval b_over_a{};
 };
 
-// The kernel hints that the name of a kernel set stands for: "default" for
-// none, "reference" for hints that require the plain kernels. Other text is
+// The kernel hints of a kernel set: none for "default", those that require the
+// plain kernels for "reference". Text that names no set is taken for hints and
 // returned unchanged.
 SLUICE_API std::string_view HintsOfSet(std::string_view text);
 
