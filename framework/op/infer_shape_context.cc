@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/framework/op/op_check.h"
+
 namespace sluice::framework {
 
 using platform::ErrorCode;
@@ -237,8 +239,13 @@ std::vector<std::vector<DDim>> InferShapes(const OpSchema& schema,
                                            std::vector<DType> input_dtypes) {
   InferShapeContext context(schema, op, std::move(inputs),
                             std::move(input_dtypes));
+  const bool late = std::any_of(
+      schema.inputs().begin(), schema.inputs().end(), [&](const ArgDef& def) {
+        return GivenByOperand(schema, op, def) != nullptr;
+      });
+  if (late && schema.late_shape_fn() == nullptr) return context.output_shapes();
   try {
-    schema.shape_fn()(context);
+    (late ? schema.late_shape_fn() : schema.shape_fn())(context);
   } catch (platform::Error& error) {
     // Shapes raise errors, too, and do not know whose they are.
     if (!std::string_view(error.what()).starts_with(op.type)) {

@@ -122,8 +122,9 @@ class SLUICE_API InferShapeContext {
   std::vector<std::vector<bool>> set_;  // by output
 };
 
-// The shapes of the op's outputs, by schema order. Raises what the shape
-// function raises, and Internal when it left an output out.
+// The shapes of the op's outputs, by schema order; unknown where operands give
+// attributes (OpSchema::Operand) whose values are not there yet. Raises what
+// the shape function raises, and Internal when it left an output out.
 SLUICE_API std::vector<std::vector<DDim>> InferShapes(
     const OpSchema& schema,
     const OpDesc& op,

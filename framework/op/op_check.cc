@@ -118,7 +118,33 @@ void CheckText(const OpSchema& schema,
   }
 }
 
-void CompleteAttributes(const OpSchema& schema, AttributeMap* attributes) {
+// The names of the attributes that operands give. They may be given besides
+// only as their defaults, which is what builders do.
+std::vector<std::string> LeaveToOperands(const OpSchema& schema, OpDesc* op) {
+  std::vector<std::string> names;
+  for (const ArgDef& def : schema.inputs()) {
+    const AttrDef* attr = GivenByOperand(schema, *op, def);
+    if (attr == nullptr) continue;
+    const auto given = op->attributes.find(attr->name);
+    if (given != op->attributes.end()) {
+      Attribute value = given->second;
+      SLUICE_ENFORCE(ConvertAttribute(attr->type, &value) &&
+                         attr->default_value.has_value() &&
+                         value == *attr->default_value,
+                     ErrorCode::kInvalidArgument, "op.operand_and_attribute",
+                     "{}: attribute {} is given, and input {}, which gives it, "
+                     "too; expected one of them",
+                     schema.name(), attr->name, def.name);
+      op->attributes.erase(given);
+    }
+    names.push_back(attr->name);
+  }
+  return names;
+}
+
+void CompleteAttributes(const OpSchema& schema,
+                        const std::vector<std::string>& by_operands,
+                        AttributeMap* attributes) {
   for (const auto& [name, value] : *attributes) {
     if (schema.FindAttr(name) != nullptr) continue;
     std::vector<std::string> names;
@@ -130,6 +156,10 @@ void CompleteAttributes(const OpSchema& schema, AttributeMap* attributes) {
                    platform::Shown(name), SuggestNames(name, names));
   }
   for (const AttrDef& def : schema.attributes()) {
+    if (std::find(by_operands.begin(), by_operands.end(), def.name) !=
+        by_operands.end()) {
+      continue;
+    }
     const auto given = attributes->find(def.name);
     if (given == attributes->end()) {
       SLUICE_ENFORCE(def.default_value.has_value(), ErrorCode::kInvalidArgument,
@@ -161,7 +191,14 @@ std::string AllowedNames(const std::vector<DType>& allowed) {
 void CompleteOp(const OpSchema& schema, OpDesc* op) {
   CompleteArguments(schema, schema.inputs(), "input", false, &op->inputs);
   CompleteArguments(schema, schema.outputs(), "output", true, &op->outputs);
-  CompleteAttributes(schema, &op->attributes);
+  CompleteAttributes(schema, LeaveToOperands(schema, op), &op->attributes);
+}
+
+const AttrDef* GivenByOperand(const OpSchema& schema,
+                              const OpDesc& op,
+                              const ArgDef& def) {
+  if (def.attribute.empty() || op.Input(def.name).empty()) return nullptr;
+  return schema.FindAttr(def.attribute);
 }
 
 BoundTypes::BoundTypes(const OpSchema& schema,

@@ -12,9 +12,15 @@ namespace sluice::framework {
 
 // Holds `op` against its schema: brings arguments into the schema's order,
 // refuses unknown, missing and superfluous ones, and gives every attribute
-// that was left out its default. Raises NotFound for unknown names and
-// InvalidArgument for everything else.
+// that was left out its default; not those that an operand gives. Raises
+// NotFound for unknown names and InvalidArgument for everything else.
 SLUICE_API void CompleteOp(const OpSchema& schema, OpDesc* op);
+
+// The attribute that input `def` of `op` gives: nullptr where that was left
+// out, or is no operand.
+SLUICE_API const AttrDef* GivenByOperand(const OpSchema& schema,
+                                         const OpDesc& op,
+                                         const ArgDef& def);
 
 // The dtypes of an op's arguments, by the schema's type variables.
 class SLUICE_API BoundTypes {

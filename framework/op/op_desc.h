@@ -15,7 +15,7 @@ namespace sluice::framework {
 
 using platform::DType;
 
-// Where the user's program created an op, for error messages.
+// Where the user's program created an op; line 0: `file` says all of it.
 struct SourceLocation {
   std::string file;
   int line = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "sluice/framework/op/registry.h"
@@ -31,7 +32,7 @@ struct KernelElement<Kernel<Args...>> {
 
 template <typename Kernel>
 void AddKernel(Registry& registry,
-               const char* op,
+               const std::string& op,
                platform::PlaceKind place,
                const char* library,
                const char* variant,
@@ -52,7 +53,7 @@ void AddKernel(Registry& registry,
 
 template <typename... Kernels>
 void AddKernels(Registry& registry,
-                const char* op,
+                const std::string& op,
                 platform::PlaceKey place,
                 const char* library,
                 const char* variant,
@@ -61,6 +62,20 @@ void AddKernels(Registry& registry,
 }
 
 }  // namespace sluice::framework::internal
+
+namespace sluice::framework {
+
+// The plain kernels of an op that is a row of a table (see REGISTER_TABLE), as
+// REGISTER_OP_CPU_KERNEL adds those of an op by itself.
+template <typename... Kernels>
+void AddPlainKernels(Registry& registry,
+                     const std::string& op,
+                     platform::PlaceKey place) {
+  internal::AddKernels<Kernels...>(registry, op, place, "PLAIN", "plain",
+                                   KernelTraits());
+}
+
+}  // namespace sluice::framework
 
 // REGISTER_OPERATOR(crop, CropSchema): `void CropSchema(OpSchema& op)`.
 #define REGISTER_OPERATOR(op, fill)                       \
@@ -93,6 +108,16 @@ void AddKernels(Registry& registry,
       ::sluice::framework::Registry& registry) {        \
     registry.AddPass({#name, order, function});         \
   }                                                     \
+  static_assert(true)
+
+// Many ops or kernels at once: `function` takes a Registry& and adds what the
+// rows of a table say.
+//   REGISTER_TABLE(unary_ops, AddUnaryOps);
+#define REGISTER_TABLE(name, function)                   \
+  extern "C" SLUICE_API void SluiceRegisterTable_##name( \
+      ::sluice::framework::Registry& registry) {         \
+    function(registry);                                  \
+  }                                                      \
   static_assert(true)
 
 // The one plain kernel that most ops have.

@@ -66,7 +66,7 @@ OpSchema& OpSchema::Input(std::string name,
                           std::string doc,
                           ArgTraits traits) {
   inputs_.push_back(
-      {std::move(name), std::move(dtype), std::move(doc), traits, "", ""});
+      {std::move(name), std::move(dtype), std::move(doc), traits, "", "", ""});
   return *this;
 }
 
@@ -75,7 +75,17 @@ OpSchema& OpSchema::Output(std::string name,
                            std::string doc,
                            ArgTraits traits) {
   outputs_.push_back(
-      {std::move(name), std::move(dtype), std::move(doc), traits, "", ""});
+      {std::move(name), std::move(dtype), std::move(doc), traits, "", "", ""});
+  return *this;
+}
+
+OpSchema& OpSchema::Operand(std::string name,
+                            std::string attribute,
+                            std::string dtype,
+                            std::string doc) {
+  Input(std::move(name), std::move(dtype), std::move(doc),
+        {.optional = true, .host = true});
+  inputs_.back().attribute = std::move(attribute);
   return *this;
 }
 
@@ -89,6 +99,11 @@ AttrDef& OpSchema::AddAttr(std::string name, AttrType type, std::string doc) {
 
 OpSchema& OpSchema::InferShape(ShapeFn function) {
   shape_fn_ = function;
+  return *this;
+}
+
+OpSchema& OpSchema::InferLateShape(ShapeFn function) {
+  late_shape_fn_ = function;
   return *this;
 }
 
@@ -149,6 +164,12 @@ void OpSchema::Validate() const {
     if (FindByName(type_vars_, argument.dtype) == nullptr) {
       platform::ParseDType(argument.dtype);
     }
+    SLUICE_ENFORCE(
+        argument.attribute.empty() || FindAttr(argument.attribute) != nullptr,
+        ErrorCode::kInternal, "schema.operand_attribute",
+        "operator {}: input {} gives attribute {}, which the operator does not "
+        "have",
+        name_, argument.name, argument.attribute);
     for (const std::string& input : {argument.aliases, argument.updates}) {
       SLUICE_ENFORCE(input.empty() || FindInput(input) != nullptr,
                      ErrorCode::kInternal, "schema.shared_input",
@@ -192,6 +213,26 @@ OpSchema& OpSchema::Serves(OpRole role) {
 
 OpSchema& OpSchema::Random() {
   random_ = true;
+  return *this;
+}
+
+OpSchema& OpSchema::Elementwise() {
+  elementwise_ = true;
+  return *this;
+}
+
+OpSchema& OpSchema::DimAttribute(std::string attribute) {
+  dim_attribute_ = std::move(attribute);
+  return *this;
+}
+
+OpSchema& OpSchema::Onnx(OnnxCounterpart counterpart) {
+  onnx_ = std::move(counterpart);
+  return *this;
+}
+
+OpSchema& OpSchema::Torch(std::string expression) {
+  torch_ = std::move(expression);
   return *this;
 }
 

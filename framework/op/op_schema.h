@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ struct ArgDef {
   // same bytes in another shape), or must take over (an in-place update).
   std::string aliases;
   std::string updates;
+  // Inputs: the attribute that the value is for (OpSchema::Operand).
+  std::string attribute;
 };
 
 // One attribute: type, default, limits and doc.
@@ -68,6 +71,13 @@ enum class OpRole : uint8_t {
   kSum,   // variadic X of one shape; output Out: their sum
 };
 SLUICE_API std::string_view ToString(OpRole role);
+
+// The op of ONNX that computes the same: its type ("" for none), and our names
+// of its attributes where they differ.
+struct OnnxCounterpart {
+  std::string op_type;
+  std::map<std::string, std::string> attributes;  // theirs: ours
+};
 
 // Says everything about an op but how to compute it: arguments, attributes,
 // allowed dtypes, the shape function and the gradient. The C++ builders, the
@@ -104,12 +114,25 @@ class SLUICE_API OpSchema {
                    std::string dtype,
                    std::string doc,
                    ArgTraits traits = {});
+  // An optional input that gives attribute `attribute`, for values that are
+  // known late: shapes that were computed, say. It must be known when the op is
+  // prepared, from shapes, constants and small feeds; then the attribute is set
+  // to it, the input is left out, and the kernel sees no difference. `dtype` is
+  // an integer one for attributes of int64 (a list: a vector; one number: a
+  // tensor of one element), any numeric one for those of double.
+  OpSchema& Operand(std::string name,
+                    std::string attribute,
+                    std::string dtype,
+                    std::string doc);
   // The returned definition is valid until the next Attr.
   template <typename T>
   AttrDef& Attr(std::string_view name, std::string_view doc) {
     return AddAttr(std::string(name), AttrTypeOf<T>(), std::string(doc));
   }
   OpSchema& InferShape(ShapeFn function);
+  // What is known of the outputs' shapes while operands have no values yet and
+  // attributes are missing: ranks, mostly. Without it, nothing is.
+  OpSchema& InferLateShape(ShapeFn function);
   OpSchema& Gradient(GradientFn function);
   // Output `output` is input `input` in another shape: a plan lets both look
   // into one buffer, and a kernel that finds them so has nothing to copy.
@@ -123,6 +146,17 @@ class SLUICE_API OpSchema {
   OpSchema& Serves(OpRole role);
   // Draws random numbers: runs with such an op count the scope's steps.
   OpSchema& Random();
+  // Each element of the outputs depends on the inputs' elements at the same
+  // place only, so that the op does the same in every layout.
+  OpSchema& Elementwise();
+  // Attribute `attribute` names a dim that all inputs and outputs share: in
+  // another layout the op does the same with the place where that dim is then.
+  OpSchema& DimAttribute(std::string attribute);
+  // What the op is elsewhere: in ONNX, and as an expression of PyTorch in the
+  // inputs and attributes by their names ("torch.relu(X)"; `functional` is
+  // torch.nn.functional), "" for none.
+  OpSchema& Onnx(OnnxCounterpart counterpart);
+  OpSchema& Torch(std::string expression);
   // Only passes make this op: it is in no program, file, builder or layer.
   OpSchema& Internal();
 
@@ -133,10 +167,15 @@ class SLUICE_API OpSchema {
   const std::vector<ArgDef>& outputs() const { return outputs_; }
   const std::vector<AttrDef>& attributes() const { return attributes_; }
   ShapeFn shape_fn() const { return shape_fn_; }
+  ShapeFn late_shape_fn() const { return late_shape_fn_; }
   GradientFn gradient_fn() const { return gradient_fn_; }
   OpRole role() const { return role_; }
   bool random() const { return random_; }
   bool internal() const { return internal_; }
+  bool elementwise() const { return elementwise_; }
+  const std::string& dim_attribute() const { return dim_attribute_; }
+  const OnnxCounterpart& onnx() const { return onnx_; }
+  const std::string& torch() const { return torch_; }
 
   // nullptr when there is none of that name.
   const AttrDef* FindAttr(std::string_view name) const;
@@ -158,10 +197,15 @@ class SLUICE_API OpSchema {
   std::vector<ArgDef> outputs_;
   std::vector<AttrDef> attributes_;
   ShapeFn shape_fn_ = nullptr;
+  ShapeFn late_shape_fn_ = nullptr;
   GradientFn gradient_fn_ = nullptr;
   OpRole role_ = OpRole::kNone;
   bool random_ = false;
   bool internal_ = false;
+  bool elementwise_ = false;
+  std::string dim_attribute_;
+  OnnxCounterpart onnx_;
+  std::string torch_;
 };
 
 // "x@GRAD": the variable that holds the gradient of `variable`.

@@ -75,7 +75,8 @@ Registry& Registry::Global() {
   return *kRegistry;
 }
 
-void Registry::AddOperator(std::string_view name, void (*fill)(OpSchema&)) {
+void Registry::AddOperator(std::string_view name,
+                           const std::function<void(OpSchema&)>& fill) {
   OpSchema schema{std::string(name)};
   fill(schema);
   schema.Validate();

@@ -96,7 +96,8 @@ class SLUICE_API Registry {
   // Raise InvalidArgument for a name, a role, or a kernel of the same key and
   // variant, that is there already; Internal for a schema that contradicts
   // itself. A kernel's op may be registered after it.
-  void AddOperator(std::string_view name, void (*fill)(OpSchema& op));
+  void AddOperator(std::string_view name,
+                   const std::function<void(OpSchema& op)>& fill);
   void AddKernel(KernelDef kernel);
   // Puts the kernel into the place of that of the same key and variant, for
   // plans that are prepared from then on; adds it where there is none.

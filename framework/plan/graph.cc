@@ -7,6 +7,7 @@
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/plan/feed_check.h"
+#include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/resolver.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
@@ -53,10 +54,19 @@ Graph::Graph(const Program& program,
     value.defined = true;
   }
   static const std::vector<KernelHint> kNone;
+  KnownValues known(
+      [this](const std::string& var) {
+        const int writer = LastWriter(var);
+        return writer < 0 ? nullptr : &ops_[writer];
+      },
+      feeds);
   for (const int id : needed) {
     const OpDesc& desc = program_.block().ops[id];
+    const auto note = [&](const std::string& text) {
+      operand_remarks_.push_back(Format("op {} ({}): {}", id, desc.type, text));
+    };
     try {
-      ops_[id] = Infer(desc);
+      ops_[id] = Infer(WithKnownOperands(desc, &known, note));
     } catch (platform::Error& error) {
       AddOpContext(desc, id, &error);
       NoteRowsOfFeeds(program_, feeds, &error);
@@ -71,6 +81,28 @@ Graph::Graph(const Program& program,
     order_.Append(id);
     NoteUses(id);
   }
+  used_feeds_ = known.used_feeds();
+  if (!operand_remarks_.empty()) DropComputed();
+}
+
+// Takes out the ops that were there for the values of operands.
+void Graph::DropComputed() {
+  const std::vector<int> ids = order_.ids();
+  for (size_t i = ids.size(); i-- > 0;) {
+    const int id = ids[i];
+    bool needed = false;
+    for (const auto& [argument, vars] : ops_[id].desc.outputs) {
+      for (const std::string& var : vars) {
+        const Value& value = ValueOf(var);
+        needed |= value.fetched || value.persistable || !value.readers.empty();
+      }
+    }
+    if (needed) continue;
+    ForgetUses(id);
+    order_.Remove(id);
+    computed_.push_back(id);
+  }
+  std::reverse(computed_.begin(), computed_.end());
 }
 
 void Graph::SetHints(int id, const std::vector<KernelHint>& own) {

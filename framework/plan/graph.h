@@ -41,6 +41,15 @@ class SLUICE_API Graph {
   PreparedOp& Choose(int id);
   // Program ops that nothing fetched or persistable needs.
   const std::vector<int>& not_needed() const { return not_needed_; }
+  // Those of which only values were needed, which operands gave attributes
+  // while the graph was made.
+  const std::vector<int>& computed() const { return computed_; }
+  // What Explain says about attributes that operands gave.
+  const std::vector<std::string>& operand_remarks() const {
+    return operand_remarks_;
+  }
+  // The feeds whose values attributes depend on.
+  const std::set<std::string>& used_feeds() const { return used_feeds_; }
   PlaceKey place() const { return place_; }
 
   bool IsFetched(const std::string& var) const;
@@ -114,6 +123,7 @@ class SLUICE_API Graph {
     std::set<int> readers;
   };
   std::vector<int> FindNeededOps();
+  void DropComputed();
   Value& ValueOf(const std::string& var);
   const Value* FindValue(const std::string& var) const;
   PreparedOp Infer(OpDesc desc) const;
@@ -145,6 +155,9 @@ class SLUICE_API Graph {
   std::deque<PreparedOp> ops_;
   OpOrder order_;
   std::vector<int> not_needed_;
+  std::vector<int> computed_;
+  std::vector<std::string> operand_remarks_;
+  std::set<std::string> used_feeds_;
   std::unordered_map<std::string, Value> values_;
   int names_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "sluice/framework/plan/plan.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "sluice/framework/plan/frame.h"
 #include "sluice/framework/plan/run_observer.h"
@@ -19,6 +20,11 @@ std::string ToString(const QueueSpec& queue) {
 Plan::Plan() = default;
 Plan::~Plan() = default;
 
+bool FeedSpec::HasValue(const Tensor& tensor) const {
+  return value.bytes() == 0 ||
+         std::memcmp(value.raw_data(), tensor.raw_data(), value.bytes()) == 0;
+}
+
 namespace {
 
 void CheckCaller() {
@@ -34,12 +40,24 @@ void CheckCaller() {
                  "spawn");
 }
 
+bool SameButValue(const FeedSpec& spec, const Feeds::value_type& feed) {
+  FeedSpec any = spec;
+  any.value = Tensor();
+  return any.Matches(feed.first, feed.second);
+}
+
 void CheckFeedsMatch(const std::vector<FeedSpec>& specs, const Feeds& feeds) {
   SLUICE_ENFORCE(specs.size() == feeds.size(), ErrorCode::kInvalidArgument,
                  "run.feed_count", "the plan takes {} feeds, got {}",
                  specs.size(), feeds.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     const FeedSpec& spec = specs[i];
+    if (spec.Matches(feeds[i].first, feeds[i].second)) continue;
+    SLUICE_ENFORCE(!SameButValue(spec, feeds[i]), ErrorCode::kInvalidArgument,
+                   "run.feed_value",
+                   "the plan was prepared for the values of feed {}, which "
+                   "shapes depend on; got others: prepare one for them",
+                   spec.name);
     SLUICE_ENFORCE(spec.Matches(feeds[i].first, feeds[i].second),
                    ErrorCode::kInvalidArgument, "run.feed",
                    "feed {} of the plan is {} ({} {} at {}), got {} ({})", i,

@@ -27,11 +27,18 @@ struct FeedSpec {
   DType dtype = DType::kFloat32;
   DDim dims;
   PlaceKey place;
+  // What the plan was prepared for, on the CPU, where shapes or attributes
+  // depend on it; unallocated where any value will do. Before a plan is
+  // prepared: the value of a small feed.
+  Tensor value = {};
 
   bool Matches(const std::string& fed_name, const Tensor& tensor) const {
     return tensor.allocated() && dtype == tensor.dtype() &&
-           dims == tensor.dims() && place == tensor.place() && name == fed_name;
+           dims == tensor.dims() && place == tensor.place() &&
+           name == fed_name && (!value.allocated() || HasValue(tensor));
   }
+  // Whether a tensor of this dtype and shape, on the CPU, has these bytes.
+  SLUICE_API bool HasValue(const Tensor& tensor) const;
 };
 
 enum class InstructionKind : uint8_t {

@@ -84,6 +84,19 @@ void PlanBuilder::MakeGraph() {
                "fetched or persistable needs it",
                id, program_.block().ops[id].type));
   }
+  for (const int id : graph_->computed()) {
+    plan_->notes_.push_back(
+        Format("op {} ({}) does not run: its values were computed while the "
+               "plan was prepared",
+               id, program_.block().ops[id].type));
+  }
+  for (const std::string& remark : graph_->operand_remarks()) {
+    plan_->notes_.push_back(remark);
+  }
+  for (FeedSpec& feed : plan_->feeds_) {
+    const bool used = graph_->used_feeds().count(feed.name) > 0;
+    feed.value = used ? feed.value.CopyTo(CPUPlace()) : Tensor();
+  }
   if (plan_->options_.passes) {
     for (std::string& remark : RunPasses(graph_.get())) {
       plan_->notes_.push_back(std::move(remark));

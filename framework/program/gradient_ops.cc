@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
@@ -17,6 +18,21 @@ constexpr int kLossOrigin = -1;
 
 bool Contains(const ArgVars& vars, const std::string& var) {
   return std::find(vars.begin(), vars.end(), var) != vars.end();
+}
+
+// Gradient ops have the forward op's attributes, but not its operands.
+void CheckAttributesKnown(const OpDesc& forward, const OpDesc& gradient) {
+  const OpSchema& schema = Registry::Global().Schema(forward.type);
+  const OpSchema& gradient_schema = Registry::Global().Schema(gradient.type);
+  for (const ArgDef& def : schema.inputs()) {
+    const AttrDef* attr = GivenByOperand(schema, forward, def);
+    SLUICE_ENFORCE(
+        attr == nullptr || gradient_schema.FindAttr(attr->name) == nullptr,
+        ErrorCode::kUnimplemented, "backward.operand",
+        "{}: there is no gradient where input {} gives attribute {}; give the "
+        "attribute itself",
+        forward.type, def.name, def.attribute);
+  }
 }
 
 // In place of an output that nobody needs but that others stand behind.
@@ -104,6 +120,7 @@ std::vector<OpDesc> GradientOps::NeededOps(const Context& context) const {
       return !any;
     });
     if (op.outputs.empty()) continue;
+    CheckAttributesKnown(context.forward, op);
     for (const auto& [argument, vars] : op.inputs) {
       read.insert(vars.begin(), vars.end());
     }

@@ -23,6 +23,9 @@ std::string Type(const VarDesc& var) {
 
 std::string DescribeLocation(const SourceLocation& location) {
   if (location.file.empty()) return "";
+  if (location.line <= 0) {
+    return platform::Format("created at {}", location.file);
+  }
   return platform::Format("created at {}:{}", location.file, location.line);
 }
 

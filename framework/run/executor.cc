@@ -9,6 +9,7 @@
 
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/plan/tuning_mode.h"
 #include "sluice/framework/run/tune_program.h"
@@ -99,7 +100,15 @@ std::vector<FeedSpec> SpecsOf(const Feeds& feeds) {
   for (const auto& [name, tensor] : feeds) {
     SLUICE_ENFORCE(tensor.allocated(), ErrorCode::kFailedPrecondition,
                    "feed.unallocated", "feed {} has no data", name);
-    specs.push_back({name, tensor.dtype(), tensor.dims(), tensor.place()});
+    FeedSpec& spec = specs.emplace_back();
+    spec.name = name;
+    spec.dtype = tensor.dtype();
+    spec.dims = tensor.dims();
+    spec.place = tensor.place();
+    if (spec.place == PlaceKey(platform::CPUPlace()) &&
+        KnownValues::IsSmall(spec.dims)) {
+      spec.value = tensor;
+    }
   }
   return specs;
 }

@@ -1,0 +1,71 @@
+#include "sluice/framework/op/operand.h"
+
+#include <vector>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+
+namespace {
+
+std::vector<int64_t> IntsOf(const Tensor& tensor) {
+  if (tensor.dtype() == DType::kInt64) return tensor.ToVector<int64_t>();
+  const std::vector<int32_t> values = tensor.ToVector<int32_t>();
+  return {values.begin(), values.end()};
+}
+
+std::vector<double> FloatsOf(const Tensor& tensor) {
+  std::vector<double> result;
+  platform::VisitDType(tensor.dtype(), [&]<typename T>() {
+    if constexpr (std::is_arithmetic_v<T>) {
+      for (const T value : tensor.ToVector<T>()) {
+        result.push_back(static_cast<double>(value));
+      }
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+Attribute OperandValue(const std::string& op,
+                       const ArgDef& def,
+                       const AttrDef& attr,
+                       const Tensor& value) {
+  const bool list =
+      attr.type == AttrType::kInts || attr.type == AttrType::kFloats;
+  SLUICE_ENFORCE(
+      list ? value.dims().rank() <= 1 : value.numel() == 1,
+      ErrorCode::kInvalidArgument, "op.operand_shape",
+      "{}: input {} gives attribute {}, so it must have {}, got shape {}", op,
+      def.name, attr.name, list ? "one dimension" : "one element",
+      value.dims());
+  const bool ints = attr.type == AttrType::kInts || attr.type == AttrType::kInt;
+  const DType dtype = value.dtype();
+  SLUICE_ENFORCE(ints ? dtype == DType::kInt64 || dtype == DType::kInt32
+                      : dtype != DType::kFloat16 && dtype != DType::kBFloat16 &&
+                            dtype != DType::kBool,
+                 ErrorCode::kInvalidArgument, "op.operand_dtype",
+                 "{}: input {} gives attribute {}, so it must be {}, got {}",
+                 op, def.name, attr.name,
+                 ints ? "int32 or int64" : "of numbers of 32 or 64 bits",
+                 dtype);
+  switch (attr.type) {
+    case AttrType::kInts:
+      return IntsOf(value);
+    case AttrType::kInt:
+      return IntsOf(value)[0];
+    case AttrType::kFloats:
+      return FloatsOf(value);
+    case AttrType::kFloat:
+      return FloatsOf(value)[0];
+    default:
+      platform::Raise(ErrorCode::kInternal, "op.operand_type",
+                      "{}: input {} cannot give attribute {} of type {}", op,
+                      def.name, attr.name, attr.type);
+  }
+}
+
+}  // namespace sluice::framework

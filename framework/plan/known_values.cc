@@ -1,0 +1,225 @@
+#include "sluice/framework/plan/known_values.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "sluice/framework/op/op_check.h"
+#include "sluice/framework/op/operand.h"
+#include "sluice/platform/device_context_pool.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::Format;
+
+namespace {
+
+const KernelDef* PlainKernel(const PreparedOp& op) {
+  const KernelQuery query = op.QueryAt(CPUPlace());
+  for (const KernelDef* kernel : Registry::Global().Kernels(op.desc.type)) {
+    if (kernel->key.place == platform::PlaceKind::kCPU &&
+        kernel->key.library == "PLAIN" && kernel->key.dtype == op.dtype &&
+        (kernel->predicate == nullptr || kernel->predicate(query).empty())) {
+      return kernel;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<Tensor> RunOnHost(const PreparedOp& op,
+                              const KernelDef& def,
+                              std::vector<Tensor> inputs) {
+  const std::unique_ptr<OpKernel> kernel = def.make({op.desc, def.key, op.id});
+  const KernelQuery query = op.QueryAt(CPUPlace());
+  KernelPreparation preparation{query};
+  kernel->Prepare(preparation);
+  std::vector<Tensor> outputs(op.outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i]
+        .Resize(op.outputs[i])
+        .mutable_data(op.output_dtypes[i], CPUPlace());
+  }
+  Tensor scratch;
+  const auto bytes = static_cast<int64_t>(preparation.scratch_bytes);
+  void* memory =
+      scratch.Resize(DDim({bytes})).mutable_data(DType::kUInt8, CPUPlace());
+  std::vector<Tensor*> pointers;
+  pointers.reserve(inputs.size() + outputs.size());
+  for (Tensor& tensor : inputs) {
+    pointers.push_back(&tensor);
+  }
+  for (Tensor& tensor : outputs) {
+    pointers.push_back(&tensor);
+  }
+  const ArgTable arguments = MakeArgTable(op);
+  const uint64_t step = 0;
+  OpKernelContext context(
+      arguments, CPUPlace(),
+      platform::DeviceContextPool::Instance().Get(CPUPlace()), pointers.data(),
+      pointers.data() + inputs.size(), memory, &step);
+  kernel->Compute(context);
+  return outputs;
+}
+
+// Why an op is not computed while preparing; "" where it is.
+std::string ReasonAgainst(const PreparedOp& op) {
+  const std::string name = Format("op {} ({})", op.id, op.desc.type);
+  if (op.schema->random()) return name + " draws random numbers";
+  for (const DDim& dims : op.outputs) {
+    if (KnownValues::IsSmall(dims)) continue;
+    return Format("{} gives {}, more than {} elements", name, dims,
+                  KnownValues::kMaxElements);
+  }
+  if (PlainKernel(op) == nullptr) {
+    return Format("{} has no plain kernel for {} on the CPU", name, op.dtype);
+  }
+  return "";
+}
+
+// The inputs that an op reads more than the shape of.
+std::vector<std::string> ReadInputs(const PreparedOp& op) {
+  std::vector<std::string> vars;
+  for (const ArgDef& def : op.schema->inputs()) {
+    if (def.traits.shape_only) continue;
+    for (const std::string& var : op.desc.Input(def.name)) {
+      vars.push_back(var);
+    }
+  }
+  return vars;
+}
+
+}  // namespace
+
+KnownValues::KnownValues(WriterOf writer, const std::vector<FeedSpec>& feeds)
+    : writer_(std::move(writer)), feeds_(feeds) {}
+
+KnownValues::Value* KnownValues::FindMade(const std::string& var, int writer) {
+  const auto found = values_.find(var);
+  if (found == values_.end() || found->second.writer != writer) return nullptr;
+  return &found->second;
+}
+
+KnownValues::Value& KnownValues::Keep(const std::string& var, Value value) {
+  return values_[var] = std::move(value);
+}
+
+// What no op of the graph has written.
+KnownValues::Value KnownValues::OfLeaf(const std::string& var) {
+  Value value;
+  const auto feed =
+      std::find_if(feeds_.begin(), feeds_.end(),
+                   [&](const FeedSpec& each) { return each.name == var; });
+  if (feed == feeds_.end()) {
+    value.reason = Format("{} is a parameter", var);
+  } else if (!feed->value.allocated()) {
+    value.reason =
+        Format("feed {} ({} {} at {}) is not small or not on the CPU", var,
+               feed->dtype, feed->dims, feed->place);
+  } else {
+    value.tensor = feed->value;
+    used_feeds_.insert(var);
+  }
+  return value;
+}
+
+// Computes an op whose inputs are known. False, with reasons, where it cannot.
+bool KnownValues::Compute(const PreparedOp& op) {
+  std::string reason = ReasonAgainst(op);
+  std::vector<Tensor> inputs;
+  size_t flat = 0;
+  for (const ArgDef& def : op.schema->inputs()) {
+    for (const std::string& var : op.desc.Input(def.name)) {
+      const size_t index = flat++;
+      if (def.traits.shape_only) {
+        inputs.emplace_back().Resize(op.inputs[index]);
+        continue;
+      }
+      const Value& value = values_.at(var);
+      if (!value.reason.empty() && reason.empty()) reason = value.reason;
+      inputs.push_back(value.tensor);
+    }
+  }
+  std::vector<Tensor> outputs;
+  if (reason.empty()) {
+    try {
+      outputs = RunOnHost(op, *PlainKernel(op), std::move(inputs));
+    } catch (platform::Error& error) {
+      error.AddContext(
+          Format("in op {} ({}), computed while the plan was "
+                 "prepared",
+                 op.id, op.desc.type));
+      error.AddContext(DescribeLocation(op.desc.location));
+      throw;
+    }
+  }
+  flat = 0;
+  for (const auto& [argument, vars] : op.desc.outputs) {
+    for (const std::string& var : vars) {
+      const size_t index = flat++;
+      Keep(var, {op.id, reason.empty() ? outputs[index] : Tensor(), reason});
+    }
+  }
+  return reason.empty();
+}
+
+const Tensor* KnownValues::Find(const std::string& var, std::string* reason) {
+  // Depth first, without recursion: chains may be long.
+  std::vector<std::string> stack = {var};
+  while (!stack.empty()) {
+    const std::string next = stack.back();
+    const PreparedOp* writer = writer_(next);
+    if (FindMade(next, writer == nullptr ? -1 : writer->id) != nullptr) {
+      stack.pop_back();
+    } else if (writer == nullptr) {
+      Keep(next, OfLeaf(next));
+      stack.pop_back();
+    } else if (const std::string why = ReasonAgainst(*writer); !why.empty()) {
+      Keep(next, {writer->id, Tensor(), why});
+      stack.pop_back();
+    } else {
+      const size_t before = stack.size();
+      for (const std::string& input : ReadInputs(*writer)) {
+        const PreparedOp* from = writer_(input);
+        // What an op updates in place was there before it.
+        const int id = from == nullptr || from == writer ? -1 : from->id;
+        if (FindMade(input, id) == nullptr) stack.push_back(input);
+      }
+      if (stack.size() > before) continue;
+      Compute(*writer);
+      stack.pop_back();
+    }
+  }
+  const Value& value = values_.at(var);
+  if (value.reason.empty()) return &value.tensor;
+  *reason = value.reason;
+  return nullptr;
+}
+
+OpDesc WithKnownOperands(OpDesc op,
+                         KnownValues* known,
+                         const std::function<void(std::string)>& note) {
+  const OpSchema& schema = Registry::Global().Schema(op.type);
+  for (const ArgDef& def : schema.inputs()) {
+    const AttrDef* attr = GivenByOperand(schema, op, def);
+    if (attr == nullptr) continue;
+    const std::string var = op.Input(def.name)[0];
+    std::string reason;
+    const Tensor* value = known->Find(var, &reason);
+    SLUICE_ENFORCE(value != nullptr, ErrorCode::kUnimplemented,
+                   "plan.operand_of_data",
+                   "{}: input {} ({}) gives attribute {}, which must be known "
+                   "when the plan is prepared: from shapes, constants and "
+                   "small feeds; but {}",
+                   op.type, def.name, var, attr->name, reason);
+    Attribute attribute = OperandValue(op.type, def, *attr, *value);
+    note(Format("{} = {}, from {}", attr->name, ToString(attribute), var));
+    op.attributes[attr->name] = std::move(attribute);
+    std::erase_if(op.inputs,
+                  [&](const auto& input) { return input.first == def.name; });
+  }
+  return op;
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/plan/plan.h"
+#include "sluice/framework/plan/prepared_op.h"
+
+namespace sluice::framework {
+
+// Values that are known while a plan is prepared, because they are computed
+// from shapes, constants and small feeds alone: what operands give attributes
+// with (OpSchema::Operand). They are computed when they are asked for, by plain
+// kernels on the CPU. Lives for one preparation; used by one thread.
+class KnownValues {
+ public:
+  // Larger values are data.
+  static constexpr int64_t kMaxElements = 4096;
+  static bool IsSmall(const DDim& dims) {
+    return dims.known() && dims.numel() <= kMaxElements;
+  }
+
+  // The op that wrote a variable last; nullptr where none did so far.
+  using WriterOf = std::function<const PreparedOp*(const std::string& var)>;
+  KnownValues(WriterOf writer, const std::vector<FeedSpec>& feeds);
+
+  // The value on the host, valid as long as this object; nullptr where it
+  // depends on data, for which `reason` is set. Raises what kernels raise.
+  const Tensor* Find(const std::string& var, std::string* reason);
+
+  // The feeds whose values, and not their shapes alone, were read.
+  const std::set<std::string>& used_feeds() const { return used_feeds_; }
+
+ private:
+  struct Value {
+    int writer = -1;  // the id of the op that made it
+    Tensor tensor;
+    std::string reason;  // why it is not known; "" where it is
+  };
+  Value* FindMade(const std::string& var, int writer);
+  Value& Keep(const std::string& var, Value value);
+  Value OfLeaf(const std::string& var);
+  bool Compute(const PreparedOp& op);
+
+  WriterOf writer_;
+  const std::vector<FeedSpec>& feeds_;
+  std::map<std::string, Value> values_;
+  std::set<std::string> used_feeds_;
+};
+
+// Sets the attributes that operands of `op` give from their values, and leaves
+// the operands out. For each of them `note`, if any, is called with a line for
+// Explain. Raises Unimplemented for an operand whose value depends on data, and
+// InvalidArgument for one with too many dimensions or elements.
+OpDesc WithKnownOperands(OpDesc op,
+                         KnownValues* known,
+                         const std::function<void(std::string)>& note);
+
+}  // namespace sluice::framework
