@@ -3,8 +3,8 @@
 # the emulated CUDA of platform/cuda_emulation (EMULATE).
 
 # No kernel may spill registers, or use more local memory than the slow paths of
-# sin and cos take (16 bytes in normally distributed numbers); arrays belong in
-# registers or shared memory.
+# sin and cos take (40 bytes for float64); arrays belong in registers or shared
+# memory.
 function(sluice_hold_device_code_to_budget target)
   find_package(Python3 COMPONENTS Interpreter)
   if(NOT Python3_FOUND)
@@ -15,7 +15,7 @@ function(sluice_hold_device_code_to_budget target)
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xptxas -v>")
   set(launcher "${Python3_EXECUTABLE}"
-    "${PROJECT_SOURCE_DIR}/tools/check_device_code.py" --stack 32)
+    "${PROJECT_SOURCE_DIR}/tools/check_device_code.py" --stack 40)
   if(SLUICE_CCACHE)
     list(APPEND launcher "${SLUICE_CCACHE}")
   endif()
@@ -67,8 +67,8 @@ if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   file(GLOB cuda_sources CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/platform/cuda/*.cc"
     "${PROJECT_SOURCE_DIR}/platform/cuda/*.cu"
-    "${PROJECT_SOURCE_DIR}/operators/math/*.cu"
-    "${PROJECT_SOURCE_DIR}/operators/*_kernel*.cu")
+    "${PROJECT_SOURCE_DIR}/operators/*/*.cu"
+    "${PROJECT_SOURCE_DIR}/operators/math/*/*.cu")
   sluice_add_module(cuda EXTRA_INIT SOURCES ${cuda_sources})
   sluice_use_cuda(sluice_cuda)
   sluice_name_architectures(sluice_cuda)

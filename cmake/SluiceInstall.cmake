@@ -47,12 +47,9 @@ if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/platform/cuda/*.h")
   install(FILES ${headers}
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice/platform/cuda")
-  foreach(folder operators operators/math)
-    file(GLOB headers CONFIGURE_DEPENDS
-      "${PROJECT_SOURCE_DIR}/${folder}/*.cuh")
-    install(FILES ${headers}
-      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice/${folder}")
-  endforeach()
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/operators"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice"
+    FILES_MATCHING PATTERN "*.cuh")
 endif()
 if(modules)
   install(TARGETS ${modules} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")

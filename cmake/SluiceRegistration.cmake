@@ -61,13 +61,15 @@ function(sluice_scan_registrations out)
     set(word "([A-Za-z0-9_]+)")
     set(comma " ?, ?")
     string(REGEX MATCHALL
-      "REGISTER_(OPERATOR|PASS|OP_CPU_KERNEL|OP_CUDA_KERNEL|OP_KERNEL) ?[(][^()]*"
+      "REGISTER_(OPERATOR|PASS|TABLE|OP_CPU_KERNEL|OP_CUDA_KERNEL|OP_KERNEL) ?[(][^()]*"
       calls "${text}")
     foreach(call IN LISTS calls)
       if(call MATCHES "^REGISTER_OPERATOR ?[(] ?${word}${comma}")
         list(APPEND symbols "SluiceRegisterOperator_${CMAKE_MATCH_1}")
       elseif(call MATCHES "^REGISTER_PASS ?[(] ?${word}${comma}")
         list(APPEND symbols "SluiceRegisterPass_${CMAKE_MATCH_1}")
+      elseif(call MATCHES "^REGISTER_TABLE ?[(] ?${word}${comma}")
+        list(APPEND symbols "SluiceRegisterTable_${CMAKE_MATCH_1}")
       elseif(call MATCHES
           "^REGISTER_OP_(CPU|CUDA)_KERNEL ?[(] ?${word}${comma}")
         list(APPEND symbols
@@ -102,7 +104,7 @@ endfunction()
 #                           [DIRECTORY folder MODULES name...])
 # Writes FILE, which defines `void namespace::Name(framework::Registry&)`.
 # The module libsluice_<name>.so has the kernels of library <NAME> in
-# <folder>/<name>/*.cc: it is loaded for the ops that they are for.
+# <folder>/<name>/**/*.cc: it is loaded for the ops that they are for.
 function(sluice_write_registration file)
   cmake_parse_arguments(arg "" "FUNCTION;DIRECTORY" "SOURCES;MODULES" ${ARGN})
   sluice_scan_registrations(symbols ${arg_SOURCES})
@@ -117,7 +119,8 @@ function(sluice_write_registration file)
   endforeach()
   foreach(module IN LISTS arg_MODULES)
     string(TOUPPER "${module}" library)
-    file(GLOB sources CONFIGURE_DEPENDS "${arg_DIRECTORY}/${module}/*.cc")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+      "${arg_DIRECTORY}/${module}/*.cc")
     sluice_scan_registrations(symbols ${sources})
     set(ops "")
     foreach(symbol IN LISTS symbols)

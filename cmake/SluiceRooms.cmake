@@ -43,6 +43,22 @@ function(sluice_add_room name)
   set_property(GLOBAL PROPERTY "SLUICE_ROOM_HEADERS_${name}" "${headers}")
 endfunction()
 
+# sluice_subfolders(OUT [EXCEPT name...])
+# The names of the current source folder's folders, in order.
+function(sluice_subfolders out)
+  cmake_parse_arguments(arg "" "" "EXCEPT" ${ARGN})
+  file(GLOB entries CONFIGURE_DEPENDS LIST_DIRECTORIES true
+    RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/*")
+  set(folders "")
+  foreach(entry IN LISTS entries)
+    if(IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${entry}"
+        AND NOT entry IN_LIST arg_EXCEPT)
+      list(APPEND folders "${entry}")
+    endif()
+  endforeach()
+  set(${out} ${folders} PARENT_SCOPE)
+endfunction()
+
 # sluice_add_bundled_plugin(NAME SOURCES source...)
 # A device plug-in that is built, installed and found with the library.
 function(sluice_add_bundled_plugin name)

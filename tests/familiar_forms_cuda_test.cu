@@ -10,9 +10,9 @@
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/run/run_op.h"
-#include "sluice/operators/crop_kernel.cuh"
-#include "sluice/operators/math/manhattan_distance_functor.cuh"
-#include "sluice/operators/math/maxouting.cuh"
+#include "sluice/operators/math/distance/manhattan_distance_functor.cuh"
+#include "sluice/operators/math/pool/maxouting.cuh"
+#include "sluice/operators/movement/crop_kernel.cuh"
 #include "sluice/platform/device_context_pool.h"
 
 namespace sluice {

@@ -20,21 +20,6 @@ template <typename T>
 SLUICE_API void ScaleContiguous(
     const T* x, T scale, T bias, int64_t count, T* out);
 
-enum class BinaryOp : uint8_t { kAdd, kSub, kMul, kDiv };
-
-// out[i] = x[i] op y[i].
-template <typename T>
-SLUICE_API void BinaryContiguous(
-    BinaryOp op, const T* x, const T* y, int64_t count, T* out);
-// out[i] = x op y[i].
-template <typename T>
-SLUICE_API void BinaryContiguous(
-    BinaryOp op, T x, const T* y, int64_t count, T* out);
-// out[i] = x[i] op y.
-template <typename T>
-SLUICE_API void BinaryContiguous(
-    BinaryOp op, const T* x, T y, int64_t count, T* out);
-
 // The same by the formula.
 template <typename T>
 SLUICE_API void AddContiguousPlain(const T* x,

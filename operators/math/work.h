@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "sluice/operators/math/conv2d_rows.h"
+#include "sluice/operators/math/conv/conv2d_rows.h"
 
 // What estimates of kernels' work (framework/op/kernel_work.h) are made of.
 namespace sluice::operators::math {

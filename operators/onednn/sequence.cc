@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sluice/operators/math/activations.h"
+#include "sluice/operators/math/unary/unary_row.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
 #include "sluice/platform/parallel_for.h"
@@ -150,6 +150,7 @@ void Sequence::Run(OpKernelContext& context) const {
 
 void Sequence::ApplyRelu(const Call& call) const {
   constexpr int64_t kGrain = 16384;
+  static const auto kRelu = math::FindUnaryRow("relu")->float32.forward;
   void* data = call.pointers[relu_];
   const bool half =
       tensors_[relu_].desc.get_data_type() == Memory::data_type::bf16;
@@ -157,8 +158,7 @@ void Sequence::ApplyRelu(const Call& call) const {
       tensors_[relu_].dims.numel(), kGrain, [&](int64_t begin, int64_t end) {
         if (!half) {
           float* values = static_cast<float*>(data) + begin;
-          math::UnaryContiguous(math::UnaryOp::kRelu, values, end - begin,
-                                values);
+          kRelu(values, end - begin, {}, values);
           return;
         }
         auto* bits = static_cast<uint16_t*>(data);

@@ -29,11 +29,11 @@ class CUDAData : public ::testing::Test {
 
 TEST_F(CUDAData, GatherRefusesAnIndexOutsideOfX) {
   const Tensor x = Tensor::FromVector<float>({3, 1}, {1, 2, 3});
-  for (const int64_t bad : {int64_t{-1}, int64_t{3}, INT64_MIN}) {
+  for (const int64_t bad : {int64_t{-4}, int64_t{3}, INT64_MIN}) {
     const Tensor index = Tensor::FromVector<int64_t>({2}, {0, bad});
     ExpectError(
         ErrorCode::kOutOfRange, "gather.index_range_on_device",
-        {"gather", "element 1 of input Index", std::to_string(bad), "[0, 3)",
+        {"gather", "element 1 of input Index", std::to_string(bad), "[-3, 3)",
          "in op 0"},
         [&] {
           RunOp("gather", {{"X", x}, {"Index", index}}, {}, {.hint = kHint});
@@ -76,10 +76,10 @@ TEST_F(CUDAData, LookupTableRefusesAnIdThatIsNoRow) {
 
 TEST_F(CUDAData, GradientsOfGatherRefuseAnIndexOutsideOfX) {
   const Tensor x = Tensor::FromVector<float>({3, 1}, {1, 2, 3});
-  const Tensor index = Tensor::FromVector<int32_t>({2}, {0, -1});
+  const Tensor index = Tensor::FromVector<int32_t>({2}, {0, -4});
   const Tensor grad = Tensor::FromVector<float>({2, 1}, {1, 2});
   ExpectError(ErrorCode::kOutOfRange, "gather_grad.index_range_on_device",
-              {"gather_grad", "element 1 of input Index, -1", "[0, 3)"}, [&] {
+              {"gather_grad", "element 1 of input Index, -4", "[-3, 3)"}, [&] {
                 RunOp("gather_grad",
                       {{"X", x}, {"Index", index}, {"Out@GRAD", grad}}, {},
                       {.hint = kHint});

@@ -14,8 +14,8 @@ int main() {
   sluice::Program program;
   auto x = program.Data("x", sluice::DType::kFloat32, {-1});
   auto doubled = sluice::ops::Scale(x, {.scale = 2.0});
-  auto leaky = sluice::ops::LeakyRelu(doubled, {.slope = 0.25});
-  auto y = sluice::ops::Scale(leaky, {.bias = 1.0});
+  auto steep = sluice::ops::SteepRelu(doubled, {.slope = 0.25});
+  auto y = sluice::ops::Scale(steep, {.bias = 1.0});
 
   sluice::Executor executor;
   const auto fed = sluice::Tensor::FromVector<float>({3}, {-2, 0, 3});
@@ -27,13 +27,13 @@ int main() {
   }
 
 #ifdef HAS_DEVICE
-  // leaky_relu_kernel.cu is a part of the library.
+  // steep_relu_kernel.cu is a part of the library.
   sluice::Executor on_cuda(sluice::CUDAPlace{0});
-  const auto same = on_cuda.Run(program, {{"x", fed}}, {leaky});
+  const auto same = on_cuda.Run(program, {{"x", fed}}, {steep});
   const std::string explained = on_cuda.Explain(program);
   std::cout << explained;
   if (same[0].ToVector<float>() != std::vector<float>{-1, 0, 6} ||
-      explained.find("1 leaky_relu  cuda:0") == std::string::npos) {
+      explained.find("1 steep_relu  cuda:0") == std::string::npos) {
     std::cerr << "expected -1, 0, 6 from the CUDA kernel\n";
     return 1;
   }
@@ -41,7 +41,7 @@ int main() {
 
   // What the schema says is checked, as for built-in operators.
   try {
-    sluice::ops::LeakyRelu(x, {.slope = -1.0});
+    sluice::ops::SteepRelu(x, {.slope = -1.0});
   } catch (const sluice::Error& error) {
     std::cout << error.what() << '\n';
     return 0;

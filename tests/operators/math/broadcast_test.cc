@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/operators/math/broadcast_binary.h"
+#include "sluice/operators/math/binary/broadcast_binary.h"
 
 namespace sluice::operators::math {
 namespace {
@@ -71,7 +71,7 @@ int64_t ElementAt(const DDim& dims, const DDim& out, int64_t axis, int64_t i) {
   return offset;
 }
 
-TEST(BinaryBroadcast, AgreesWithIndexingEachElement) {
+TEST(BinaryFunction, AgreesWithIndexingEachElement) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
     const int rank = static_cast<int>(random() % 5);
@@ -98,8 +98,9 @@ TEST(BinaryBroadcast, AgreesWithIndexingEachElement) {
     for (auto& value : y_data)
       value = static_cast<int32_t>(random() % 1000);
     std::vector<int32_t> sum(out.numel(), -1);
-    BinaryBroadcast(BinaryOp::kAdd, PlanBroadcast(x, y, axis), x_data.data(),
-                    y_data.data(), sum.data());
+    BinaryFunction(*FindBinaryRow("elementwise_add"), platform::DType::kInt32)
+        .Broadcast(PlanBroadcast(x, y, axis), x_data.data(), y_data.data(),
+                   sum.data());
     for (int64_t i = 0; i < out.numel(); ++i) {
       ASSERT_EQ(sum[i], x_data[ElementAt(x, out, -1, i)] +
                             y_data[ElementAt(y, out, axis, i)])
@@ -108,7 +109,7 @@ TEST(BinaryBroadcast, AgreesWithIndexingEachElement) {
   }
 }
 
-TEST(BinaryBroadcast, LongRowsAreSharedAmongThreads) {
+TEST(BinaryFunction, LongRowsAreSharedAmongThreads) {
   const DDim x{300, 1000};
   std::vector<float> x_data(x.numel());
   for (int64_t i = 0; i < x.numel(); ++i)
@@ -117,8 +118,9 @@ TEST(BinaryBroadcast, LongRowsAreSharedAmongThreads) {
   for (int64_t i = 0; i < 1000; ++i)
     y_data[i] = static_cast<float>(-2 * i);
   std::vector<float> sum(x.numel());
-  BinaryBroadcast(BinaryOp::kAdd, PlanBroadcast(x, {1000}, -1), x_data.data(),
-                  y_data.data(), sum.data());
+  BinaryFunction(*FindBinaryRow("elementwise_add"), platform::DType::kFloat32)
+      .Broadcast(PlanBroadcast(x, {1000}, -1), x_data.data(), y_data.data(),
+                 sum.data());
   for (int64_t i = 0; i < x.numel(); ++i) {
     ASSERT_EQ(sum[i], x_data[i] + y_data[i % 1000]) << i;
   }

@@ -58,40 +58,6 @@ TYPED_TEST(ElementwiseTest, ScaleRoundsTwiceForEveryLength) {
   }
 }
 
-template <typename T>
-T Compute(BinaryOp op, T x, T y) {
-  switch (op) {
-    case BinaryOp::kAdd:
-      return x + y;
-    case BinaryOp::kSub:
-      return x - y;
-    case BinaryOp::kMul:
-      return x * y;
-    default:
-      return x / y;
-  }
-}
-
-TYPED_TEST(ElementwiseTest, EveryOpForEveryLengthAndSide) {
-  using T = TypeParam;
-  for (const BinaryOp op :
-       {BinaryOp::kAdd, BinaryOp::kSub, BinaryOp::kMul, BinaryOp::kDiv}) {
-    for (int64_t count = 0; count < 70; ++count) {
-      const auto x = Thirds<T>(count, 1), y = Thirds<T>(count, -90);
-      const T one = T{5} / 7;
-      std::vector<T> both(count), left(count), right(count);
-      BinaryContiguous(op, x.data(), y.data(), count, both.data());
-      BinaryContiguous(op, one, y.data(), count, left.data());
-      BinaryContiguous(op, x.data(), one, count, right.data());
-      for (int64_t i = 0; i < count; ++i) {
-        ASSERT_EQ(both[i], Compute(op, x[i], y[i])) << count << " at " << i;
-        ASSERT_EQ(left[i], Compute(op, one, y[i])) << count << " at " << i;
-        ASSERT_EQ(right[i], Compute(op, x[i], one)) << count << " at " << i;
-      }
-    }
-  }
-}
-
 TYPED_TEST(ElementwiseTest, NanAndInfinityPass) {
   using Limits = std::numeric_limits<TypeParam>;
   std::vector<TypeParam> x(20, 1), y(20, 1), out(20);

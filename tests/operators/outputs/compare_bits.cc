@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tests/operators/op_case.h"
+#include "tests/operators/harness/op_case.h"
 
 #include "sluice/platform/error.h"
 

@@ -19,7 +19,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "tests/operators/harness.h"
+#include "tests/operators/harness/harness.h"
 #include "tests/operators/outputs/compare_bits.h"
 #include <CLI/CLI.hpp>
 #include <gtest/gtest.h>

@@ -1,0 +1,86 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/binary/operand_gradient.h"
+#include "sluice/operators/math/binary/broadcast_binary.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+template <typename T>
+class BiasAddKernel final : public OpKernel {
+ public:
+  explicit BiasAddKernel(const OpKernelConstruction& construction)
+      : nchw_(construction.Attr<std::string>("data_format") == "NCHW"),
+        add_(*math::FindBinaryRow("elementwise_add"), platform::kDTypeOf<T>) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const DDim& x = preparation.query.inputs[0];
+    const DDim& bias = preparation.query.inputs[1];
+    plan_ = math::PlanBroadcast(x, bias, nchw_ ? 1 : x.rank() - 1);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    const Tensor& bias = context.Input("Bias");
+    Tensor& out = context.AllocateOutput("Out", x.dims());
+    if (out.numel() == 0) return;
+    add_.Broadcast(plan_, x.data<T>(), bias.data<T>(), out.data<T>());
+  }
+
+ private:
+  bool nchw_;
+  math::BinaryFunction add_;
+  math::BroadcastPlan plan_;
+};
+
+template <typename T>
+class BiasAddGradKernel final : public OpKernel {
+ public:
+  explicit BiasAddGradKernel(const OpKernelConstruction& construction)
+      : nchw_(construction.Attr<std::string>("data_format") == "NCHW") {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const DDim& out = preparation.query.inputs[0];
+    const int axis = nchw_ ? 1 : out.rank() - 1;
+    x_grad_ = OperandGradient<T>(out, out, -1);
+    bias_grad_ = OperandGradient<T>({out[axis]}, out, axis);
+    preparation.scratch_bytes = bias_grad_.scratch_bytes(/*with_terms=*/false);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const T* out_grad = context.Input(0).data<T>();
+    const auto finish = [&](const char* name, const OperandGradient<T>& grad) {
+      if (!context.HasOutput(name)) return;
+      Tensor& output = context.AllocateOutput(name, grad.dims());
+      grad.Finish(out_grad, output.data<T>(), context.scratch());
+    };
+    finish("X@GRAD", x_grad_);
+    finish("Bias@GRAD", bias_grad_);
+  }
+
+ private:
+  bool nchw_;
+  OperandGradient<T> x_grad_;
+  OperandGradient<T> bias_grad_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(bias_add,
+                       BiasAddKernel<float>,
+                       BiasAddKernel<double>,
+                       BiasAddKernel<platform::float16>,
+                       BiasAddKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(bias_add_grad,
+                       BiasAddGradKernel<float>,
+                       BiasAddGradKernel<double>,
+                       BiasAddGradKernel<platform::float16>,
+                       BiasAddGradKernel<platform::bfloat16>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,208 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/binary/operand_gradient.cuh"
+#include "sluice/operators/math/binary/binary_row.h"
+#include "sluice/operators/math/device_formulas.cuh"
+
+namespace sluice::operators {
+
+// A formula for numbers as they are stored: integers as those that wrap around.
+template <typename Row>
+struct Arithmetic {
+  template <typename T>
+  __device__ static T Of(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      return Row::Of(math::Wrapped<T>(static_cast<uint64_t>(x)),
+                     math::Wrapped<T>(static_cast<uint64_t>(y)))
+          .v;
+    } else {
+      return Row::Of(x, y);
+    }
+  }
+};
+
+// Out = Function::Of(X, Y) on CUDA, with the smaller one repeated.
+template <typename T, typename Function, typename Result = T>
+class ElementwiseCUDAKernel final : public framework::OpKernel {
+ public:
+  explicit ElementwiseCUDAKernel(
+      const framework::OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    x_dims_ = preparation.query.inputs[0];
+    y_dims_ = preparation.query.inputs[1];
+    out_dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const auto& device = context.device_context<platform::CUDADeviceContext>();
+    const T* x = context.Input(0).template data<T>();
+    const T* y = context.Input(1).template data<T>();
+    Result* out = context.AllocateOutput(0, out_dims_).template data<Result>();
+    const int64_t count = out_dims_.numel();
+    if (count == 0) return;
+    if (x_dims_ == y_dims_) {
+      platform::ForEach(device, count, [=] __device__(int64_t i) {
+        out[i] = Function::Of(x[i], y[i]);
+      });
+    } else {
+      const math::DeviceWalk walk = WalkOperands(x_dims_, y_dims_, axis_);
+      platform::ForEach(device, count, [=] __device__(int64_t i) {
+        const math::DeviceWalk::Position at = walk.At(i);
+        out[i] = Function::Of(x[at.first], y[at.second]);
+      });
+    }
+  }
+
+ private:
+  int64_t axis_;
+  framework::DDim x_dims_;
+  framework::DDim y_dims_;
+  framework::DDim out_dims_;
+};
+
+// What an operand gets of the gradient of Out, for the elements of Out.
+// `Row` says how, and which inputs it reads; others are null.
+template <typename T, typename Row, bool kOfX>
+struct ElementwiseGradTerm {
+  math::DeviceWalk walk;
+  const T* out_grad;
+  const T* x;
+  const T* y;
+  const T* out;
+
+  __device__ T At(int64_t i) const {
+    const math::DeviceWalk::Position at = walk.At(i);
+    const T grad = out_grad[i];
+    const T x_value = x == nullptr ? T{0} : x[at.first];
+    const T y_value = y == nullptr ? T{0} : y[at.second];
+    const T out_value = out == nullptr ? T{0} : out[i];
+    constexpr math::BinaryTerm kTerm =
+        kOfX ? Row::kInfo.x_term : Row::kInfo.y_term;
+    if constexpr (kTerm == math::BinaryTerm::kSame) {
+      return grad;
+    } else if constexpr (kOfX) {
+      return Row::XGradient(grad, x_value, y_value, out_value);
+    } else {
+      return Row::YGradient(grad, x_value, y_value, out_value);
+    }
+  }
+};
+
+// The gradients of X op Y on CUDA: of an operand that was repeated, the sum.
+template <typename T, typename Row>
+class ElementwiseGradCUDAKernel final : public framework::OpKernel {
+ public:
+  using DDim = framework::DDim;
+  using OpKernelContext = framework::OpKernelContext;
+
+  explicit ElementwiseGradCUDAKernel(
+      const framework::OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    x_dims_ = preparation.query.inputs[0];
+    y_dims_ = preparation.query.inputs[1];
+    math::BroadcastShape(x_dims_, y_dims_, axis_, &out_dims_);
+    x_grad_ = OperandCUDAGradient(x_dims_, out_dims_, -1);
+    y_grad_ = OperandCUDAGradient(y_dims_, out_dims_, axis_);
+    preparation.scratch_bytes =
+        std::max(x_grad_.scratch_bytes(), y_grad_.scratch_bytes());
+  }
+
+  // X@GRAD may lie where Out@GRAD does, which Y's sums still read: it is last.
+  void Compute(OpKernelContext& context) const override {
+    if (context.HasOutput("Y@GRAD")) {
+      T* grad = context.AllocateOutput("Y@GRAD", y_dims_).template data<T>();
+      y_grad_.Write(context, Term<false>(context), grad);
+    }
+    if (context.HasOutput("X@GRAD")) {
+      T* grad = context.AllocateOutput("X@GRAD", x_dims_).template data<T>();
+      x_grad_.Write(context, Term<true>(context), grad);
+    }
+  }
+
+ private:
+  template <bool kOfX>
+  ElementwiseGradTerm<T, Row, kOfX> Term(const OpKernelContext& context) const {
+    const auto read = [&](bool wanted, const char* name) -> const T* {
+      return wanted ? context.Input(name).template data<T>() : nullptr;
+    };
+    return {WalkOperands(x_dims_, y_dims_, axis_),
+            context.Input("Out@GRAD").template data<T>(),
+            read(Row::kInfo.gradient_reads.x, "X"),
+            read(Row::kInfo.gradient_reads.y, "Y"),
+            read(Row::kInfo.gradient_reads.out, "Out")};
+  }
+
+  int64_t axis_;
+  DDim x_dims_;
+  DDim y_dims_;
+  DDim out_dims_;
+  OperandCUDAGradient x_grad_;
+  OperandCUDAGradient y_grad_;
+};
+
+// Kernels of a row that computes with plain numbers, or compares them.
+template <typename Row, typename... T>
+void AddPlainCUDAKernels(framework::Registry& registry) {
+  constexpr bool kBool = Row::kInfo.result == math::BinaryResult::kBool;
+  framework::AddPlainKernels<
+      ElementwiseCUDAKernel<T, Row, std::conditional_t<kBool, bool, T>>...>(
+      registry, Row::kInfo.name, platform::CUDAPlace());
+}
+
+template <typename Row>
+void AddPlainCUDARow(framework::Registry& registry) {
+  using math::BinaryDTypes;
+  constexpr BinaryDTypes kDTypes = Row::kInfo.dtypes;
+  constexpr bool kAll = kDTypes == BinaryDTypes::kAll;
+  if constexpr (kAll || kDTypes == BinaryDTypes::kNumbers) {
+    AddPlainCUDAKernels<Row, float, double>(registry);
+  }
+  if constexpr (kDTypes != BinaryDTypes::kBool) {
+    AddPlainCUDAKernels<Row, int8_t, uint8_t, int32_t, int64_t>(registry);
+  }
+  if constexpr (kAll || kDTypes == BinaryDTypes::kBool) {
+    AddPlainCUDAKernels<Row, bool>(registry);
+  }
+}
+
+template <typename... Row>
+void AddPlainCUDARows(math::Rows<Row...> /*table*/,
+                      framework::Registry& registry) {
+  (AddPlainCUDARow<Row>(registry), ...);
+}
+
+// Kernels of a row of arithmetic and of its gradients.
+template <typename Row, typename... T>
+void AddArithmeticCUDAKernels(framework::Registry& registry) {
+  framework::AddPlainKernels<ElementwiseCUDAKernel<T, Arithmetic<Row>>...>(
+      registry, Row::kInfo.name, platform::CUDAPlace());
+}
+
+template <typename Row>
+void AddArithmeticCUDARow(framework::Registry& registry) {
+  AddArithmeticCUDAKernels<Row, float, double>(registry);
+  if constexpr (Row::kInfo.dtypes == math::BinaryDTypes::kNumbers) {
+    AddArithmeticCUDAKernels<Row, int8_t, uint8_t, int32_t, int64_t>(registry);
+  }
+  framework::AddPlainKernels<ElementwiseGradCUDAKernel<float, Row>,
+                             ElementwiseGradCUDAKernel<double, Row>>(
+      registry, std::string(Row::kInfo.name) + "_grad", platform::CUDAPlace());
+}
+
+template <typename... Row>
+void AddArithmeticCUDARows(math::Rows<Row...> /*table*/,
+                           framework::Registry& registry) {
+  (AddArithmeticCUDARow<Row>(registry), ...);
+}
+
+}  // namespace sluice::operators

@@ -1,0 +1,167 @@
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/binary/binary_row.h"
+#include "sluice/operators/math/broadcast.h"
+#include "sluice/operators/op_dtypes.h"
+
+// The schemas of the ops that are rows of math/binary's tables, and of their
+// gradients.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::Registry;
+using math::BinaryDTypes;
+using math::BinaryInfo;
+using math::BinaryRow;
+using math::BinaryTerm;
+using platform::DType;
+
+// The common shape of X and Y.
+DDim CommonDims(const InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const DDim y = context.input("Y");
+  const auto axis = context.Attr<int64_t>("axis");
+  if (!x.rank_known() || !y.rank_known()) return DDim::UnknownRank();
+  context.Require(
+      axis == -1 || y.rank() + axis <= x.rank(), "elementwise.axis",
+      "Y of shape {} placed at axis = {} does not lie inside X of shape {}: "
+      "expected axis + rank of Y <= {}",
+      y, axis, x, x.rank());
+  DDim out;
+  const int conflict = math::BroadcastShape(x, y, axis, &out);
+  context.Require(conflict < 0, "elementwise.shapes",
+                  "X of shape {} and Y of shape {} (axis = {}) do not fit in "
+                  "dim {}: expected equal sizes or a 1",
+                  x, y, axis, conflict);
+  return out;
+}
+
+void BinaryShape(InferShapeContext& context) {
+  context.SetOutput("Out", CommonDims(context));
+}
+
+void GradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {CommonDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+  context.SetOutput("Y@GRAD", context.input("Y"));
+}
+
+void GradShapeWithOut(InferShapeContext& context) {
+  const DDim out = CommonDims(context);
+  context.Merge(context.input("Out@GRAD"), {out, -1});
+  context.Merge(context.input("Out"), {out, -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+  context.SetOutput("Y@GRAD", context.input("Y"));
+}
+
+// The gradient op gets Out only where it reads it, so that it need not be kept.
+std::vector<OpDesc> Gradient(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, forward.type + "_grad",
+                                {{"X", "Y"}, {}, {"Out"}, {"X", "Y"}})};
+}
+std::vector<OpDesc> GradientWithOut(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, forward.type + "_grad",
+                                {{"X", "Y"}, {"Out"}, {"Out"}, {"X", "Y"}})};
+}
+
+std::vector<DType> IntegerDTypes() {
+  return {DType::kInt8, DType::kUInt8, DType::kInt32, DType::kInt64};
+}
+
+std::vector<DType> DTypes(const BinaryInfo& info) {
+  switch (info.dtypes) {
+    case BinaryDTypes::kFloats:
+      return FloatDTypes();
+    case BinaryDTypes::kNumbers:
+      return NumericDTypes();
+    case BinaryDTypes::kIntegers:
+      return IntegerDTypes();
+    case BinaryDTypes::kBool:
+      return {DType::kBool};
+    case BinaryDTypes::kAll:
+      break;
+  }
+  return AllDTypes();
+}
+
+void Axis(OpSchema& op) {
+  op.Attr<int64_t>("axis",
+                   "The dimension of X under which the first one of Y stands; "
+                   "-1 aligns the last ones.")
+      .Default(int64_t{-1})
+      .AtLeast(-1)
+      .AtMost(DDim::kMaxRank);
+}
+
+std::string Doc(const BinaryInfo& info) {
+  std::string doc = std::string(info.doc) + ", element by element.";
+  if (*info.note != 0) doc += std::string(" ") + info.note;
+  doc +=
+      " Sizes of 1, and dimensions that one of them lacks, are repeated: by "
+      "default the last dimensions stand under each other, as in numpy; `axis` "
+      "says otherwise.";
+  if (info.dtypes == BinaryDTypes::kNumbers &&
+      info.result == math::BinaryResult::kSame) {
+    doc += " Integers wrap around.";
+  }
+  return doc;
+}
+
+void Schema(const BinaryInfo& info, OpSchema& op) {
+  op.Doc(Doc(info));
+  op.TypeVar("T", DTypes(info));
+  op.Input("X", "T", "The left operand, of any shape.");
+  op.Input("Y", "T", "The right one, of a shape that can be repeated to X's.");
+  op.Output("Out", info.result == math::BinaryResult::kBool ? "bool" : "T",
+            "The result, in the common shape.");
+  Axis(op);
+  op.InferShape(BinaryShape).Elementwise();
+  if (info.differentiable()) {
+    op.Gradient(info.gradient_reads.out ? GradientWithOut : Gradient);
+  }
+  op.Onnx({info.onnx, {}}).Torch(info.torch);
+}
+
+void GradSchema(const BinaryInfo& info, OpSchema& op) {
+  op.Doc(std::string("The gradients of ") + info.name + ": " +
+         info.gradient_doc +
+         "; each is summed over the dimensions in which that operand was "
+         "repeated.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "The left operand.",
+           {.shape_only = !info.gradient_reads.x});
+  op.Input("Y", "T", "The right one.", {.shape_only = !info.gradient_reads.y});
+  if (info.gradient_reads.out) op.Input("Out", "T", "The result.");
+  op.Input("Out@GRAD", "T", "The gradient of the result.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.",
+            {.optional = true});
+  op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.",
+            {.optional = true});
+  Axis(op);
+  op.InferShape(info.gradient_reads.out ? GradShapeWithOut : GradShape);
+  if (info.x_term == BinaryTerm::kSame) op.Alias("X@GRAD", "Out@GRAD");
+  if (info.y_term == BinaryTerm::kSame) op.Alias("Y@GRAD", "Out@GRAD");
+}
+
+void AddBinaryOps(Registry& registry) {
+  for (const BinaryRow& row : math::BinaryRows()) {
+    const BinaryInfo& info = row.info;
+    registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
+    if (!info.differentiable()) continue;
+    registry.AddOperator(std::string(info.name) + "_grad",
+                         [&](OpSchema& op) { GradSchema(info, op); });
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(binary_ops, AddBinaryOps);
+
+}  // namespace sluice::operators

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/math/broadcast.h"
+#include "sluice/operators/math/device_sum.cuh"
+
+namespace sluice::operators {
+
+// Where the elements of X and Y lie for each element of Out.
+inline math::DeviceWalk WalkOperands(const framework::DDim& x,
+                                     const framework::DDim& y,
+                                     int64_t axis) {
+  const math::BroadcastPlan plan = math::PlanBroadcast(x, y, axis);
+  return {plan.rank, plan.sizes, plan.x_steps, plan.y_steps};
+}
+
+// The gradient of an operand that a broadcast may have repeated, on CUDA, from
+// terms in the shape of the result: these themselves, or sums of them. Planned
+// in Prepare, immutable afterwards.
+class OperandCUDAGradient {
+ public:
+  OperandCUDAGradient() = default;
+  // An operand of shape `dims`, placed at `axis` of `out`.
+  OperandCUDAGradient(const framework::DDim& dims,
+                      const framework::DDim& out,
+                      int64_t axis)
+      : dims_(dims), out_(out), repeated_(math::RepeatedAxes(dims, out, axis)) {
+    plan_ = math::ReduceWalk::Plan(out, repeated_);
+  }
+
+  const framework::DDim& dims() const { return dims_; }
+  size_t scratch_bytes() const { return plan_.scratch_bytes(); }
+
+  // term.At(i) is that of element i of the result; a device function, taken by
+  // value.
+  template <typename T, typename Term>
+  void Write(framework::OpKernelContext& context,
+             const Term& term,
+             T* grad) const {
+    const auto& device = context.device_context<platform::CUDADeviceContext>();
+    if (plan_.terms == 1) {
+      platform::ForEach(device, plan_.outputs,
+                        [=] __device__(int64_t i) { grad[i] = term.At(i); });
+      return;
+    }
+    const math::ReduceWalk walk(out_, repeated_);
+    math::Sum(
+        device, plan_, context.scratch(),
+        [=] __device__(int64_t output, int64_t i) -> double {
+          return term.At(walk.At(output, i));
+        },
+        math::StoreSum<T>{grad});
+  }
+
+ private:
+  framework::DDim dims_;
+  framework::DDim out_;
+  math::ReduceWalk::Axes repeated_{};
+  math::SumPlan plan_;
+};
+
+}  // namespace sluice::operators

@@ -1,0 +1,47 @@
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/op_gradients.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+
+void SumShape(InferShapeContext& context) {
+  ShapeHandle out = InferShapeContext::UnknownShape();
+  for (const ShapeHandle& x : context.inputs("X")) {
+    out = context.Merge(out, x);
+  }
+  context.SetOutput("Out", out);
+}
+
+std::vector<OpDesc> SumGradient(const OpDesc& forward) {
+  std::vector<OpDesc> grads;
+  for (const std::string& x : forward.Input("X")) {
+    grads.push_back(GradientThrough(forward, x, "assign", {}));
+  }
+  return grads;
+}
+
+void SumSchema(OpSchema& op) {
+  op.Doc(
+      "The sum of one or more tensors, from the first to the last. float16 and "
+      "bfloat16 are added in float32 and rounded once; integers wrap around.");
+  op.TypeVar("T", NumericDTypes());
+  op.Input("X", "T", "Tensors of one shape.", {.variadic = true});
+  op.Output("Out", "T", "Their sum.");
+  op.InferShape(SumShape).Elementwise().Gradient(SumGradient).Alias("Out", "X");
+  op.Serves(framework::OpRole::kSum);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(sum, SumSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "sluice/operators/contraction/matmul_kernel.h"
+#include "sluice/operators/math/device_gemm.cuh"
+
+namespace sluice::operators {
+
+// One part of a product on CUDA; `Op` and `Part` as for MatmulKernel.
+template <typename Op, typename Part, typename T>
+class MatmulCUDAKernel final : public framework::OpKernel {
+ public:
+  explicit MatmulCUDAKernel(const framework::OpKernelConstruction& construction)
+      : op_(construction) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    plan_ = op_.Plan(Part::kPart, query.inputs[0], query.inputs[1]);
+    out_dims_ = query.outputs[0];
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const auto& device = context.device_context<platform::CUDADeviceContext>();
+    framework::Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    if (plan_.k == 0 || plan_.summed.count() == 0) {
+      platform::FillZero(device, out.data<T>(), out.bytes());
+      return;
+    }
+    const T* first = context.Input(Part::kFirst).template data<T>();
+    const T* second = context.Input(Part::kSecond).template data<T>();
+    if (plan_.swapped) std::swap(first, second);
+    Multiply(device, first, second, out.data<T>());
+  }
+
+ private:
+  // The innermost dimension of the batch is one call of the library.
+  void Multiply(const platform::CUDADeviceContext& device,
+                const T* a,
+                const T* b,
+                T* c) const {
+    math::MatMulPlan::Axes outer = plan_.batch;
+    math::GemmBatch batch;
+    if (outer.rank > 0) {
+      const math::MatMulPlan::Axis& last = outer.axis[--outer.rank];
+      batch = {last.size, last.a, last.b, last.c};
+    }
+    for (int64_t i = 0; i < outer.count(); ++i) {
+      const math::MatMulPlan::Axis to = outer.At(i);
+      for (int64_t term = 0; term < plan_.summed.count(); ++term) {
+        const math::MatMulPlan::Axis at = plan_.summed.At(term);
+        math::DeviceGemm<T>(
+            device,
+            {plan_.transpose_a, plan_.transpose_b, plan_.m, plan_.n, plan_.k,
+             static_cast<T>(op_.alpha()), a + to.a + at.a, plan_.lda,
+             b + to.b + at.b, plan_.ldb, static_cast<T>(term == 0 ? 0 : 1),
+             c + to.c, plan_.ldc},
+            batch);
+      }
+    }
+  }
+
+  Op op_;
+  math::MatMulPlan plan_;
+  framework::DDim out_dims_;
+};
+
+}  // namespace sluice::operators

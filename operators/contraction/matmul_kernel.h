@@ -1,0 +1,118 @@
+#pragma once
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/math/contraction/matmul.h"
+#include "sluice/operators/math/contraction/matmul_work.h"
+
+namespace sluice::operators {
+
+// What matmul, mul and their gradient ops compute, and which of their inputs
+// that reads, in the order of the schema.
+struct MatmulOut {
+  static constexpr auto kPart = math::MatMulPart::kOut;
+  static constexpr int kFirst = 0, kSecond = 1;  // X, Y
+};
+struct MatmulXGrad {
+  static constexpr auto kPart = math::MatMulPart::kXGrad;
+  static constexpr int kFirst = 2, kSecond = 1;  // Out@GRAD, Y
+};
+struct MatmulYGrad {
+  static constexpr auto kPart = math::MatMulPart::kYGrad;
+  static constexpr int kFirst = 0, kSecond = 2;  // X, Out@GRAD
+};
+
+// What matmul multiplies.
+class Matmul {
+ public:
+  // From an OpKernelConstruction or a KernelQuery.
+  template <typename Attributes>
+  explicit Matmul(const Attributes& attributes)
+      : transpose_x_(attributes.template Attr<bool>("transpose_X")),
+        transpose_y_(attributes.template Attr<bool>("transpose_Y")),
+        alpha_(attributes.template Attr<double>("alpha")) {}
+
+  double alpha() const { return alpha_; }
+
+  math::MatMulPlan Plan(math::MatMulPart part,
+                        const framework::DDim& x,
+                        const framework::DDim& y) const {
+    return math::PlanMatMul(part, x, y, transpose_x_, transpose_y_);
+  }
+
+ private:
+  bool transpose_x_;
+  bool transpose_y_;
+  double alpha_;
+};
+
+// What mul multiplies: X and Y, each flattened into a matrix.
+class Mul {
+ public:
+  template <typename Attributes>
+  explicit Mul(const Attributes& attributes)
+      : x_num_col_dims_(attributes.template Attr<int64_t>("x_num_col_dims")),
+        y_num_col_dims_(attributes.template Attr<int64_t>("y_num_col_dims")) {}
+
+  static double alpha() { return 1; }
+
+  math::MatMulPlan Plan(math::MatMulPart part,
+                        const framework::DDim& x,
+                        const framework::DDim& y) const {
+    return math::PlanMatMul(part, Flatten(x, x_num_col_dims_),
+                            Flatten(y, y_num_col_dims_), false, false);
+  }
+
+ private:
+  static framework::DDim Flatten(const framework::DDim& dims,
+                                 int64_t row_dims) {
+    const auto split = static_cast<int>(row_dims);
+    return {dims.Product(0, split), dims.Product(split, dims.rank())};
+  }
+
+  int64_t x_num_col_dims_;
+  int64_t y_num_col_dims_;
+};
+
+// The plan of a product that a kernel is asked for.
+template <typename Op, typename Part>
+math::MatMulPlan MatmulPlanOf(const framework::KernelQuery& query) {
+  return Op(query).Plan(Part::kPart, query.inputs[0], query.inputs[1]);
+}
+
+// The estimate of MatmulKernel.
+template <typename Op, typename Part>
+framework::KernelWork MatmulWork(const framework::KernelQuery& query) {
+  return math::MatMulWork(MatmulPlanOf<Op, Part>(query),
+                          platform::SizeOf(query.input_dtypes[0]));
+}
+
+// One part of a product on the CPU. `Op` says what is multiplied: it is made
+// from the construction, has alpha(), and Plan(part, X's shape, Y's shape).
+template <typename Op, typename Part, typename T>
+class MatmulKernel final : public framework::OpKernel {
+ public:
+  explicit MatmulKernel(const framework::OpKernelConstruction& construction)
+      : op_(construction) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    plan_ = op_.Plan(Part::kPart, query.inputs[0], query.inputs[1]);
+    out_dims_ = query.outputs[0];
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    framework::Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    math::MatMul(plan_, static_cast<T>(op_.alpha()),
+                 context.Input(Part::kFirst).template data<T>(),
+                 context.Input(Part::kSecond).template data<T>(),
+                 out.data<T>());
+  }
+
+ private:
+  Op op_;
+  math::MatMulPlan plan_;
+  framework::DDim out_dims_;
+};
+
+}  // namespace sluice::operators

@@ -1,0 +1,130 @@
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/broadcast.h"
+#include "sluice/operators/math/contraction/matmul.h"
+#include "sluice/operators/op_dtypes.h"
+
+// The gradients are two ops, each of them one GEMM: the plan chooses a kernel
+// for each direction, and leaves out the one that nobody needs. They are not
+// matmul ops themselves, as the batch dimensions that were repeated have to be
+// summed over, and a gradient maker does not know shapes.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::kUnknownDim;
+using framework::MakeGradOp;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+
+DDim MatmulDims(const InferShapeContext& context) {
+  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
+  const ShapeHandle y = context.WithRankAtLeast(context.input("Y"), 1);
+  if (!x.dims.rank_known() || !y.dims.rank_known()) return DDim::UnknownRank();
+  const bool transpose_x = context.Attr<bool>("transpose_X");
+  const bool transpose_y = context.Attr<bool>("transpose_Y");
+  const math::StoredMatrix a = math::StoredX(x), b = math::StoredY(y);
+  const int64_t a_depth = transpose_x ? a.rows : a.columns;
+  const int64_t b_depth = transpose_y ? b.columns : b.rows;
+  context.Require(
+      a_depth == b_depth || a_depth == kUnknownDim || b_depth == kUnknownDim,
+      "matmul.depth",
+      "the products of input X {}{} and input Y {}{} need the same number of "
+      "terms on both sides, got {} and {}",
+      x.dims, transpose_x ? " transposed" : "", y.dims,
+      transpose_y ? " transposed" : "", a_depth, b_depth);
+  DDim out;
+  const int conflict = math::BroadcastShape(a.batch, b.batch, -1, &out);
+  context.Require(conflict < 0, "matmul.batch",
+                  "the batch dimensions of input X {} and input Y {} have to "
+                  "be equal or 1, counted from the last, got {} and {}",
+                  x.dims, y.dims, a.batch, b.batch);
+  if (x.rank() > 1 || transpose_x) {
+    out.InsertDim(out.rank(), transpose_x ? a.columns : a.rows);
+  }
+  if (y.rank() > 1 || transpose_y) {
+    out.InsertDim(out.rank(), transpose_y ? b.rows : b.columns);
+  }
+  return out;
+}
+
+void MatmulShape(InferShapeContext& context) {
+  context.SetOutput("Out", MatmulDims(context));
+}
+
+void MatmulGradXShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {MatmulDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+void MatmulGradYShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {MatmulDims(context), -1});
+  context.SetOutput("Y@GRAD", context.input("Y"));
+}
+
+std::vector<OpDesc> MatmulGradient(const OpDesc& forward) {
+  return {
+      MakeGradOp(forward, "matmul_grad_x", {{"X", "Y"}, {}, {"Out"}, {"X"}}),
+      MakeGradOp(forward, "matmul_grad_y", {{"X", "Y"}, {}, {"Out"}, {"Y"}})};
+}
+
+void MatmulAttributes(OpSchema& op) {
+  op.Attr<bool>("transpose_X", "Swaps the last two dimensions of X.")
+      .Default(false);
+  op.Attr<bool>("transpose_Y", "Swaps the last two dimensions of Y.")
+      .Default(false);
+  op.Attr<double>("alpha", "Multiplies the products.").Default(1.0);
+}
+
+void MatmulSchema(OpSchema& op) {
+  op.Doc(
+      "Products of matrices, Out = alpha X Y, for each index of the dimensions "
+      "before the last two; those are repeated where they are 1 or missing, as "
+      "in numpy.matmul. A vector X is a row, a vector Y is a column, and that "
+      "row or column is no dimension of Out; transposed, a vector X is a "
+      "column and a vector Y is a row, which is one.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "[..., m, k], [..., k, m] if transposed, or [k].");
+  op.Input("Y", "T", "[..., k, n], [..., n, k] if transposed, or [k].");
+  op.Output("Out", "T", "[..., m, n]: the products.");
+  MatmulAttributes(op);
+  op.InferShape(MatmulShape).Gradient(MatmulGradient);
+}
+
+void MatmulGradXSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of matmul's X: Out@GRAD times Y transposed, summed where X "
+      "was repeated.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "As given to matmul.", {.shape_only = true});
+  op.Input("Y", "T", "As given to matmul.");
+  op.Input("Out@GRAD", "T", "The gradient of the products.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  MatmulAttributes(op);
+  op.InferShape(MatmulGradXShape);
+}
+
+void MatmulGradYSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of matmul's Y: X transposed times Out@GRAD, summed where Y "
+      "was repeated.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "As given to matmul.");
+  op.Input("Y", "T", "As given to matmul.", {.shape_only = true});
+  op.Input("Out@GRAD", "T", "The gradient of the products.");
+  op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.");
+  MatmulAttributes(op);
+  op.InferShape(MatmulGradYShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(matmul, MatmulSchema);
+REGISTER_OPERATOR(matmul_grad_x, MatmulGradXSchema);
+REGISTER_OPERATOR(matmul_grad_y, MatmulGradYSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,60 @@
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+
+namespace {
+
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+
+void CastShape(InferShapeContext& context) {
+  context.SetOutput("Out", context.input("X"));
+}
+
+void CastGradShape(InferShapeContext& context) {
+  context.SetOutput(
+      "X@GRAD", context.Merge(context.input("X"), context.input("Out@GRAD")));
+}
+
+std::vector<OpDesc> CastGradient(const OpDesc& forward) {
+  OpDesc grad =
+      framework::MakeGradOp(forward, "cast_grad", {{"X"}, {}, {"Out"}, {"X"}});
+  grad.attributes.clear();
+  return {grad};
+}
+
+void CastSchema(OpSchema& op) {
+  op.Doc(
+      "X in another dtype. To a float: rounded to nearest, ties to even. From "
+      "a float to an integer: the fraction is dropped, values past the ends of "
+      "the range become its ends and NaN becomes 0. From an integer to a "
+      "smaller one: the upper bits are dropped. To bool: whether it is not 0, "
+      "which NaN is not; from bool: 0 or 1.");
+  op.TypeVar("T", AllDTypes());
+  op.TypeVarFromAttr("U", "dtype", AllDTypes());
+  op.Input("X", "T", "The tensor, of any shape.");
+  op.Output("Out", "U", "The elements of X as `dtype`, in the shape of X.");
+  op.Attr<platform::DType>("dtype", "The dtype of Out.");
+  op.InferShape(CastShape).Elementwise().Gradient(CastGradient);
+}
+
+void CastGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of cast between floats: that of Out in the dtype of X, "
+      "rounded to nearest.");
+  op.TypeVar("T", FloatDTypes()).TypeVar("U", FloatDTypes());
+  op.Input("X", "T", "What was cast.", {.shape_only = true});
+  op.Input("Out@GRAD", "U", "The gradient of Out, in the shape of X.");
+  op.Output("X@GRAD", "T", "The gradient of X.");
+  op.InferShape(CastGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(cast, CastSchema);
+REGISTER_OPERATOR(cast_grad, CastGradSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,58 @@
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/conversion/quantize_range.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::OpSchema;
+using platform::DType;
+
+void QuantizeAndDequantizeShape(InferShapeContext& context) {
+  if (context.Attr<bool>("range_given")) {
+    const auto min = context.Attr<double>("min");
+    const auto max = context.Attr<double>("max");
+    const auto num_bits = context.Attr<int64_t>("num_bits");
+    const DType dtype = context.input_dtype("X");
+    const bool valid =
+        dtype == DType::kFloat64
+            ? math::QuantizeRange<double>::Make(min, max, num_bits).valid()
+            : math::QuantizeRange<float>::Make(min, max, num_bits).valid();
+    context.Require(valid, "quantize_and_dequantize.range",
+                    "attributes min = {} and max = {}: expected finite numbers "
+                    "with min < max, also as {} with num_bits = {}",
+                    min, max, dtype, num_bits);
+  }
+  context.SetOutput("Out", context.input("X"));
+}
+
+void QuantizeAndDequantizeSchema(OpSchema& op) {
+  op.Doc(
+      "What is left of X after it was stored in num_bits bits: "
+      "round((clip(X, min, max) - min) * scale) / scale + min with scale = "
+      "(2^num_bits - 1) / (max - min), at most max. Halves are rounded up. "
+      "float16 and bfloat16 are computed in float32. NaN stays NaN.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64, DType::kFloat16,
+                   DType::kBFloat16});
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T", "A tensor of the same shape.");
+  op.Attr<int64_t>("num_bits", "Bits to store an element in.")
+      .Default(int64_t{8})
+      .AtLeast(1)
+      .AtMost(24);
+  op.Attr<bool>("range_given",
+                "Whether min and max are the range, or the least and the "
+                "greatest element of X, which then must differ.")
+      .Default(true);
+  op.Attr<double>("min", "The least value that is stored.").Default(0.0);
+  op.Attr<double>("max", "The greatest one; it has to be given with min.")
+      .Default(0.0);
+  op.InferShape(QuantizeAndDequantizeShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(quantize_and_dequantize, QuantizeAndDequantizeSchema);
+
+}  // namespace sluice::operators

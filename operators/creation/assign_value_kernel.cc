@@ -1,0 +1,52 @@
+#include <vector>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/cast.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+template <typename T>
+class AssignValueKernel final : public OpKernel {
+ public:
+  explicit AssignValueKernel(const OpKernelConstruction& construction)
+      : dims_(construction.Attr<std::vector<int64_t>>("shape")),
+        values_(construction.Attr<std::vector<double>>("values")),
+        ints_(construction.Attr<std::vector<int64_t>>("int_values")) {}
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& out = context.AllocateOutput(0, dims_);
+    if (out.numel() == 0) return;
+    if (ints_.empty()) {
+      math::Cast(values_.data(), out.numel(), out.dtype(), out.raw_data());
+    } else {
+      math::Cast(ints_.data(), out.numel(), out.dtype(), out.raw_data());
+    }
+  }
+
+ private:
+  DDim dims_;
+  std::vector<double> values_;
+  std::vector<int64_t> ints_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(assign_value,
+                       AssignValueKernel<float>,
+                       AssignValueKernel<double>,
+                       AssignValueKernel<platform::float16>,
+                       AssignValueKernel<platform::bfloat16>,
+                       AssignValueKernel<int8_t>,
+                       AssignValueKernel<uint8_t>,
+                       AssignValueKernel<int32_t>,
+                       AssignValueKernel<int64_t>,
+                       AssignValueKernel<bool>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,56 @@
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+using platform::DType;
+using Ints = std::vector<int64_t>;
+
+void AssignValueShape(InferShapeContext& context) {
+  const Ints& shape = context.Attr<Ints>("shape");
+  context.Require(shape.size() <= DDim::kMaxRank, "assign_value.rank",
+                  "attribute shape has {} entries; expected at most {}",
+                  shape.size(), DDim::kMaxRank);
+  const DDim dims(shape);
+  const auto& ints = context.Attr<Ints>("int_values");
+  const auto& values = context.Attr<std::vector<double>>("values");
+  context.Require(ints.empty() || values.empty(), "assign_value.both",
+                  "attributes values and int_values are both given; expected "
+                  "one of them");
+  const size_t count = ints.size() + values.size();
+  context.Require(
+      static_cast<size_t>(dims.numel()) == count, "assign_value.count",
+      "{} numbers are given; shape {} takes {}", count, dims, dims.numel());
+  context.SetOutput("Out", dims);
+}
+
+void AssignValueSchema(OpSchema& op) {
+  op.Doc(
+      "A tensor of given numbers, for small constants: they are part of the "
+      "program.");
+  op.TypeVarFromAttr("T", "dtype", AllDTypes());
+  op.Output("Out", "T", "A tensor of the given shape and dtype.");
+  op.Attr<Ints>("shape", "The shape of Out.").AtLeast(0);
+  op.Attr<DType>("dtype", "The dtype of Out.").Default(DType::kFloat32);
+  op.Attr<std::vector<double>>(
+      "values",
+      "The elements in row-major order, converted as by cast. Whole numbers "
+      "beyond 2^53 are rounded.");
+  op.Attr<Ints>("int_values",
+                "The elements as integers, where values is empty.")
+      .Default(Ints());
+  op.InferShape(AssignValueShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(assign_value, AssignValueSchema);
+
+}  // namespace sluice::operators

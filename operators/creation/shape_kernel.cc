@@ -1,0 +1,50 @@
+#include <algorithm>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/creation/shape_range.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::OpKernelConstruction;
+
+template <typename T>
+class ShapeKernel final : public framework::OpKernel {
+ public:
+  explicit ShapeKernel(const OpKernelConstruction& construction)
+      : start_(construction.Attr<int64_t>("start")),
+        end_(construction.Attr<int64_t>("end")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    x_ = preparation.query.inputs[0];
+    range_ = ShapeRange(x_.rank(), start_, end_);
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    auto* const out =
+        context.AllocateOutput(0, DDim{range_.count()}).data<int64_t>();
+    std::copy(x_.begin() + range_.begin, x_.begin() + range_.end, out);
+  }
+
+ private:
+  int64_t start_;
+  int64_t end_;
+  DDim x_;
+  ShapeRange range_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(shape,
+                       ShapeKernel<float>,
+                       ShapeKernel<double>,
+                       ShapeKernel<platform::float16>,
+                       ShapeKernel<platform::bfloat16>,
+                       ShapeKernel<int8_t>,
+                       ShapeKernel<uint8_t>,
+                       ShapeKernel<int32_t>,
+                       ShapeKernel<int64_t>,
+                       ShapeKernel<bool>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,60 @@
+#include <algorithm>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/creation/shape_range.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::OpKernelConstruction;
+using platform::CUDADeviceContext;
+
+struct Sizes {
+  int64_t count = 0;
+  int64_t of[DDim::kMaxRank] = {};
+};
+
+template <typename T>
+class ShapeCUDAKernel final : public framework::OpKernel {
+ public:
+  explicit ShapeCUDAKernel(const OpKernelConstruction& construction)
+      : start_(construction.Attr<int64_t>("start")),
+        end_(construction.Attr<int64_t>("end")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const DDim& x = preparation.query.inputs[0];
+    const ShapeRange range(x.rank(), start_, end_);
+    sizes_.count = range.count();
+    std::copy(x.begin() + range.begin, x.begin() + range.end, sizes_.of);
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    auto* const out =
+        context.AllocateOutput(0, DDim{sizes_.count}).template data<int64_t>();
+    const Sizes sizes = sizes_;
+    platform::ForEach(context.device_context<CUDADeviceContext>(), sizes.count,
+                      [=] __device__(int64_t i) { out[i] = sizes.of[i]; });
+  }
+
+ private:
+  int64_t start_;
+  int64_t end_;
+  Sizes sizes_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(shape,
+                        ShapeCUDAKernel<float>,
+                        ShapeCUDAKernel<double>,
+                        ShapeCUDAKernel<platform::float16>,
+                        ShapeCUDAKernel<platform::bfloat16>,
+                        ShapeCUDAKernel<int8_t>,
+                        ShapeCUDAKernel<uint8_t>,
+                        ShapeCUDAKernel<int32_t>,
+                        ShapeCUDAKernel<int64_t>,
+                        ShapeCUDAKernel<bool>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,41 @@
+#include <limits>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/creation/shape_range.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+
+void ShapeShape(InferShapeContext& context) {
+  const DDim x = context.input("X");
+  if (!x.rank_known()) return context.SetOutput("Out", DDim{-1});
+  const ShapeRange range(x.rank(), context.Attr<int64_t>("start"),
+                         context.Attr<int64_t>("end"));
+  context.SetOutput("Out", DDim{range.count()});
+}
+
+void ShapeSchema(OpSchema& op) {
+  op.Doc("The sizes of X's dims from `start` to before `end`.");
+  op.TypeVar("T", AllDTypes());
+  op.Input("X", "T", "A tensor of any shape.", {.shape_only = true});
+  op.Output("Out", "int64", "[dims]: their sizes.");
+  op.Attr<int64_t>("start",
+                   "The first dim; a negative one counts from the end, and "
+                   "what is past an end is cut.")
+      .Default(int64_t{0});
+  op.Attr<int64_t>("end", "The dim to stop before, likewise.")
+      .Default(std::numeric_limits<int64_t>::max());
+  op.InferShape(ShapeShape).Onnx({"Shape", {}});
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(shape, ShapeSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,176 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/distance/manhattan_distance.h"
+#include "sluice/operators/math/distance/manhattan_distance_functor.h"
+#include "sluice/operators/math/work.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::KernelWork;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::CPUDeviceContext;
+
+template <typename DeviceContext, typename T>
+class ManhattanDistanceKernel final : public OpKernel {
+ public:
+  explicit ManhattanDistanceKernel(const OpKernelConstruction&) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    const Tensor& y = context.Input("Y");
+    Tensor& out = context.AllocateOutput("Out", {x.dims()[0], y.dims()[0]});
+    if (out.numel() == 0) return;
+    math::ManhattanDistance<DeviceContext, T>()(
+        context.device_context<DeviceContext>(), x, y, &out);
+  }
+};
+
+template <typename T>
+class ManhattanDistancePlainKernel final : public OpKernel {
+ public:
+  explicit ManhattanDistancePlainKernel(const OpKernelConstruction&) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    const Tensor& y = context.Input("Y");
+    const int64_t n = x.dims()[0];
+    const int64_t m = y.dims()[0];
+    Tensor& out = context.AllocateOutput("Out", {n, m});
+    if (out.numel() == 0) return;
+    math::ManhattanDistancePlain(x.data<T>(), y.data<T>(), out.data<T>(), n, m,
+                                 x.dims()[1]);
+  }
+};
+
+// What a gradient kernel works on; an output that nobody asked for, or that
+// has no elements, is nullptr.
+struct GradArguments {
+  explicit GradArguments(OpKernelContext& context)
+      : x(context.Input("X")),
+        y(context.Input("Y")),
+        out_grad(context.Input("Out@GRAD")),
+        x_grad(Allocate(context, "X@GRAD", x)),
+        y_grad(Allocate(context, "Y@GRAD", y)) {}
+
+  bool nothing_to_do() const { return x_grad == nullptr && y_grad == nullptr; }
+
+  const Tensor& x;
+  const Tensor& y;
+  const Tensor& out_grad;
+  Tensor* x_grad;
+  Tensor* y_grad;
+
+ private:
+  static Tensor* Allocate(OpKernelContext& context,
+                          std::string_view name,
+                          const Tensor& like) {
+    if (!context.HasOutput(name)) return nullptr;
+    Tensor& grad = context.AllocateOutput(name, like.dims());
+    return grad.numel() == 0 ? nullptr : &grad;
+  }
+};
+
+template <typename DeviceContext, typename T>
+class ManhattanDistanceGradKernel final : public OpKernel {
+ public:
+  explicit ManhattanDistanceGradKernel(const OpKernelConstruction&) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const GradArguments args(context);
+    if (args.nothing_to_do()) return;
+    math::ManhattanDistanceGrad<DeviceContext, T>()(
+        context.device_context<DeviceContext>(), args.x, args.y, args.out_grad,
+        args.x_grad, args.y_grad);
+  }
+};
+
+template <typename T>
+class ManhattanDistanceGradPlainKernel final : public OpKernel {
+ public:
+  explicit ManhattanDistanceGradPlainKernel(const OpKernelConstruction&) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const GradArguments args(context);
+    if (args.nothing_to_do()) return;
+    math::ManhattanDistanceGradPlain(
+        args.x.data<T>(), args.y.data<T>(), args.out_grad.data<T>(),
+        args.x_grad != nullptr ? args.x_grad->data<T>() : nullptr,
+        args.y_grad != nullptr ? args.y_grad->data<T>() : nullptr,
+        args.x.dims()[0], args.y.dims()[0], args.x.dims()[1]);
+  }
+};
+
+// A difference, its absolute value and a sum for each term: in vectors of
+// neighbouring results, or one by one.
+KernelWork Work(const KernelQuery& query, bool vectors, double each) {
+  const DDim& x = query.inputs[0];
+  const DDim& y = query.inputs[1];
+  KernelWork work = framework::DefaultKernelWork(query);
+  const auto rows = static_cast<double>(x[0]);
+  const auto terms = static_cast<double>(x[1]);
+  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  if (vectors) {
+    work.flops =
+        3 * rows * terms * math::Padded(y[0], math::VectorLanes(element));
+    work.efficiency = 0.6 / each;
+  } else {
+    work.moves = 1.7 * each * rows * terms * static_cast<double>(y[0]);
+  }
+  return work;
+}
+
+// The gradient adds to two results for each term.
+constexpr double kGradient = 4;
+
+KernelWork BlockedWork(const KernelQuery& query) {
+  return Work(query, true, 1);
+}
+KernelWork PlainWork(const KernelQuery& query) {
+  return Work(query, false, 1);
+}
+KernelWork BlockedGradWork(const KernelQuery& query) {
+  return Work(query, true, kGradient);
+}
+KernelWork PlainGradWork(const KernelQuery& query) {
+  return Work(query, false, kGradient);
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(manhattan_distance,
+                   PLAIN,
+                   CPUPlace,
+                   blocked,
+                   KernelTraits().Estimate(&BlockedWork),
+                   ManhattanDistanceKernel<CPUDeviceContext, float>,
+                   ManhattanDistanceKernel<CPUDeviceContext, double>);
+REGISTER_OP_KERNEL(manhattan_distance,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&PlainWork),
+                   ManhattanDistancePlainKernel<float>,
+                   ManhattanDistancePlainKernel<double>);
+
+REGISTER_OP_KERNEL(manhattan_distance_grad,
+                   PLAIN,
+                   CPUPlace,
+                   blocked,
+                   KernelTraits().Estimate(&BlockedGradWork),
+                   ManhattanDistanceGradKernel<CPUDeviceContext, float>,
+                   ManhattanDistanceGradKernel<CPUDeviceContext, double>);
+REGISTER_OP_KERNEL(manhattan_distance_grad,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&PlainGradWork),
+                   ManhattanDistanceGradPlainKernel<float>,
+                   ManhattanDistanceGradPlainKernel<double>);
+
+}  // namespace sluice::operators

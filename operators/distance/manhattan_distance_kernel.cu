@@ -1,0 +1,133 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/distance/manhattan_distance_functor.cuh"
+
+namespace sluice::operators {
+namespace {
+
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::KernelWork;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::Distances;
+using platform::CUDADeviceContext;
+
+constexpr int kBlockColumns = 32;
+constexpr int kBlockRows = 8;
+
+// One thread a result.
+template <typename T>
+__global__ void DistanceKernel(Distances<T> args) {
+  for (int64_t i = int64_t{blockIdx.y} * blockDim.y + threadIdx.y; i < args.n;
+       i += int64_t{gridDim.y} * blockDim.y) {
+    for (int64_t j = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; j < args.m;
+         j += int64_t{gridDim.x} * blockDim.x) {
+      double sum = 0;
+      for (int64_t k = 0; k < args.p; ++k) {
+        sum += fabs(args.x[i * args.p + k] - args.y[j * args.p + k]);
+      }
+      args.z[i * args.m + j] = static_cast<T>(sum);
+    }
+  }
+}
+
+template <typename T>
+class DistanceCUDAKernel final : public OpKernel {
+ public:
+  explicit DistanceCUDAKernel(const OpKernelConstruction&) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    const Tensor& y = context.Input("Y");
+    Tensor& out = context.AllocateOutput("Out", {x.dims()[0], y.dims()[0]});
+    const Distances<T> args = {x.data<T>(), y.data<T>(), out.data<T>(),
+                               x.dims()[0], y.dims()[0], x.dims()[1]};
+    if (args.n == 0 || args.m == 0) return;
+    platform::Launch<DistanceKernel<T>>(
+        {context.device_context<CUDADeviceContext>(),
+         math::DistanceGrid(args.n, args.m, kBlockRows, kBlockColumns),
+         dim3(kBlockColumns, kBlockRows)},
+        args);
+  }
+};
+
+template <typename T>
+class TiledDistanceCUDAKernel final : public OpKernel {
+ public:
+  explicit TiledDistanceCUDAKernel(const OpKernelConstruction&) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    const Tensor& y = context.Input("Y");
+    Tensor& out = context.AllocateOutput("Out", {x.dims()[0], y.dims()[0]});
+    math::ManhattanDistance<CUDADeviceContext, T>()(
+        context.device_context<CUDADeviceContext>(), x, y, &out);
+  }
+};
+
+template <typename T>
+class DistanceGradCUDAKernel final : public OpKernel {
+ public:
+  explicit DistanceGradCUDAKernel(const OpKernelConstruction&) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    const Tensor& y = context.Input("Y");
+    math::ManhattanDistanceGrad<CUDADeviceContext, T>()(
+        context.device_context<CUDADeviceContext>(), x, y,
+        context.Input("Out@GRAD"), Wanted(context, "X@GRAD", x),
+        Wanted(context, "Y@GRAD", y));
+  }
+
+ private:
+  static Tensor* Wanted(OpKernelContext& context,
+                        std::string_view name,
+                        const Tensor& like) {
+    if (!context.HasOutput(name)) return nullptr;
+    return &context.AllocateOutput(name, like.dims());
+  }
+};
+
+// Both read X and Y once for each result, the tiled one from the device's
+// memory only once for each tile.
+KernelWork Work(const KernelQuery& query, double reads) {
+  const auto& x = query.inputs[0];
+  const auto& y = query.inputs[1];
+  KernelWork work = framework::DefaultKernelWork(query);
+  const double terms = static_cast<double>(x.numel()) *
+                       static_cast<double>(y.numel() > 0 ? y[0] : 0);
+  work.flops = 3 * terms;
+  work.bytes += reads * terms *
+                static_cast<double>(platform::SizeOf(query.input_dtypes[0]));
+  return work;
+}
+KernelWork PlainWork(const KernelQuery& query) {
+  return Work(query, 2);
+}
+KernelWork TiledWork(const KernelQuery& query) {
+  return Work(query, 2.0 / math::kDistanceTile);
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(manhattan_distance,
+                   PLAIN,
+                   CUDAPlace,
+                   plain,
+                   KernelTraits().Estimate(&PlainWork),
+                   DistanceCUDAKernel<float>,
+                   DistanceCUDAKernel<double>);
+REGISTER_OP_KERNEL(manhattan_distance,
+                   PLAIN,
+                   CUDAPlace,
+                   tiled,
+                   KernelTraits().Estimate(&TiledWork),
+                   TiledDistanceCUDAKernel<float>,
+                   TiledDistanceCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(manhattan_distance_grad,
+                        DistanceGradCUDAKernel<float>,
+                        DistanceGradCUDAKernel<double>);
+
+}  // namespace sluice::operators

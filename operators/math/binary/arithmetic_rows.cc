@@ -1,0 +1,37 @@
+#include "sluice/operators/math/binary/binary_tables.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/binary/arithmetic_rows.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/binary/binary_loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+#include "sluice/operators/math/binary/arithmetic_rows.inc"
+
+void AddBinaryArithmeticTable(std::vector<BinaryRow>* rows) {
+  AddBinaryRows(BinaryArithmetic(), rows);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+HWY_EXPORT(AddBinaryArithmeticTable);
+}  // namespace
+
+void AddArithmeticRows(std::vector<BinaryRow>* rows) {
+  HWY_DYNAMIC_DISPATCH(AddBinaryArithmeticTable)(rows);
+}
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

@@ -1,0 +1,228 @@
+#include "sluice/operators/math/contraction/matmul.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/operators/math/broadcast.h"
+#include "sluice/operators/math/gemm.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+
+using framework::DDim;
+
+namespace {
+
+// The last two dimensions of a tensor of rank 2 or more.
+StoredMatrix Stored(const DDim& dims) {
+  const int rank = dims.rank();
+  return {dims.Subshape(0, rank - 2), dims[rank - 2], dims[rank - 1]};
+}
+
+// The step of a batch dimension in a tensor whose own batch dimensions are
+// `batch`, 0 where it is repeated.
+class BatchSteps {
+ public:
+  explicit BatchSteps(const StoredMatrix& matrix)
+      : batch_(matrix.batch), step_(matrix.rows * matrix.columns) {}
+
+  // To be asked from the innermost dimension outwards.
+  int64_t Next() {
+    if (left_ == 0) return 0;
+    const int64_t size = batch_[--left_];
+    const int64_t step = size == 1 ? 0 : step_;
+    step_ *= size;
+    return step;
+  }
+
+ private:
+  DDim batch_;
+  int left_ = batch_.rank();
+  int64_t step_;
+};
+
+// Axes of size 1 are left out; so are none of size 0.
+void AddAxes(MatMulPart part,
+             const StoredMatrix& x,
+             const StoredMatrix& y,
+             const StoredMatrix& out,
+             MatMulPlan* plan) {
+  BatchSteps x_steps(x), y_steps(y), out_steps(out);
+  for (int i = out.batch.rank() - 1; i >= 0; --i) {
+    const int64_t x_step = x_steps.Next();
+    const int64_t y_step = y_steps.Next();
+    const int64_t out_step = out_steps.Next();
+    const int64_t size = out.batch[i];
+    if (size == 1) continue;
+    MatMulPlan::Axis axis{size, x_step, y_step, out_step};
+    if (part == MatMulPart::kXGrad) axis = {size, out_step, y_step, x_step};
+    if (part == MatMulPart::kYGrad) axis = {size, x_step, out_step, y_step};
+    if (plan->swapped) std::swap(axis.a, axis.b);
+    MatMulPlan::Axes& axes = axis.c == 0 ? plan->summed : plan->batch;
+    axes.axis[axes.rank++] = axis;
+  }
+  for (MatMulPlan::Axes* axes : {&plan->batch, &plan->summed}) {
+    std::reverse(axes->axis.begin(), axes->axis.begin() + axes->rank);
+    axes->Fuse();
+  }
+}
+
+// Makes rows of more matrices into rows of one, and sums of sums into one sum.
+void Fold(MatMulPlan* plan) {
+  while (plan->batch.rank > 0) {
+    const MatMulPlan::Axis& last = plan->batch.axis[plan->batch.rank - 1];
+    if (plan->transpose_a || last.b != 0 || last.a != plan->m * plan->lda ||
+        last.c != plan->m * plan->ldc) {
+      break;
+    }
+    plan->m *= last.size;
+    --plan->batch.rank;
+  }
+  while (plan->summed.rank > 0) {
+    const MatMulPlan::Axis& last = plan->summed.axis[plan->summed.rank - 1];
+    if (!plan->transpose_a || plan->transpose_b ||
+        last.a != plan->k * plan->lda || last.b != plan->k * plan->ldb) {
+      break;
+    }
+    plan->k *= last.size;
+    --plan->summed.rank;
+  }
+}
+
+}  // namespace
+
+StoredMatrix StoredX(const DDim& x) {
+  return x.rank() == 1 ? StoredMatrix{{}, 1, x[0]} : Stored(x);
+}
+
+StoredMatrix StoredY(const DDim& y) {
+  return y.rank() == 1 ? StoredMatrix{{}, y[0], 1} : Stored(y);
+}
+
+int64_t MatMulPlan::Axes::count() const {
+  int64_t count = 1;
+  for (int i = 0; i < rank; ++i) {
+    count *= axis[i].size;
+  }
+  return count;
+}
+
+MatMulPlan::Axis MatMulPlan::Axes::At(int64_t index) const {
+  Axis sum;
+  for (int i = rank - 1; i >= 0; --i) {
+    const int64_t here = index % axis[i].size;
+    index /= axis[i].size;
+    sum.a += here * axis[i].a;
+    sum.b += here * axis[i].b;
+    sum.c += here * axis[i].c;
+  }
+  return sum;
+}
+
+void MatMulPlan::Axes::Fuse() {
+  int kept = 0;
+  for (int i = 0; i < rank; ++i) {
+    const Axis& next = axis[i];
+    if (kept > 0) {
+      Axis& last = axis[kept - 1];
+      if (last.a == next.a * next.size && last.b == next.b * next.size &&
+          last.c == next.c * next.size) {
+        last = {last.size * next.size, next.a, next.b, next.c};
+        continue;
+      }
+    }
+    axis[kept++] = next;
+  }
+  rank = kept;
+}
+
+MatMulPlan PlanMatMul(MatMulPart part,
+                      const DDim& x_dims,
+                      const DDim& y_dims,
+                      bool transpose_x,
+                      bool transpose_y) {
+  const StoredMatrix x = StoredX(x_dims), y = StoredY(y_dims);
+  StoredMatrix out;
+  BroadcastShape(x.batch, y.batch, -1, &out.batch);
+  out.rows = transpose_x ? x.columns : x.rows;
+  out.columns = transpose_y ? y.rows : y.columns;
+  const int64_t depth = transpose_x ? x.rows : x.columns;
+
+  MatMulPlan plan;
+  const auto set = [&plan](const StoredMatrix& a, bool transpose_a,
+                           const StoredMatrix& b, bool transpose_b,
+                           const StoredMatrix& c, int64_t k) {
+    plan.transpose_a = transpose_a;
+    plan.transpose_b = transpose_b;
+    plan.m = c.rows;
+    plan.n = c.columns;
+    plan.k = k;
+    plan.lda = a.columns;
+    plan.ldb = b.columns;
+    plan.ldc = c.columns;
+  };
+  switch (part) {
+    case MatMulPart::kOut:
+      set(x, transpose_x, y, transpose_y, out, depth);
+      break;
+    case MatMulPart::kXGrad:
+      plan.swapped = transpose_x;
+      if (transpose_x) {
+        set(y, transpose_y, out, true, x, out.columns);
+      } else {
+        set(out, false, y, !transpose_y, x, out.columns);
+      }
+      break;
+    case MatMulPart::kYGrad:
+      plan.swapped = transpose_y;
+      if (transpose_y) {
+        set(out, true, x, transpose_x, y, out.rows);
+      } else {
+        set(x, !transpose_x, out, false, y, out.rows);
+      }
+      break;
+  }
+  AddAxes(part, x, y, out, &plan);
+  Fold(&plan);
+  return plan;
+}
+
+template <typename T>
+void MatMul(
+    const MatMulPlan& plan, T alpha, const T* first, const T* second, T* out) {
+  const T* a = plan.swapped ? second : first;
+  const T* b = plan.swapped ? first : second;
+  const int64_t terms = plan.summed.count();
+  const auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const MatMulPlan::Axis to = plan.batch.At(i);
+      // Without terms, one of depth 0 makes zeros.
+      for (int64_t term = 0; term < std::max<int64_t>(terms, 1); ++term) {
+        const MatMulPlan::Axis at =
+            terms == 0 ? MatMulPlan::Axis() : plan.summed.At(term);
+        Gemm<T>({plan.transpose_a, plan.transpose_b, plan.m, plan.n,
+                 terms == 0 ? 0 : plan.k, alpha, a + to.a + at.a, plan.lda,
+                 b + to.b + at.b, plan.ldb, static_cast<T>(term == 0 ? 0 : 1),
+                 out + to.c, plan.ldc});
+      }
+    }
+  };
+  // Large matrices are shared out one after the other, small ones whole.
+  constexpr double kLarge = 1 << 20;
+  const double work = static_cast<double>(plan.m) *
+                      static_cast<double>(plan.n) *
+                      static_cast<double>(plan.k * terms);
+  const int64_t count = plan.batch.count();
+  if (work > kLarge && count < 4 * int64_t{platform::NumThreads()}) {
+    return run(0, count);
+  }
+  const auto grain = static_cast<int64_t>(1 + kLarge / 4 / (work + 1));
+  platform::ParallelFor(count, grain, run);
+}
+
+template SLUICE_API void MatMul(
+    const MatMulPlan&, float, const float*, const float*, float*);
+template SLUICE_API void MatMul(
+    const MatMulPlan&, double, const double*, const double*, double*);
+
+}  // namespace sluice::operators::math

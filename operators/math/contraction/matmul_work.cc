@@ -1,0 +1,84 @@
+#include "sluice/operators/math/contraction/matmul_work.h"
+
+#include <algorithm>
+
+#include "sluice/operators/math/work.h"
+
+namespace sluice::operators::math {
+namespace {
+
+using framework::KernelWork;
+
+double Real(int64_t value) {
+  return static_cast<double>(value);
+}
+
+// Rows of A times rows of B (gemm.cc): a sum over the lanes for each element,
+// and what is left of two vectors term by term.
+void AddDots(int64_t results, int64_t terms, int64_t lanes, KernelWork* work) {
+  work->flops = 2 * Real(results) * Real(terms);
+  work->moves += Real(results) * (10 + 1.5 * Real(terms % (2 * lanes)));
+}
+
+}  // namespace
+
+KernelWork ProductWork(const MatMulPlan& plan, size_t element, int64_t lanes) {
+  const double count = Real(plan.batch.count() * plan.summed.count());
+  const double m = Real(plan.m), n = Real(plan.n), k = Real(plan.k);
+  KernelWork work;
+  work.flops = 2 * count * m * k * Padded(plan.n, lanes);
+  work.bytes =
+      static_cast<double>(element) * count * (m * k + k * n + 2 * m * n);
+  return work;
+}
+
+KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
+  const int64_t lanes = VectorLanes(element);
+  KernelWork work = ProductWork(plan, element, lanes);
+  const auto bytes = static_cast<int64_t>(element);
+  const double count = Real(plan.batch.count() * plan.summed.count());
+  // Below a million products there is one thread (gemm.cc, matmul.cc).
+  const double products = count * Real(plan.m) * Real(plan.n) * Real(plan.k);
+  work.max_threads = std::max(products / 1e6, 1.0);
+  work.efficiency = 0.95;
+  if (plan.n == 1) {  // a row of the transposed product
+    if (!plan.transpose_a) {
+      AddDots(plan.m * static_cast<int64_t>(count), plan.k, lanes, &work);
+    } else {
+      work.flops = 2 * count * Real(plan.k) * Padded(plan.m, lanes);
+    }
+    return work;
+  }
+  const bool dots = plan.transpose_b && !plan.transpose_a && plan.m <= 2;
+  if (dots) {
+    AddDots(static_cast<int64_t>(count) * plan.m * plan.n, plan.k, lanes,
+            &work);
+    return work;
+  }
+  // A tile of few rows has too few sums to hide the latency of each; a single
+  // row takes up to eight vectors of columns.
+  if (plan.m > 1 && plan.m < 5) work.efficiency *= Real(plan.m + 2) / 8;
+  if (plan.m == 1) {
+    const double vectors = Padded(plan.n, lanes) / Real(lanes);
+    work.efficiency *= std::min(vectors / 12, 1.0);
+  }
+  const double second = count * Real(plan.k) * Real(plan.n);
+  const bool far = plan.ldb * bytes > 1024 && plan.m >= 36;
+  if (plan.transpose_b || far) {
+    // B is packed, panel by panel, for 480 rows at a time: less than a panel
+    // without vectors.
+    const double each = plan.transpose_b && plan.n >= 2 * lanes ? 0.25 : 0.62;
+    work.moves += each * second * Real((plan.m + 479) / 480);
+  } else if (plan.m > 1) {
+    // Rows of panels are a row of B apart: nothing fetches them before they
+    // are asked for.
+    work.extra_bytes = 0.35 * Real(bytes) * second;
+  }
+  // Twelve rows of C that share few sets of the first cache.
+  if (AliasedMoves(plan.ldc * bytes) > 0) {
+    work.moves += 0.12 * count * Real(plan.m) * Real(plan.n);
+  }
+  return work;
+}
+
+}  // namespace sluice::operators::math

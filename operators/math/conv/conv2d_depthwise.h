@@ -1,0 +1,36 @@
+#pragma once
+
+#include "sluice/operators/math/conv/conv2d_geometry.h"
+
+// Convolution of each channel by itself, channels last: vectors hold
+// neighbouring channels. Through ParallelFor; the bits do not depend on the
+// number of threads. T: float or double.
+namespace sluice::operators::math {
+
+// Whether a geometry is of this kind, with a filter that is not too large.
+inline bool IsDepthwiseLast(const Conv2dGeometry& g) {
+  constexpr int64_t kMaxTaps = 128;
+  return g.nhwc && g.groups == g.in_c && g.out_c == g.in_c &&
+         g.kernel_h <= kMaxTaps && g.kernel_w <= kMaxTaps &&
+         g.kernel_h * g.kernel_w <= kMaxTaps;
+}
+
+// As Conv2dDirect and its gradients (conv2d_direct.h).
+template <typename T>
+void DepthwiseLast(const Conv2dGeometry& g,
+                   const T* input,
+                   const T* filter,
+                   const T* bias,
+                   T* output);
+template <typename T>
+void DepthwiseLastGradInput(const Conv2dGeometry& g,
+                            const T* filter,
+                            const T* output_grad,
+                            T* input_grad);
+template <typename T>
+void DepthwiseLastGradFilter(const Conv2dGeometry& g,
+                             const T* input,
+                             const T* output_grad,
+                             T* filter_grad);
+
+}  // namespace sluice::operators::math

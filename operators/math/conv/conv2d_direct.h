@@ -1,0 +1,33 @@
+#pragma once
+
+#include "sluice/operators/math/conv/conv2d_geometry.h"
+#include "sluice/platform/export.h"
+
+// 2-d convolution without a matrix product, plane by plane: for groups of few
+// channels, where a product would be a thin one. Through ParallelFor; the bits
+// do not depend on the number of threads. T is float or double.
+namespace sluice::operators::math {
+
+// output = bias (nullptr: 0) + the convolution of input and filter.
+template <typename T>
+SLUICE_API void Conv2dDirect(const Conv2dGeometry& g,
+                             const T* input,
+                             const T* filter,
+                             const T* bias,
+                             T* output);
+
+// The gradient of the input, all of it.
+template <typename T>
+SLUICE_API void Conv2dDirectGradInput(const Conv2dGeometry& g,
+                                      const T* filter,
+                                      const T* output_grad,
+                                      T* input_grad);
+
+// The gradient of the filter, all of it.
+template <typename T>
+SLUICE_API void Conv2dDirectGradFilter(const Conv2dGeometry& g,
+                                       const T* input,
+                                       const T* output_grad,
+                                       T* filter_grad);
+
+}  // namespace sluice::operators::math

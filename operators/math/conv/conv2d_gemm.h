@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+
+#include "sluice/operators/math/conv/conv2d_tiling.h"
+#include "sluice/platform/export.h"
+
+// 2-d convolution by im2col and Gemm, one tile of windows after another.
+// Through ParallelFor; tiles and sums depend on the geometry only, so the bits
+// do not depend on the number of threads. T is float or double.
+namespace sluice::operators::math {
+
+// How one direction is cut, made once for each geometry.
+struct Conv2dGemmPlan {
+  Conv2dGeometry g;
+  Conv2dTiling tiling;
+  // Threads that work at a time, and parts of the sum over all tiles.
+  int64_t slots = 1, parts = 1;
+  // For the input's gradient: each group's input channels in `blocks` of equal
+  // size, and the blocks of all groups in `chunks` that threads share.
+  int64_t blocks = 1, chunks = 1;
+  // Elements of scratch: the packed filter, partial filters, then for each
+  // slot the patches of a tile and its pixels of the output.
+  int64_t filter = 0, partial = 0, patches = 0, pixels = 0;
+
+  size_t scratch_bytes(size_t element) const {
+    const int64_t slot = patches + pixels;
+    return static_cast<size_t>(filter + parts * partial + slots * slot) *
+           element;
+  }
+};
+
+enum class Conv2dDirection { kForward, kGradInput, kGradFilter };
+
+// `element` is sizeof(T).
+SLUICE_API Conv2dGemmPlan PlanConv2dGemm(const Conv2dGeometry& g,
+                                         Conv2dDirection direction,
+                                         size_t element,
+                                         int num_threads);
+
+// output = bias (nullptr: 0) + the convolution of input and filter.
+template <typename T>
+SLUICE_API void Conv2dGemm(const Conv2dGemmPlan& plan,
+                           const T* input,
+                           const T* filter,
+                           const T* bias,
+                           T* output,
+                           void* scratch);
+
+// The gradient of the input, all of it.
+template <typename T>
+SLUICE_API void Conv2dGemmGradInput(const Conv2dGemmPlan& plan,
+                                    const T* filter,
+                                    const T* output_grad,
+                                    T* input_grad,
+                                    void* scratch);
+
+// The gradient of the filter, all of it.
+template <typename T>
+SLUICE_API void Conv2dGemmGradFilter(const Conv2dGemmPlan& plan,
+                                     const T* input,
+                                     const T* output_grad,
+                                     T* filter_grad,
+                                     void* scratch);
+
+}  // namespace sluice::operators::math

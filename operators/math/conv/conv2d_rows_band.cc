@@ -1,0 +1,233 @@
+#include "sluice/operators/math/conv/conv2d_rows_band.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/conv/conv2d_rows_band.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+using Tag = hn::ScalableTag<T>;
+template <typename T>
+using V = hn::Vec<Tag<T>>;
+
+// Filters of a tile; with two vectors of each they fill 12 registers.
+constexpr int64_t kFilters = 6;
+// Terms of a sum before the next filters take their turn: what lets the first
+// cache hold these elements of the filters and what they are multiplied by.
+constexpr int64_t kDepth = 288;
+constexpr int64_t kInputBytes = 20480;
+
+// A vector of windows: where it reads and writes, counted from the band's
+// first. The last one of a row begins early enough to end with it, and leaves
+// the `done` windows alone that the vector in front has done.
+struct Windows {
+  int64_t from, to, done;
+};
+
+// The terms of the sums over some channels of the group: whether they are the
+// first ones, and the last, behind which the bias is added.
+struct Terms {
+  int64_t channel, channels;
+  bool first, last;
+};
+
+// kF filters from `filter` on by kV vectors.
+template <int kF, int kV, typename T>
+HWY_INLINE void RowsTile(const RowsBand<T>& band,
+                         const Terms& terms,
+                         int64_t filter,
+                         const Windows* windows) {
+  const Tag<T> d;
+  const Conv2dGeometry& g = band.plan.g;
+  const int64_t pixels = g.out_pixels(), patch = g.patch();
+  T* output = band.output + filter * pixels;
+  V<T> sums[kF][kV];
+  HWY_UNROLL(6)
+  for (int f = 0; f < kF; ++f) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kV; ++v) {
+      sums[f][v] = terms.first
+                       ? hn::Zero(d)
+                       : hn::LoadU(d, output + f * pixels + windows[v].to);
+    }
+  }
+  const T* x[kV];
+  HWY_UNROLL(4)
+  for (int v = 0; v < kV; ++v) {
+    x[v] = band.input + terms.channel * band.plan.plane + windows[v].from;
+  }
+  const int64_t* HWY_RESTRICT taps = band.plan.taps.data();
+  const auto count = static_cast<int64_t>(band.plan.taps.size());
+  // Every third filter, so that one register and two steps reach three.
+  const T* filters[(kF + 2) / 3];
+  HWY_UNROLL(2)
+  for (int f = 0; f < kF; f += 3) {
+    filters[f / 3] = band.filter + (filter + f) * patch + terms.channel * count;
+  }
+  for (int64_t k = 0; k < terms.channels * count; k += count) {
+    for (int64_t t = 0; t < count; ++t) {
+      const int64_t tap = taps[t];
+      V<T> values[kV];
+      HWY_UNROLL(4)
+      for (int v = 0; v < kV; ++v) {
+        values[v] = hn::LoadU(d, x[v] + tap);
+      }
+      HWY_UNROLL(6)
+      for (int f = 0; f < kF; ++f) {
+        const V<T> weight = hn::Set(d, filters[f / 3][(f % 3) * patch + k + t]);
+        HWY_UNROLL(4)
+        for (int v = 0; v < kV; ++v) {
+          sums[f][v] = hn::MulAdd(weight, values[v], sums[f][v]);
+        }
+      }
+    }
+    HWY_UNROLL(4)
+    for (int v = 0; v < kV; ++v) {
+      x[v] += band.plan.plane;
+    }
+  }
+  HWY_UNROLL(6)
+  for (int f = 0; f < kF; ++f) {
+    V<T> bias = hn::Zero(d);
+    if (terms.last && band.bias != nullptr) {
+      bias = hn::Set(d, band.bias[filter + f]);
+    }
+    HWY_UNROLL(4)
+    for (int v = 0; v < kV; ++v) {
+      T* to = output + f * pixels + windows[v].to;
+      V<T> sum = hn::Add(sums[f][v], bias);
+      if (windows[v].done > 0) {
+        const auto done = hn::FirstN(d, static_cast<size_t>(windows[v].done));
+        sum = hn::IfThenElse(done, hn::LoadU(d, to), sum);
+      }
+      hn::StoreU(sum, d, to);
+    }
+  }
+}
+
+// kF filters over rows [top, bottom) of the band, kV vectors at a time.
+template <int kF, int kV, typename T>
+HWY_NOINLINE void RowsFilters(const RowsBand<T>& band,
+                              const Terms& terms,
+                              int64_t filter,
+                              int64_t top,
+                              int64_t bottom) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag<T>()));
+  const Conv2dGeometry& g = band.plan.g;
+  const int64_t step = g.stride_h * band.plan.row;
+  Windows windows[kV];
+  int waiting = 0;
+  for (int64_t row = top; row < bottom; ++row) {
+    for (int64_t column = 0; column < g.out_w; column += lanes) {
+      const int64_t at = HWY_MIN(column, g.out_w - lanes);
+      windows[waiting] = {row * step + at, row * g.out_w + at, column - at};
+      if (++waiting < kV) continue;
+      RowsTile<kF, kV>(band, terms, filter, windows);
+      waiting = 0;
+    }
+  }
+  for (int v = 0; v < waiting; ++v) {
+    RowsTile<kF, 1>(band, terms, filter, windows + v);
+  }
+}
+
+template <typename T>
+HWY_INLINE void AllFilters(const RowsBand<T>& band,
+                           const Terms& terms,
+                           int64_t top,
+                           int64_t bottom) {
+  const int64_t filters = band.plan.g.group_out_c();
+  const int64_t blocks = (filters + kFilters - 1) / kFilters;
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int64_t first = block * filters / blocks;
+    switch ((block + 1) * filters / blocks - first) {
+      case 1:
+        RowsFilters<1, 4>(band, terms, first, top, bottom);
+        break;
+      case 2:
+        RowsFilters<2, 4>(band, terms, first, top, bottom);
+        break;
+      case 3:
+        RowsFilters<3, 4>(band, terms, first, top, bottom);
+        break;
+      case 4:
+        RowsFilters<4, 2>(band, terms, first, top, bottom);
+        break;
+      case 5:
+        RowsFilters<5, 2>(band, terms, first, top, bottom);
+        break;
+      default:
+        RowsFilters<6, 2>(band, terms, first, top, bottom);
+    }
+  }
+}
+
+template <typename T>
+HWY_INLINE void Band(const RowsBand<T>& band) {
+  const Conv2dGeometry& g = band.plan.g;
+  const auto taps = static_cast<int64_t>(band.plan.taps.size());
+  const int64_t channels = g.group_in_c();
+  const int64_t at_once = HWY_MAX(kDepth / taps, 1);
+  const int64_t parts = HWY_MAX((channels + at_once - 1) / at_once, 1);
+  const int64_t row_bytes = (channels + parts - 1) / parts * g.stride_h *
+                            band.plan.row * static_cast<int64_t>(sizeof(T));
+  const int64_t under = (g.kernel_h - 1) * g.dilation_h;
+  const int64_t fit = kInputBytes / HWY_MAX(row_bytes, 1) - under / g.stride_h;
+  // Of two rows the vectors make pairs.
+  const int64_t rows = HWY_MAX(fit, 2);
+  for (int64_t top = 0; top < band.rows; top += rows) {
+    const int64_t bottom = HWY_MIN(top + rows, band.rows);
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t first = part * channels / parts;
+      const int64_t end = (part + 1) * channels / parts;
+      AllFilters(band, {first, end - first, part == 0, part + 1 == parts}, top,
+                 bottom);
+    }
+  }
+}
+
+void BandF32(const RowsBand<float>& band) {
+  Band(band);
+}
+void BandF64(const RowsBand<double>& band) {
+  Band(band);
+}
+size_t RowsVectorBytes() {
+  return hn::Lanes(Tag<uint8_t>());
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+
+HWY_EXPORT(BandF32);
+HWY_EXPORT(BandF64);
+HWY_EXPORT(RowsVectorBytes);
+
+template <>
+void RunRowsBand(const RowsBand<float>& band) {
+  HWY_DYNAMIC_DISPATCH(BandF32)(band);
+}
+template <>
+void RunRowsBand(const RowsBand<double>& band) {
+  HWY_DYNAMIC_DISPATCH(BandF64)(band);
+}
+
+int64_t Conv2dRowsLanes(size_t element) {
+  return static_cast<int64_t>(HWY_DYNAMIC_DISPATCH(RowsVectorBytes)() /
+                              element);
+}
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

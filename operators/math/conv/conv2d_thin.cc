@@ -1,0 +1,323 @@
+#include "sluice/operators/math/conv/conv2d_thin.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/conv/conv2d_thin.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/platform/parallel_for.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// With two vectors of channels so many taps keep their sums in registers.
+constexpr int64_t kTaps = 6;
+// Of the output's gradient: what stays in the second cache for all taps.
+constexpr int64_t kRowBytes = 1 << 17;
+
+// Taps are the elements under one row of the filter: tap r of window ow is
+// element (ow * stride_w - pad_left) * in_c + r of a row of the input.
+template <typename T>
+struct Image {
+  const Conv2dGeometry& g;
+  const T* input;
+  const T* grad;
+  T* sums;  // [kernel_h][taps of a row][out_c]
+
+  int64_t run() const { return g.kernel_w * g.in_c; }
+  int64_t first(int64_t ow) const {
+    return (ow * g.stride_w - g.pad_left) * g.in_c;
+  }
+  bool inside(int64_t element) const {
+    return element >= 0 && element < g.in_w * g.in_c;
+  }
+};
+
+// The channels [o, o + count) and the taps [tap, tap + kR) of row kh, for rows
+// [top, bottom) of windows; windows [begin, end) of each have all of these taps
+// inside the input.
+struct Block {
+  int64_t top, bottom, kh, tap, o, count, begin, end;
+};
+
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> LoadSome(D d, int64_t count, const T* from) {
+  if (count >= static_cast<int64_t>(hn::MaxLanes(d))) return hn::LoadU(d, from);
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+#else
+  HWY_ALIGN T lanes[hn::MaxLanes(d)] = {};
+  for (int64_t l = 0; l < count; ++l) {
+    lanes[l] = from[l];
+  }
+  return hn::Load(d, lanes);
+#endif
+}
+
+// Adds x[r] times the `count` channels at grad for each of kR taps.
+template <int kR, int kV, class D, class V, typename T>
+HWY_INLINE void AddPixel(
+    D d, const T* x, const T* grad, int64_t count, V (&sums)[kR][kV]) {
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  V pixel[kV];
+  HWY_UNROLL(2)
+  for (int v = 0; v < kV; ++v) {
+    pixel[v] = v + 1 < kV ? hn::LoadU(d, grad + v * kLanes)
+                          : LoadSome(d, count - v * kLanes, grad + v * kLanes);
+  }
+  HWY_UNROLL(6)
+  for (int r = 0; r < kR; ++r) {
+    const V value = hn::Set(d, x[r]);
+    HWY_UNROLL(2)
+    for (int v = 0; v < kV; ++v) {
+      sums[r][v] = hn::MulAdd(value, pixel[v], sums[r][v]);
+    }
+  }
+}
+
+// Sums of kR taps by kV vectors of channels over all windows of the block.
+// Every second window adds to sums of its own where there is one vector, so
+// that no addition waits for the one before.
+template <int kR, int kV, typename T>
+HWY_NOINLINE void AddBlock(const Image<T>& image, const Block& block) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  const Conv2dGeometry& g = image.g;
+  const int64_t count = block.count, out_c = g.out_c;
+  const int64_t step = g.stride_w * g.in_c;
+  V sums[kR][kV], others[kR][kV];
+  HWY_UNROLL(6)
+  for (int r = 0; r < kR; ++r) {
+    HWY_UNROLL(2)
+    for (int v = 0; v < kV; ++v) {
+      sums[r][v] = others[r][v] = hn::Zero(d);
+    }
+  }
+  for (int64_t oh = block.top; oh < block.bottom; ++oh) {
+    const int64_t row = oh * g.stride_h + block.kh - g.pad_top;
+    if (row < 0 || row >= g.in_h) continue;
+    const T* x = image.input + row * g.in_w * g.in_c +
+                 image.first(block.begin) + block.tap;
+    const T* grad = image.grad + (oh * g.out_w + block.begin) * out_c + block.o;
+    int64_t left = block.end - block.begin;
+    if constexpr (kV == 1) {
+      for (; left >= 2; left -= 2) {
+        AddPixel<kR, kV>(d, x, grad, count, sums);
+        AddPixel<kR, kV>(d, x + step, grad + out_c, count, others);
+        x += 2 * step;
+        grad += 2 * out_c;
+      }
+    }
+    for (; left > 0; --left) {
+      AddPixel<kR, kV>(d, x, grad, count, sums);
+      x += step;
+      grad += out_c;
+    }
+  }
+  T* to = image.sums + (block.kh * image.run() + block.tap) * out_c + block.o;
+  HWY_UNROLL(6)
+  for (int r = 0; r < kR; ++r) {
+    HWY_UNROLL(2)
+    for (int v = 0; v < kV; ++v) {
+      HWY_ALIGN T lanes[kLanes];
+      hn::Store(hn::Add(sums[r][v], others[r][v]), d, lanes);
+      for (int64_t l = 0; l < HWY_MIN(kLanes, count - v * kLanes); ++l) {
+        to[r * out_c + v * kLanes + l] += lanes[l];
+      }
+    }
+  }
+}
+
+template <int kR, typename T>
+HWY_INLINE void AddTaps(const Image<T>& image, Block block) {
+  constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
+  for (block.o = 0; block.o < image.g.out_c; block.o += block.count) {
+    block.count = HWY_MIN(2 * kLanes, image.g.out_c - block.o);
+    if (block.count > kLanes) {
+      AddBlock<kR, 2>(image, block);
+    } else {
+      AddBlock<kR, 1>(image, block);
+    }
+  }
+}
+
+// Windows that have some of the taps in the padding.
+template <typename T>
+HWY_INLINE void AddAtTheEdge(const Image<T>& image,
+                             const Block& block,
+                             int64_t taps) {
+  const Conv2dGeometry& g = image.g;
+  for (int64_t ow = 0; ow < g.out_w; ++ow) {
+    if (ow == block.begin) ow = block.end;
+    if (ow >= g.out_w) break;
+    for (int64_t r = block.tap; r < block.tap + taps; ++r) {
+      const int64_t element = image.first(ow) + r;
+      if (!image.inside(element)) continue;
+      T* to = image.sums + (block.kh * image.run() + r) * g.out_c;
+      for (int64_t oh = block.top; oh < block.bottom; ++oh) {
+        const int64_t row = oh * g.stride_h + block.kh - g.pad_top;
+        if (row < 0 || row >= g.in_h) continue;
+        const T x = image.input[row * g.in_w * g.in_c + element];
+        const T* grad = image.grad + (oh * g.out_w + ow) * g.out_c;
+        for (int64_t o = 0; o < g.out_c; ++o) {
+          to[o] += x * grad[o];
+        }
+      }
+    }
+  }
+}
+
+template <typename T>
+HWY_INLINE void AddRows(const Image<T>& image, int64_t top, int64_t bottom) {
+  const Conv2dGeometry& g = image.g;
+  const int64_t run = image.run();
+  const int64_t blocks = (run + kTaps - 1) / kTaps;
+  for (int64_t number = 0; number < blocks * g.kernel_h; ++number) {
+    Block block = {};
+    block.top = top;
+    block.bottom = bottom;
+    block.kh = number / blocks;
+    block.tap = number % blocks * run / blocks;
+    const int64_t taps = (number % blocks + 1) * run / blocks - block.tap;
+    const auto all_inside = [&](int64_t ow) {
+      return image.inside(image.first(ow) + block.tap) &&
+             image.inside(image.first(ow) + block.tap + taps - 1);
+    };
+    while (block.begin < g.out_w && !all_inside(block.begin)) {
+      ++block.begin;
+    }
+    block.end = block.begin;
+    while (block.end < g.out_w && all_inside(block.end)) {
+      ++block.end;
+    }
+    AddAtTheEdge(image, block, taps);
+    if (block.begin == block.end) continue;
+    switch (taps) {
+      case 1:
+        AddTaps<1>(image, block);
+        break;
+      case 2:
+        AddTaps<2>(image, block);
+        break;
+      case 3:
+        AddTaps<3>(image, block);
+        break;
+      case 4:
+        AddTaps<4>(image, block);
+        break;
+      case 5:
+        AddTaps<5>(image, block);
+        break;
+      default:
+        AddTaps<6>(image, block);
+    }
+  }
+}
+
+template <typename T>
+HWY_INLINE void AddImage(const Image<T>& image) {
+  const Conv2dGeometry& g = image.g;
+  const int64_t row_bytes =
+      g.out_w * g.out_c * static_cast<int64_t>(sizeof(T)) + 1;
+  const int64_t rows = HWY_MAX(kRowBytes / row_bytes, 1);
+  for (int64_t top = 0; top < g.out_h; top += rows) {
+    AddRows(image, top, HWY_MIN(top + rows, g.out_h));
+  }
+}
+
+void AddImageF32(const Conv2dGeometry& g,
+                 const float* input,
+                 const float* grad,
+                 float* sums) {
+  AddImage(Image<float>{g, input, grad, sums});
+}
+void AddImageF64(const Conv2dGeometry& g,
+                 const double* input,
+                 const double* grad,
+                 double* sums) {
+  AddImage(Image<double>{g, input, grad, sums});
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+
+namespace sluice::operators::math {
+namespace {
+
+HWY_EXPORT(AddImageF32);
+HWY_EXPORT(AddImageF64);
+
+void AddTo(const Conv2dGeometry& g,
+           const float* input,
+           const float* grad,
+           float* sums) {
+  HWY_DYNAMIC_DISPATCH(AddImageF32)(g, input, grad, sums);
+}
+void AddTo(const Conv2dGeometry& g,
+           const double* input,
+           const double* grad,
+           double* sums) {
+  HWY_DYNAMIC_DISPATCH(AddImageF64)(g, input, grad, sums);
+}
+
+constexpr int64_t kMaxParts = 16;
+
+}  // namespace
+
+Conv2dThinPlan PlanConv2dThin(const Conv2dGeometry& g) {
+  return {g, std::clamp<int64_t>(g.n, 1, kMaxParts)};
+}
+
+template <typename T>
+void Conv2dThinGradFilter(const Conv2dThinPlan& plan,
+                          const T* input,
+                          const T* output_grad,
+                          T* filter_grad,
+                          void* scratch) {
+  const Conv2dGeometry& g = plan.g;
+  T* sums = static_cast<T*>(scratch);
+  const int64_t size = g.filter_size();
+  // Each image begins at 0, so that no sum gets long; the rest of the part is
+  // added after it.
+  platform::ParallelFor(plan.parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      T* to = sums + part * size;
+      std::fill(to, to + size, T{0});
+      for (int64_t i = part * g.n / plan.parts;
+           i < (part + 1) * g.n / plan.parts; ++i) {
+        AddTo(g, input + i * g.in_pixels() * g.in_c,
+              output_grad + i * g.out_pixels() * g.out_c, to);
+      }
+    }
+  });
+  const int64_t taps = g.kernel_h * g.kernel_w;
+  for (int64_t o = 0; o < g.out_c; ++o) {
+    for (int64_t c = 0; c < g.in_c; ++c) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        T sum = 0;
+        for (int64_t part = 0; part < plan.parts; ++part) {
+          sum += sums[part * size + (tap * g.in_c + c) * g.out_c + o];
+        }
+        filter_grad[(o * g.in_c + c) * taps + tap] = sum;
+      }
+    }
+  }
+}
+
+template SLUICE_API void Conv2dThinGradFilter(
+    const Conv2dThinPlan&, const float*, const float*, float*, void*);
+template SLUICE_API void Conv2dThinGradFilter(
+    const Conv2dThinPlan&, const double*, const double*, double*, void*);
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

@@ -1,0 +1,272 @@
+#pragma once
+
+#include <algorithm>
+
+#include "sluice/operators/math/conv/im2col.h"
+#include "sluice/operators/math/gemm.h"
+
+namespace sluice::operators::math {
+
+// The first element of one group of channels of a tile of the input, where
+// patches are pixels.
+template <typename T>
+T* Conv2dInputAt(const Conv2dGeometry& g,
+                 const Conv2dTile& tile,
+                 int64_t group,
+                 T* input) {
+  const int64_t pixel = tile.row * g.in_w + tile.column;
+  const int64_t channel = group * g.group_in_c();
+  if (g.nhwc) {
+    return input + (tile.image * g.in_pixels() + pixel) * g.in_c + channel;
+  }
+  return input + (tile.image * g.in_c + channel) * g.in_pixels() + pixel;
+}
+
+// The same of the output.
+template <typename T>
+T* Conv2dOutputAt(const Conv2dGeometry& g,
+                  const Conv2dTile& tile,
+                  int64_t group,
+                  T* output) {
+  const int64_t pixel = tile.row * g.out_w + tile.column;
+  const int64_t channel = group * g.group_out_c();
+  if (g.nhwc) {
+    return output + (tile.image * g.out_pixels() + pixel) * g.out_c + channel;
+  }
+  return output + (tile.image * g.out_c + channel) * g.out_pixels() + pixel;
+}
+
+// The products of matrices that convolve one tile and one group of channels.
+// For one thread at a time; the memory is the caller's.
+template <typename T>
+class Conv2dTileWorker {
+ public:
+  // `filter` in the order of the patches: OIHW, or OHWI for NHWC. `patches`
+  // and `pixels` are memory for those of a tile: the input's (not needed where
+  // the convolution is pointwise), and the output's (needed for NCHW tiles of
+  // several images). `blocks` is into how many each group's input channels are
+  // cut for GradInput; the order of the filter is then that of each block.
+  Conv2dTileWorker(const Conv2dGeometry& g,
+                   const T* filter,
+                   T* patches,
+                   T* pixels,
+                   int64_t blocks = 1)
+      : g_(g),
+        split_(g),
+        blocks_(blocks),
+        filter_(filter),
+        patches_(patches),
+        pixels_(pixels) {
+    split_.groups *= blocks;
+  }
+
+  // The output's windows = bias (nullptr: 0) + the convolution.
+  void Forward(const Conv2dTile& tile,
+               int64_t group,
+               const T* input,
+               const T* bias,
+               T* output) {
+    const Matrix<const T> patches = Patches(tile, group, input);
+    const int64_t windows = tile.windows();
+    if (bias != nullptr) bias += group * g_.group_out_c();
+    T* out = Conv2dOutputAt(g_, tile, group, output);
+    if (g_.nhwc) {
+      if (bias != nullptr) FillRows(windows, bias, out);
+      Gemm<T>({.transpose_a = patches.transposed,
+               .transpose_b = true,
+               .m = windows,
+               .n = g_.group_out_c(),
+               .k = g_.patch(),
+               .a = patches.data,
+               .lda = patches.stride,
+               .b = FilterOf(group),
+               .ldb = g_.patch(),
+               .beta = bias != nullptr ? T{1} : T{0},
+               .c = out,
+               .ldc = g_.out_c});
+      return;
+    }
+    const bool direct = tile.images == 1;
+    if (direct && bias != nullptr) FillPlanes(windows, bias, out);
+    Gemm<T>({.m = g_.group_out_c(),
+             .n = windows,
+             .k = g_.patch(),
+             .a = FilterOf(group),
+             .lda = g_.patch(),
+             .b = patches.data,
+             .ldb = patches.stride,
+             .beta = direct && bias != nullptr ? T{1} : T{0},
+             .c = direct ? out : pixels_,
+             .ldc = direct ? g_.out_pixels() : windows});
+    if (!direct) SpreadPixels(tile, bias, out);
+  }
+
+  // Sets blocks [first, first + count) of the input's gradient to zero, in all
+  // images of a tile.
+  void ClearInputGrad(const Conv2dTile& tile,
+                      int64_t first,
+                      int64_t count,
+                      T* input_grad) const {
+    const int64_t pixels = g_.in_pixels();
+    const int64_t channel = first * split_.group_in_c();
+    const int64_t channels = count * split_.group_in_c();
+    const bool by_pixel = g_.nhwc && channels < g_.in_c;
+    const int64_t stride = by_pixel ? g_.in_c : g_.in_c * pixels;
+    const int64_t size = by_pixel ? channels : channels * pixels;
+    const int64_t pieces = by_pixel ? tile.images * pixels : tile.images;
+    T* to = input_grad + tile.image * g_.in_c * pixels +
+            (g_.nhwc ? channel : channel * pixels);
+    for (int64_t i = 0; i < pieces; ++i) {
+      std::fill(to + i * stride, to + i * stride + size, T{0});
+    }
+  }
+
+  // Adds to the input's gradient in one block of its channels, numbered through
+  // all groups; sets it where the convolution is pointwise.
+  void GradInput(const Conv2dTile& tile,
+                 int64_t block,
+                 const T* output_grad,
+                 T* input_grad) {
+    const int64_t windows = tile.windows(), patch = split_.patch();
+    const int64_t group = block / blocks_;
+    const bool direct = g_.pointwise();
+    const Matrix<const T> grad = Pixels(tile, group, output_grad);
+    const T* filter = FilterOf(group) + block % blocks_ * patch;
+    T* to = direct ? Conv2dInputAt(split_, tile, block, input_grad) : patches_;
+    const bool columns = direct ? !g_.nhwc : WindowsLast(split_);
+    if (!columns) {
+      Gemm<T>({.m = windows,
+               .n = patch,
+               .k = g_.group_out_c(),
+               .a = grad.data,
+               .lda = grad.stride,
+               .b = filter,
+               .ldb = g_.patch(),
+               .c = to,
+               .ldc = direct ? g_.in_c : patch});
+    } else {
+      Gemm<T>({.transpose_a = true,
+               .transpose_b = !grad.transposed,
+               .m = patch,
+               .n = windows,
+               .k = g_.group_out_c(),
+               .a = filter,
+               .lda = g_.patch(),
+               .b = grad.data,
+               .ldb = grad.stride,
+               .c = to,
+               .ldc = direct ? g_.in_pixels() : windows});
+    }
+    if (!direct) Col2Im(split_, tile, block, patches_, input_grad);
+  }
+
+  // partial (channels in the order of the patches) = or += this tile's.
+  void GradFilter(const Conv2dTile& tile,
+                  int64_t group,
+                  const T* input,
+                  const T* output_grad,
+                  bool add,
+                  T* partial) {
+    const Matrix<const T> patches = Patches(tile, group, input);
+    const Matrix<const T> grad = Pixels(tile, group, output_grad);
+    Gemm<T>({.transpose_a = !grad.transposed,
+             .transpose_b = patches.transposed,
+             .m = g_.group_out_c(),
+             .n = g_.patch(),
+             .k = tile.windows(),
+             .a = grad.data,
+             .lda = grad.stride,
+             .b = patches.data,
+             .ldb = patches.stride,
+             .beta = add ? T{1} : T{0},
+             .c = partial + group * g_.group_out_c() * g_.patch(),
+             .ldc = g_.patch()});
+  }
+
+ private:
+  // A row for each window, or stored as a column for each.
+  template <typename E>
+  struct Matrix {
+    E* data;
+    int64_t stride;
+    bool transposed;
+  };
+
+  const T* FilterOf(int64_t group) const {
+    return filter_ + group * g_.group_out_c() * g_.patch();
+  }
+
+  Matrix<const T> Patches(const Conv2dTile& tile,
+                          int64_t group,
+                          const T* input) {
+    if (g_.pointwise()) {
+      return {Conv2dInputAt(g_, tile, group, input),
+              g_.nhwc ? g_.in_c : g_.in_pixels(), !g_.nhwc};
+    }
+    Im2Col(g_, tile, group, input, patches_);
+    const bool columns = WindowsLast(g_);
+    return {patches_, columns ? tile.windows() : g_.patch(), columns};
+  }
+
+  // One group of channels of a tile of the output's gradient.
+  Matrix<const T> Pixels(const Conv2dTile& tile,
+                         int64_t group,
+                         const T* output_grad) {
+    const T* from = Conv2dOutputAt(g_, tile, group, output_grad);
+    if (g_.nhwc) return {from, g_.out_c, false};
+    if (tile.images == 1) return {from, g_.out_pixels(), true};
+    const int64_t pixels = g_.out_pixels();
+    for (int64_t o = 0; o < g_.group_out_c(); ++o) {
+      for (int64_t i = 0; i < tile.images; ++i) {
+        const T* plane = from + (i * g_.out_c + o) * pixels;
+        std::copy(plane, plane + pixels,
+                  pixels_ + o * tile.windows() + i * pixels);
+      }
+    }
+    return {pixels_, tile.windows(), true};
+  }
+
+  void FillRows(int64_t rows, const T* bias, T* out) const {
+    const int64_t channels = g_.group_out_c();
+    if (g_.groups > 1) {
+      for (int64_t row = 0; row < rows; ++row) {
+        std::copy(bias, bias + channels, out + row * g_.out_c);
+      }
+      return;
+    }
+    std::copy(bias, bias + channels, out);
+    for (int64_t done = 1; done < rows; done *= 2) {
+      const int64_t more = std::min(done, rows - done);
+      std::copy(out, out + more * channels, out + done * channels);
+    }
+  }
+  void FillPlanes(int64_t windows, const T* bias, T* out) const {
+    for (int64_t o = 0; o < g_.group_out_c(); ++o) {
+      T* plane = out + o * g_.out_pixels();
+      std::fill(plane, plane + windows, bias[o]);
+    }
+  }
+  // The planes of several images, from pixels_.
+  void SpreadPixels(const Conv2dTile& tile, const T* bias, T* out) const {
+    const int64_t pixels = g_.out_pixels();
+    for (int64_t i = 0; i < tile.images; ++i) {
+      for (int64_t o = 0; o < g_.group_out_c(); ++o) {
+        const T* from = pixels_ + o * tile.windows() + i * pixels;
+        T* to = out + (i * g_.out_c + o) * pixels;
+        const T add = bias != nullptr ? bias[o] : T{0};
+        for (int64_t p = 0; p < pixels; ++p) {
+          to[p] = from[p] + add;
+        }
+      }
+    }
+  }
+
+  const Conv2dGeometry& g_;
+  Conv2dGeometry split_;  // whose groups are the blocks; for the input only
+  int64_t blocks_;
+  const T* filter_;
+  T* patches_;
+  T* pixels_;
+};
+
+}  // namespace sluice::operators::math

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/operators/math/conv/conv2d_geometry.h"
+#include "sluice/operators/math/device_gemm.cuh"
+
+// Convolution as products of matrices, on CUDA. Row r of the matrix of patches
+// is one element (channel, kh, kw) of all of them, a column is one window.
+namespace sluice::operators::math {
+
+// Some images of a batch at a time, so that their patches fit in memory.
+struct Conv2dChunks {
+  int64_t rows = 0;    // of the matrix of patches, for all groups
+  int64_t pixels = 0;  // columns of one image
+  int64_t images = 1;  // of one chunk
+
+  Conv2dChunks() = default;
+  Conv2dChunks(const Conv2dGeometry& g, size_t element)
+      : rows(g.groups * g.patch()), pixels(g.out_pixels()) {
+    constexpr int64_t kBytes = int64_t{128} << 20;
+    const int64_t image =
+        std::max<int64_t>(rows * pixels * static_cast<int64_t>(element), 1);
+    images = std::clamp<int64_t>(kBytes / image, 1, std::max<int64_t>(g.n, 1));
+  }
+
+  int64_t elements() const { return images * rows * pixels; }
+};
+
+// The element of the input in row `row` and the column of window `pixel` of
+// `image`.
+template <typename T>
+__device__ T PatchElement(const Conv2dGeometry& g,
+                          const T* input,
+                          int64_t image,
+                          int64_t row,
+                          int64_t pixel) {
+  const int64_t c = row / (g.kernel_h * g.kernel_w);
+  const int64_t kh = row / g.kernel_w % g.kernel_h;
+  const int64_t kw = row % g.kernel_w;
+  const int64_t h =
+      pixel / g.out_w * g.stride_h + kh * g.dilation_h - g.pad_top;
+  const int64_t w =
+      pixel % g.out_w * g.stride_w + kw * g.dilation_w - g.pad_left;
+  if (h < 0 || h >= g.in_h || w < 0 || w >= g.in_w) return 0;
+  return g.nhwc ? input[((image * g.in_h + h) * g.in_w + w) * g.in_c + c]
+                : input[((image * g.in_c + c) * g.in_h + h) * g.in_w + w];
+}
+
+// patches[image][row][pixel], of `images` images.
+template <typename T>
+void DeviceIm2Col(const platform::CUDADeviceContext& device,
+                  const Conv2dGeometry& g,
+                  const Conv2dChunks& chunks,
+                  int64_t images,
+                  const T* input,
+                  T* patches) {
+  const int64_t rows = chunks.rows, pixels = chunks.pixels;
+  platform::ForEach(device, images * rows * pixels, [=] __device__(int64_t i) {
+    const int64_t line = i / pixels;
+    patches[i] = PatchElement(g, input, line / rows, line % rows, i % pixels);
+  });
+}
+
+// patches[row][image][pixel]: one matrix for all of the images.
+template <typename T>
+void DeviceIm2ColOfAll(const platform::CUDADeviceContext& device,
+                       const Conv2dGeometry& g,
+                       const Conv2dChunks& chunks,
+                       int64_t images,
+                       const T* input,
+                       T* patches) {
+  const int64_t pixels = chunks.pixels;
+  platform::ForEach(
+      device, chunks.rows * images * pixels, [=] __device__(int64_t i) {
+        const int64_t line = i / pixels;
+        patches[i] =
+            PatchElement(g, input, line % images, line / images, i % pixels);
+      });
+}
+
+// The windows along one axis whose element number k is pixel `at`: at most one.
+__device__ inline int64_t WindowWith(int64_t at,
+                                     int64_t k,
+                                     int64_t stride,
+                                     int64_t dilation,
+                                     int64_t pad,
+                                     int64_t windows) {
+  const int64_t begin = at + pad - k * dilation;
+  if (begin < 0 || begin % stride != 0) return -1;
+  return begin / stride < windows ? begin / stride : -1;
+}
+
+// The reverse of DeviceIm2Col: each element of the input's gradient is the sum
+// of its places in patches[image][row][pixel], in the order of the rows.
+template <typename T>
+__device__ T SumOfPatches(const Conv2dGeometry& g,
+                          const T* patches,
+                          int64_t image,
+                          int64_t c,
+                          int64_t h,
+                          int64_t w) {
+  const T* rows = patches + (image * g.in_c + c) * g.kernel_h * g.kernel_w *
+                                g.out_h * g.out_w;
+  T sum = 0;
+  for (int64_t kh = 0; kh < g.kernel_h; ++kh) {
+    const int64_t oh =
+        WindowWith(h, kh, g.stride_h, g.dilation_h, g.pad_top, g.out_h);
+    if (oh < 0) continue;
+    for (int64_t kw = 0; kw < g.kernel_w; ++kw) {
+      const int64_t ow =
+          WindowWith(w, kw, g.stride_w, g.dilation_w, g.pad_left, g.out_w);
+      if (ow < 0) continue;
+      sum += rows[((kh * g.kernel_w + kw) * g.out_h + oh) * g.out_w + ow];
+    }
+  }
+  return sum;
+}
+
+template <typename T>
+void DeviceCol2Im(const platform::CUDADeviceContext& device,
+                  const Conv2dGeometry& g,
+                  int64_t images,
+                  const T* patches,
+                  T* input_grad) {
+  platform::ForEach(
+      device, images * g.in_c * g.in_pixels(), [=] __device__(int64_t i) {
+        const int64_t pixels = g.in_h * g.in_w;
+        const int64_t c = g.nhwc ? i % g.in_c : i / pixels % g.in_c;
+        const int64_t pixel = g.nhwc ? i / g.in_c % pixels : i % pixels;
+        input_grad[i] = SumOfPatches(g, patches, i / (pixels * g.in_c), c,
+                                     pixel / g.in_w, pixel % g.in_w);
+      });
+}
+
+// A product for each image and group; as few calls as there are fewer of.
+template <typename T>
+void GemmOfImagesAndGroups(const platform::CUDADeviceContext& device,
+                           const GemmArgs<T>& args,
+                           GemmBatch images,
+                           GemmBatch groups) {
+  if (images.count > groups.count) std::swap(images, groups);
+  GemmArgs<T> here = args;
+  for (int64_t i = 0; i < images.count; ++i) {
+    DeviceGemm(device, here, groups);
+    here.a += images.a;
+    here.b += images.b;
+    here.c += images.c;
+  }
+}
+
+}  // namespace sluice::operators::math

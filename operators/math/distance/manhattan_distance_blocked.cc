@@ -1,0 +1,389 @@
+#include "sluice/operators/math/distance/manhattan_distance.h"
+
+// Tiles of 4 rows by up to 4 vectors of distances stay in registers while k
+// runs; vectors hold neighbouring j. For that, y is transposed into panels of
+// a tile's width and at most kDepth features, which stay in the first cache
+// while rows of x pass by.
+//
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE \
+  "sluice/operators/math/distance/manhattan_distance_blocked.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/platform/cancel.h"
+#include "sluice/platform/parallel_for.h"
+
+#ifndef SLUICE_MANHATTAN_DISTANCE_TILES
+#define SLUICE_MANHATTAN_DISTANCE_TILES
+namespace sluice::operators::math {
+
+// The distances of one call, cut into tiles: panels of columns, and in each
+// panel `row_tiles` tiles below one another. Tile t is number t % row_tiles of
+// panel t / row_tiles.
+template <typename T>
+struct ManhattanTiles {
+  const T* x;
+  const T* y;
+  T* z;
+  int64_t n, m, p;
+  int64_t row_tiles, panels;
+};
+
+}  // namespace sluice::operators::math
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kRows = 4;
+// Sums of so many terms are added up one by one: rounding grows with it.
+constexpr int64_t kDepth = 128;
+// Bytes of packed panels, on the stack of each thread.
+constexpr int64_t kGroupBytes = int64_t{64} * 1024;
+constexpr int64_t kRowTilesAtOnce = 16;
+// The vectors of a panel, as many as the registers allow.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int64_t kMaxVectors = 4;
+#else
+constexpr int64_t kMaxVectors = 2;
+#endif
+
+template <typename T>
+using Tag = hn::ScalableTag<T>;
+
+#if HWY_TARGET != HWY_SCALAR
+// out[k * width + c] = in[c * stride + k] for 4 values of each of k and c
+// (float), or 2 (double).
+HWY_INLINE void TransposeBlock(const float* in,
+                               int64_t stride,
+                               float* out,
+                               int64_t width) {
+  const hn::FixedTag<float, 4> d;
+  const auto r0 = hn::LoadU(d, in), r1 = hn::LoadU(d, in + stride);
+  const auto r2 = hn::LoadU(d, in + 2 * stride);
+  const auto r3 = hn::LoadU(d, in + 3 * stride);
+  const auto low02 = hn::InterleaveLower(d, r0, r2);
+  const auto low13 = hn::InterleaveLower(d, r1, r3);
+  const auto high02 = hn::InterleaveUpper(d, r0, r2);
+  const auto high13 = hn::InterleaveUpper(d, r1, r3);
+  hn::StoreU(hn::InterleaveLower(d, low02, low13), d, out);
+  hn::StoreU(hn::InterleaveUpper(d, low02, low13), d, out + width);
+  hn::StoreU(hn::InterleaveLower(d, high02, high13), d, out + 2 * width);
+  hn::StoreU(hn::InterleaveUpper(d, high02, high13), d, out + 3 * width);
+}
+HWY_INLINE void TransposeBlock(const double* in,
+                               int64_t stride,
+                               double* out,
+                               int64_t width) {
+  const hn::FixedTag<double, 2> d;
+  const auto r0 = hn::LoadU(d, in), r1 = hn::LoadU(d, in + stride);
+  hn::StoreU(hn::InterleaveLower(d, r0, r1), d, out);
+  hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, out + width);
+}
+#endif
+
+// panel[k * width + c] = y[c, k] for `depth` features of `columns` rows of y,
+// zeros for the other c < width.
+template <typename T>
+HWY_NOINLINE void PackPanel(const T* y,
+                            int64_t stride,
+                            int64_t columns,
+                            int64_t depth,
+                            int64_t width,
+                            T* panel) {
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  int64_t c = 0;
+  for (; c + kBlock <= columns; c += kBlock) {
+    int64_t k = 0;
+#if HWY_TARGET != HWY_SCALAR
+    for (; k + kBlock <= depth; k += kBlock) {
+      TransposeBlock(y + c * stride + k, stride, panel + k * width + c, width);
+    }
+#endif
+    for (; k < depth; ++k) {
+      for (int64_t l = c; l < c + kBlock; ++l) {
+        panel[k * width + l] = y[l * stride + k];
+      }
+    }
+  }
+  for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t l = c; l < columns; ++l) {
+      panel[k * width + l] = y[l * stride + k];
+    }
+    for (int64_t l = columns; l < width; ++l) {
+      panel[k * width + l] = T{0};
+    }
+  }
+}
+
+// One tile: z[a, :columns] = or += the distances of row a of x to the panel
+// (of exactly kV vectors) over `depth` features.
+template <typename T, int kR, int kV>
+HWY_INLINE void Tile(const T* HWY_RESTRICT x,
+                     int64_t x_stride,
+                     const T* HWY_RESTRICT panel,
+                     int64_t depth,
+                     T* HWY_RESTRICT z,
+                     int64_t z_stride,
+                     int64_t columns,
+                     bool add) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  V sums[kR][kV];
+  HWY_UNROLL(8)
+  for (int a = 0; a < kR; ++a) {
+    HWY_UNROLL(8)
+    for (int b = 0; b < kV; ++b) {
+      sums[a][b] = hn::Zero(d);
+    }
+  }
+  HWY_UNROLL(2)
+  for (int64_t k = 0; k < depth; ++k) {
+    V columns_k[kV];
+    HWY_UNROLL(8)
+    for (int b = 0; b < kV; ++b) {
+      columns_k[b] = hn::Load(d, panel + (k * kV + b) * kLanes);
+    }
+    HWY_UNROLL(8)
+    for (int a = 0; a < kR; ++a) {
+      const V row = hn::Set(d, x[a * x_stride + k]);
+      HWY_UNROLL(8)
+      for (int b = 0; b < kV; ++b) {
+        sums[a][b] = hn::Add(sums[a][b], hn::Abs(hn::Sub(row, columns_k[b])));
+      }
+    }
+  }
+  HWY_UNROLL(8)
+  for (int a = 0; a < kR; ++a) {
+    T* out = z + a * z_stride;
+    HWY_UNROLL(8)
+    for (int b = 0; b < kV; ++b) {
+      T* to = out + b * kLanes;
+      const int64_t left = columns - b * kLanes;
+      if (left >= kLanes) {
+        hn::StoreU(add ? hn::Add(hn::LoadU(d, to), sums[a][b]) : sums[a][b], d,
+                   to);
+      } else if (left > 0) {
+        HWY_ALIGN T lanes[hn::MaxLanes(d)];
+        hn::Store(sums[a][b], d, lanes);
+        for (int64_t l = 0; l < left; ++l) {
+          to[l] = add ? to[l] + lanes[l] : lanes[l];
+        }
+      }
+    }
+  }
+}
+
+// Tiles of kR rows from row i on, while there are kR rows; returns the row
+// after them.
+template <typename T, int kR, int kV>
+HWY_INLINE int64_t TilesOf(int64_t i,
+                           const T* x,
+                           int64_t x_stride,
+                           const T* panel,
+                           int64_t depth,
+                           T* z,
+                           int64_t z_stride,
+                           int64_t rows,
+                           int64_t columns,
+                           bool add) {
+  for (; i + kR <= rows; i += kR) {
+    Tile<T, kR, kV>(x + i * x_stride, x_stride, panel, depth, z + i * z_stride,
+                    z_stride, columns, add);
+  }
+  return i;
+}
+
+// `rows` rows of one panel over one range of features.
+template <typename T, int kV>
+HWY_NOINLINE void PanelRows(const T* x,
+                            int64_t x_stride,
+                            const T* panel,
+                            int64_t depth,
+                            T* z,
+                            int64_t z_stride,
+                            int64_t rows,
+                            int64_t columns,
+                            bool add) {
+  int64_t i = TilesOf<T, kRows, kV>(0, x, x_stride, panel, depth, z, z_stride,
+                                    rows, columns, add);
+  if constexpr (kRows > 4) {
+    i = TilesOf<T, 4, kV>(i, x, x_stride, panel, depth, z, z_stride, rows,
+                          columns, add);
+  }
+  i = TilesOf<T, 2, kV>(i, x, x_stride, panel, depth, z, z_stride, rows,
+                        columns, add);
+  TilesOf<T, 1, kV>(i, x, x_stride, panel, depth, z, z_stride, rows, columns,
+                    add);
+}
+
+// Where a panel's columns are; panels differ by at most one vector.
+template <typename T>
+struct Panel {
+  Panel(const ManhattanTiles<T>& t, int64_t number) {
+    constexpr int64_t kLanes = hn::MaxLanes(Tag<T>());
+    const int64_t all = (t.m + kLanes - 1) / kLanes;
+    const int64_t first = number * all / t.panels;
+    vectors = (number + 1) * all / t.panels - first;
+    begin = first * kLanes;
+    width = vectors * kLanes;
+    columns = HWY_MIN(width, t.m - begin);
+  }
+  int64_t vectors, begin, width, columns;
+};
+
+// Row tiles [first, last) of a packed panel over features [k, k + depth).
+template <typename T>
+void RunPanel(const ManhattanTiles<T>& t,
+              const Panel<T>& panel,
+              const T* packed,
+              int64_t first,
+              int64_t last,
+              int64_t k,
+              int64_t depth) {
+  const int64_t i = first * kRows;
+  const int64_t rows = HWY_MIN(last * kRows, t.n) - i;
+  const T* x = t.x + i * t.p + k;
+  T* z = t.z + i * t.m + panel.begin;
+  switch (panel.vectors) {
+    case 1:
+      return PanelRows<T, 1>(x, t.p, packed, depth, z, t.m, rows, panel.columns,
+                             k > 0);
+    case 2:
+      return PanelRows<T, 2>(x, t.p, packed, depth, z, t.m, rows, panel.columns,
+                             k > 0);
+#if HWY_TARGET <= HWY_AVX3
+    case 3:
+      return PanelRows<T, 3>(x, t.p, packed, depth, z, t.m, rows, panel.columns,
+                             k > 0);
+    case 4:
+      return PanelRows<T, 4>(x, t.p, packed, depth, z, t.m, rows, panel.columns,
+                             k > 0);
+#endif
+  }
+}
+
+// Tiles [begin, end), a few panels at a time: these are kept in the second
+// cache, so that x comes from afar once for all of them; of a few rows of x at
+// a time the first cache holds what one panel needs.
+template <typename T>
+void RunTiles(const ManhattanTiles<T>& t, int64_t begin, int64_t end) {
+  constexpr int64_t kPanelSize = kDepth * kMaxVectors * hn::MaxLanes(Tag<T>());
+  constexpr int64_t kGroup = kGroupBytes / (kPanelSize * sizeof(T));
+  HWY_ALIGN T packed[kGroup * kPanelSize];
+  const int64_t blocks = (t.p + kDepth - 1) / kDepth;
+  const int64_t panel_end = (end - 1) / t.row_tiles + 1;
+  for (int64_t group = begin / t.row_tiles; group < panel_end;
+       group += kGroup) {
+    const int64_t group_end = HWY_MIN(group + kGroup, panel_end);
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t k = block * t.p / blocks;
+      const int64_t depth = (block + 1) * t.p / blocks - k;
+      for (int64_t g = group; g < group_end; ++g) {
+        const Panel<T> panel(t, g);
+        PackPanel(t.y + panel.begin * t.p + k, t.p, panel.columns, depth,
+                  panel.width, packed + (g - group) * kPanelSize);
+      }
+      for (int64_t row = 0; row < t.row_tiles; row += kRowTilesAtOnce) {
+        for (int64_t g = group; g < group_end; ++g) {
+          const int64_t first = HWY_MAX(row, begin - g * t.row_tiles);
+          const int64_t last =
+              HWY_MIN(HWY_MIN(row + kRowTilesAtOnce, t.row_tiles),
+                      end - g * t.row_tiles);
+          if (first < last) {
+            RunPanel(t, Panel<T>(t, g), packed + (g - group) * kPanelSize,
+                     first, last, k, depth);
+          }
+        }
+      }
+    }
+  }
+}
+
+void RunTilesF32(const ManhattanTiles<float>& t, int64_t begin, int64_t end) {
+  RunTiles(t, begin, end);
+}
+void RunTilesF64(const ManhattanTiles<double>& t, int64_t begin, int64_t end) {
+  RunTiles(t, begin, end);
+}
+
+// Fills in how this instruction set cuts.
+template <typename T>
+void CutTiles(ManhattanTiles<T>* t) {
+  constexpr int64_t kLanes = hn::MaxLanes(Tag<T>());
+  const int64_t vectors = (t->m + kLanes - 1) / kLanes;
+  t->row_tiles = (t->n + kRows - 1) / kRows;
+  t->panels = (vectors + kMaxVectors - 1) / kMaxVectors;
+}
+void CutTilesF32(ManhattanTiles<float>* t) {
+  CutTiles(t);
+}
+void CutTilesF64(ManhattanTiles<double>* t) {
+  CutTiles(t);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+
+HWY_EXPORT(RunTilesF32);
+HWY_EXPORT(RunTilesF64);
+HWY_EXPORT(CutTilesF32);
+HWY_EXPORT(CutTilesF64);
+
+void Run(const ManhattanTiles<float>& t, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(RunTilesF32)(t, begin, end);
+}
+void Run(const ManhattanTiles<double>& t, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(RunTilesF64)(t, begin, end);
+}
+void Cut(ManhattanTiles<float>* t) {
+  HWY_DYNAMIC_DISPATCH(CutTilesF32)(t);
+}
+void Cut(ManhattanTiles<double>* t) {
+  HWY_DYNAMIC_DISPATCH(CutTilesF64)(t);
+}
+
+}  // namespace
+
+template <typename T>
+void ManhattanDistanceBlocked(
+    const T* x, const T* y, T* z, int64_t n, int64_t m, int64_t p) {
+  if (n <= 0 || m <= 0) return;
+  if (p <= 0) {
+    for (int64_t i = 0; i < n * m; ++i) {
+      z[i] = T{0};
+    }
+    return;
+  }
+  ManhattanTiles<T> tiles{x, y, z, n, m, p, 0, 0};
+  Cut(&tiles);
+  // Below some 10 us of work a second thread costs more than it saves.
+  const int64_t tile_pairs = 256 * p;
+  const int64_t grain = 1 + 300'000 / tile_pairs;
+  platform::ParallelFor(
+      tiles.row_tiles * tiles.panels, grain, [&](int64_t begin, int64_t end) {
+        platform::InPieces(
+            begin, end, 256 * grain,
+            [&](int64_t first, int64_t last) { Run(tiles, first, last); });
+      });
+}
+
+template SLUICE_API void ManhattanDistanceBlocked(
+    const float*, const float*, float*, int64_t, int64_t, int64_t);
+template SLUICE_API void ManhattanDistanceBlocked(
+    const double*, const double*, double*, int64_t, int64_t, int64_t);
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

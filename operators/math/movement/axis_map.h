@@ -1,0 +1,197 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "sluice/framework/values/ddim.h"
+
+// Where the elements of Out come from in X, axis by axis: what slices, pads,
+// tiles and broadcasts differ in. Host and device code share it.
+namespace sluice::operators::math {
+
+// Up to two arithmetic progressions of positions of Out.
+struct Positions {
+  struct Progression {
+    int64_t first = 0;
+    int64_t step = 1;
+    int64_t count = 0;
+  };
+  Progression parts[2];
+
+  constexpr int64_t count() const { return parts[0].count + parts[1].count; }
+  constexpr int64_t operator[](int64_t i) const {
+    return i < parts[0].count
+               ? parts[0].first + i * parts[0].step
+               : parts[1].first + (i - parts[0].count) * parts[1].step;
+  }
+};
+
+// Position j of Out is index first + j * step of X, of which there are `size`,
+// or what `beyond` makes of an index outside of X.
+struct AxisMap {
+  enum class Beyond : uint8_t { kFill, kEdge, kReflect, kWrap };
+
+  // `count` positions from one on: index, index + step, ... of X; a constant
+  // where index is -1.
+  struct Run {
+    int64_t count;
+    int64_t index;
+    int64_t step;
+  };
+
+  int64_t size = 1;
+  int64_t out = 1;
+  int64_t first = 0;
+  int64_t step = 1;  // 1 where `beyond` is not kFill
+  Beyond beyond = Beyond::kFill;
+
+  constexpr bool Identity() const {
+    return first == 0 && step == 1 && size == out;
+  }
+
+  // The index of X at position j, or -1 for the constant.
+  constexpr int64_t At(int64_t j) const {
+    const int64_t i = first + j * step;
+    if (i >= 0 && i < size) return i;
+    if (beyond == Beyond::kFill) return -1;
+    if (beyond == Beyond::kEdge) return i < 0 ? 0 : size - 1;
+    if (beyond == Beyond::kWrap) return Modulo(i, size);
+    if (size == 1) return 0;
+    const int64_t turn = Modulo(i, 2 * (size - 1));
+    return turn < size ? turn : 2 * (size - 1) - turn;
+  }
+
+  // The longest run that begins at position j.
+  constexpr Run RunAt(int64_t j) const {
+    const int64_t left = out - j;
+    const int64_t i = first + j * step;
+    if (i >= 0 && i < size) {
+      if (step == 0) return {left, i, 0};
+      const int64_t inside = step > 0 ? (size - 1 - i) / step : i / -step;
+      return {Least(left, inside + 1), i, step};
+    }
+    if (beyond == Beyond::kWrap) {
+      const int64_t at = Modulo(i, size);
+      return {Least(left, size - at), at, 1};
+    }
+    if (beyond == Beyond::kReflect && size > 1) {
+      const int64_t turn = Modulo(i, 2 * (size - 1));
+      if (turn < size - 1) return {Least(left, size - 1 - turn), turn, 1};
+      const int64_t at = 2 * (size - 1) - turn;
+      return {Least(left, at), at, -1};
+    }
+    // Until the index enters X, if it ever does.
+    int64_t outside = left;
+    if (i < 0 && step > 0) outside = (-i + step - 1) / step;
+    if (i >= size && step < 0) outside = (i - size - step) / -step;
+    const int64_t constant = beyond == Beyond::kFill ? -1 : At(j);
+    return {Least(left, outside), constant, 0};
+  }
+
+  // The positions of Out that hold index i of X.
+  constexpr Positions Of(int64_t i) const {
+    if (beyond == Beyond::kFill) {
+      if (step == 0) return {{{0, 1, i == first ? out : 0}, {}}};
+      const int64_t j = (i - first) / step;
+      const bool there = j * step == i - first && j >= 0 && j < out;
+      return {{{j, 1, there ? 1 : 0}, {}}};
+    }
+    if (size == 1) return {{{0, 1, out}, {}}};
+    if (beyond == Beyond::kEdge) {
+      const int64_t low = i == 0 ? 0 : Most(i - first, 0);
+      const int64_t high = i == size - 1 ? out : Least(i - first + 1, out);
+      return {{{low, 1, Most(high - low, 0)}, {}}};
+    }
+    const bool wrap = beyond == Beyond::kWrap;
+    const int64_t period = wrap ? size : 2 * (size - 1);
+    const bool twice = !wrap && i > 0 && i < size - 1;
+    return {{Every(i - first, period),
+             twice ? Every(-i - first, period) : Positions::Progression{}}};
+  }
+
+ private:
+  static constexpr int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
+  static constexpr int64_t Most(int64_t a, int64_t b) { return a > b ? a : b; }
+  static constexpr int64_t Modulo(int64_t i, int64_t period) {
+    const int64_t rest = i % period;
+    return rest < 0 ? rest + period : rest;
+  }
+  constexpr Positions::Progression Every(int64_t j, int64_t period) const {
+    j = Modulo(j, period);
+    return {j, period, j < out ? (out - 1 - j) / period + 1 : 0};
+  }
+};
+
+// All axes, outermost first. Neighbours that are as in X are one axis, and the
+// last of them are `block`: elements that always move together. Both tensors
+// are not empty.
+struct AxisMaps {
+  int rank = 0;
+  std::array<AxisMap, framework::DDim::kMaxRank> axes{};
+  std::array<int64_t, framework::DDim::kMaxRank> x_steps{};  // in elements
+  int64_t block = 1;
+  int64_t x_numel = 1;
+  int64_t out_numel = 1;
+
+  // Adds the axis outside of those that are there.
+  void AddOuter(const AxisMap& axis) {
+    const int64_t step = x_numel;
+    x_numel *= axis.size;
+    out_numel *= axis.out;
+    if (axis.Identity() && (rank == 0 || axis.size == 1)) {
+      if (rank == 0) block *= axis.size;
+      return;
+    }
+    if (axis.Identity() && axes[0].Identity()) {
+      axes[0].size *= axis.size;
+      axes[0].out *= axis.size;
+      return;
+    }
+    std::copy_backward(axes.begin(), axes.begin() + rank,
+                       axes.begin() + rank + 1);
+    std::copy_backward(x_steps.begin(), x_steps.begin() + rank,
+                       x_steps.begin() + rank + 1);
+    axes[0] = axis;
+    x_steps[0] = step;
+    ++rank;
+  }
+
+  // Element `at` of Out is this one of X, or -1 for the constant.
+  constexpr int64_t At(int64_t at) const {
+    int64_t from = at % block;
+    at /= block;
+    for (int i = rank - 1; i >= 0; --i) {
+      const int64_t index = axes[i].At(at % axes[i].out);
+      if (index < 0) return -1;
+      from += index * x_steps[i];
+      at /= axes[i].out;
+    }
+    return from;
+  }
+
+  // Calls visit(element of Out) for those that hold element `at` of X.
+  template <typename Visit>
+  constexpr void ForEachOf(int64_t at, const Visit& visit) const {
+    // No arrays: they would be memory of each thread of a device.
+    const auto of_axis = [this, at](int i) {
+      return axes[i].Of(at / x_steps[i] % axes[i].size);
+    };
+    int64_t count = 1;
+    for (int i = rank - 1; i >= 0; --i) {
+      count *= of_axis(i).count();
+    }
+    for (int64_t n = 0; n < count; ++n) {
+      int64_t rest = n, out = at % block, out_step = block;
+      for (int i = rank - 1; i >= 0; --i) {
+        const Positions positions = of_axis(i);
+        out += positions[rest % positions.count()] * out_step;
+        rest /= positions.count();
+        out_step *= axes[i].out;
+      }
+      visit(out);
+    }
+  }
+};
+
+}  // namespace sluice::operators::math

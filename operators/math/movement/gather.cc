@@ -1,0 +1,92 @@
+#include "sluice/operators/math/movement/gather.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+
+namespace {
+
+constexpr int64_t kShardBytes = 128 << 10;
+
+// kBytes is 0 where the size of a slice is known at run time only.
+template <size_t kBytes, typename Index>
+void CopySlices(const char* x,
+                const Index* index,
+                int64_t count,
+                int64_t size,
+                size_t slice_bytes,
+                char* out) {
+  const size_t bytes = kBytes > 0 ? kBytes : slice_bytes;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<int64_t>(index[i]);
+    std::memcpy(out + static_cast<size_t>(i) * bytes,
+                x + static_cast<size_t>(at < 0 ? at + size : at) * bytes,
+                bytes);
+  }
+}
+
+template <typename Index>
+auto ChooseCopy(size_t slice_bytes) {
+  switch (slice_bytes) {
+    case 1:
+      return CopySlices<1, Index>;
+    case 2:
+      return CopySlices<2, Index>;
+    case 4:
+      return CopySlices<4, Index>;
+    case 8:
+      return CopySlices<8, Index>;
+    default:
+      return CopySlices<0, Index>;
+  }
+}
+
+}  // namespace
+
+template <typename Index>
+int64_t FindOutside(const Index* index,
+                    int64_t count,
+                    int64_t size,
+                    int64_t least) {
+  const auto outside = [size, least](Index value) {
+    return static_cast<int64_t>(value) < least ||
+           static_cast<int64_t>(value) >= size;
+  };
+  const Index* found = std::find_if(index, index + count, outside);
+  return found == index + count ? -1 : found - index;
+}
+
+template <typename Index>
+void Gather(const void* x,
+            const Index* index,
+            int64_t outer,
+            int64_t size,
+            int64_t count,
+            size_t slice_bytes,
+            void* out) {
+  const auto copy = ChooseCopy<Index>(slice_bytes);
+  const auto bytes = static_cast<int64_t>(slice_bytes);
+  const int64_t grain = std::max<int64_t>(kShardBytes / bytes, 1);
+  platform::ParallelFor(outer * count, grain, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t row = begin / count;
+      const int64_t first = begin % count;
+      const int64_t slices = std::min(count - first, end - begin);
+      copy(static_cast<const char*>(x) + row * size * bytes, index + first,
+           slices, size, slice_bytes, static_cast<char*>(out) + begin * bytes);
+      begin += slices;
+    }
+  });
+}
+
+#define SLUICE_GATHER(Index)                                           \
+  template SLUICE_API decltype(FindOutside<Index>) FindOutside<Index>; \
+  template SLUICE_API decltype(Gather<Index>) Gather<Index>
+SLUICE_GATHER(int32_t);
+SLUICE_GATHER(int64_t);
+#undef SLUICE_GATHER
+
+}  // namespace sluice::operators::math

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::operators::math {
+
+// out[o, s, :] = the sum of x[o, i, :] over all i with index[i] == s, from the
+// first i to the last, or 0: x is [outer, count, inner], out [outer, size,
+// inner], not empty. On ParallelFor, the same bits for any number of threads.
+// Indices must lie in [-size, size); negative ones count from the end. T is a
+// float, of which halves are summed in float32; Index int32_t or int64_t.
+template <typename T, typename Index>
+SLUICE_API void ScatterAdd(const T* x,
+                           const Index* index,
+                           int64_t outer,
+                           int64_t size,
+                           int64_t count,
+                           int64_t inner,
+                           Computed<T>* out);
+
+}  // namespace sluice::operators::math

@@ -1,0 +1,259 @@
+#include "sluice/operators/math/norm/lrn.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sluice/platform/parallel_for.h"
+
+#ifndef SLUICE_LRN_LOOPS
+#define SLUICE_LRN_LOOPS
+namespace sluice::operators::math {
+
+// Elements [begin, begin + count) of one row.
+struct LrnRange {
+  int64_t row;
+  int64_t begin;
+  int64_t count;
+};
+
+// What one range takes; the best of all instruction sets.
+template <typename T>
+struct LrnLoops {
+  void (*forward)(const LrnGeometry& g,
+                  const LrnRange& range,
+                  const T* x,
+                  T* out);
+  // The first summand of the gradient, and the terms of the second.
+  void (*terms)(const LrnGeometry& g,
+                const LrnRange& range,
+                const T* x,
+                const T* out_grad,
+                T* terms,
+                T* x_grad);
+  void (*grad)(const LrnGeometry& g,
+               const LrnRange& range,
+               const T* x,
+               const T* terms,
+               T* x_grad);
+};
+
+}  // namespace sluice::operators::math
+#endif
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/norm/lrn.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+struct Lines {
+  HWY_ALIGN T values[LrnGeometry::kBlock];
+};
+
+// sums[j] = the sum of v (or v^2) over the window of element begin + j.
+template <bool kSquares, typename T>
+HWY_INLINE void WindowSums(const LrnGeometry& g,
+                           const T* v,
+                           int64_t before,
+                           int64_t after,
+                           const LrnRange& range,
+                           T* sums) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  std::fill(sums, sums + range.count, T{0});
+  for (int64_t channel = -before; channel <= after; ++channel) {
+    const int64_t offset = channel * g.step;
+    // Where the window has that channel.
+    const int64_t first = std::max<int64_t>(range.begin, -offset);
+    const int64_t last = std::min(range.begin + range.count, g.row() - offset);
+    const T* from = v + offset + range.begin;
+    int64_t j = std::max<int64_t>(first - range.begin, 0);
+    const int64_t end = last - range.begin;
+    for (; j + lanes <= end; j += lanes) {
+      const auto value = hn::LoadU(d, from + j);
+      const auto sum = hn::LoadU(d, sums + j);
+      if constexpr (kSquares) {
+        hn::StoreU(hn::Add(sum, hn::Mul(value, value)), d, sums + j);
+      } else {
+        hn::StoreU(hn::Add(sum, value), d, sums + j);
+      }
+    }
+    for (; j < end; ++j) {
+      sums[j] += kSquares ? from[j] * from[j] : from[j];
+    }
+  }
+}
+
+// powers[j] = s^-beta; sums[j] becomes s. Most networks have beta = 3/4.
+template <typename T>
+HWY_INLINE void Powers(const LrnGeometry& g,
+                       int64_t count,
+                       T* sums,
+                       T* powers) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto k = hn::Set(d, static_cast<T>(g.k));
+  const auto scale = hn::Set(d, static_cast<T>(g.scale));
+  const bool common = g.beta == 0.75;
+  // The whole block, of which the last elements are not used.
+  for (int64_t j = 0; j < count; j += lanes) {
+    const auto s = hn::Add(k, hn::Mul(scale, hn::Load(d, sums + j)));
+    hn::Store(s, d, sums + j);
+    if (common) {
+      const auto root = hn::Sqrt(s);
+      const auto power = hn::Mul(root, hn::Sqrt(root));
+      hn::Store(hn::Div(hn::Set(d, T{1}), power), d, powers + j);
+    }
+  }
+  for (int64_t j = 0; !common && j < count; ++j) {
+    powers[j] = std::pow(sums[j], static_cast<T>(-g.beta));
+  }
+}
+
+template <typename T>
+void ForwardRange(const LrnGeometry& g,
+                  const LrnRange& range,
+                  const T* x,
+                  T* out) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  Lines<T> sums, powers;
+  x += range.row * g.row();
+  out += range.row * g.row() + range.begin;
+  WindowSums<true>(g, x, g.before, g.after, range, sums.values);
+  Powers(g, range.count, sums.values, powers.values);
+  x += range.begin;
+  int64_t j = 0;
+  for (; j + lanes <= range.count; j += lanes) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, x + j), hn::Load(d, powers.values + j)), d,
+               out + j);
+  }
+  for (; j < range.count; ++j) {
+    out[j] = x[j] * powers.values[j];
+  }
+}
+
+// The first summand of the gradient, and the terms of the second.
+template <typename T>
+void TermsRange(const LrnGeometry& g,
+                const LrnRange& range,
+                const T* x,
+                const T* out_grad,
+                T* terms,
+                T* x_grad) {
+  Lines<T> sums, powers;
+  const int64_t row = range.row * g.row();
+  WindowSums<true>(g, x + row, g.before, g.after, range, sums.values);
+  Powers(g, range.count, sums.values, powers.values);
+  const int64_t at = row + range.begin;
+  for (int64_t j = 0; j < range.count; ++j) {
+    const T grad = out_grad[at + j] * powers.values[j];
+    terms[at + j] = grad * x[at + j] / sums.values[j];
+    x_grad[at + j] = grad;
+  }
+}
+
+// An element is in the windows of those channels that are before it by `after`
+// at most, and after it by `before`.
+template <typename T>
+void GradRange(const LrnGeometry& g,
+               const LrnRange& range,
+               const T* x,
+               const T* terms,
+               T* x_grad) {
+  Lines<T> sums;
+  const int64_t row = range.row * g.row();
+  WindowSums<false>(g, terms + row, g.after, g.before, range, sums.values);
+  const T factor = static_cast<T>(2 * g.scale * g.beta);
+  const int64_t at = row + range.begin;
+  for (int64_t j = 0; j < range.count; ++j) {
+    x_grad[at + j] -= factor * x[at + j] * sums.values[j];
+  }
+}
+
+LrnLoops<float> FloatLoops() {
+  return {&ForwardRange<float>, &TermsRange<float>, &GradRange<float>};
+}
+LrnLoops<double> DoubleLoops() {
+  return {&ForwardRange<double>, &TermsRange<double>, &GradRange<double>};
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+
+HWY_EXPORT(FloatLoops);
+HWY_EXPORT(DoubleLoops);
+
+template <typename T>
+const LrnLoops<T>& Loops();
+template <>
+const LrnLoops<float>& Loops<float>() {
+  static const LrnLoops<float> kLoops = HWY_DYNAMIC_DISPATCH(FloatLoops)();
+  return kLoops;
+}
+template <>
+const LrnLoops<double>& Loops<double>() {
+  static const LrnLoops<double> kLoops = HWY_DYNAMIC_DISPATCH(DoubleLoops)();
+  return kLoops;
+}
+
+// Calls body(range) for ranges that cover all rows.
+template <typename Body>
+void ForEachRange(const LrnGeometry& g, const Body& body) {
+  constexpr int64_t kGrain = 8192, kBlock = LrnGeometry::kBlock;
+  const int64_t row = g.row();
+  if (g.rows * row == 0) return;
+  const int64_t blocks = (row + kBlock - 1) / kBlock;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::min(row, kBlock));
+  platform::ParallelFor(
+      g.rows * blocks, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = i % blocks * kBlock;
+          body(LrnRange{i / blocks, first, std::min(kBlock, row - first)});
+        }
+      });
+}
+
+}  // namespace
+
+template <typename T>
+void Lrn(const LrnGeometry& g, const T* x, T* out) {
+  const LrnLoops<T>& loops = Loops<T>();
+  ForEachRange(g,
+               [&](const LrnRange& range) { loops.forward(g, range, x, out); });
+}
+
+template <typename T>
+void LrnGrad(
+    const LrnGeometry& g, const T* x, const T* out_grad, T* terms, T* x_grad) {
+  const LrnLoops<T>& loops = Loops<T>();
+  ForEachRange(g, [&](const LrnRange& range) {
+    loops.terms(g, range, x, out_grad, terms, x_grad);
+  });
+  ForEachRange(g, [&](const LrnRange& range) {
+    loops.grad(g, range, x, terms, x_grad);
+  });
+}
+
+#define SLUICE_LRN(T)                          \
+  template SLUICE_API decltype(Lrn<T>) Lrn<T>; \
+  template SLUICE_API decltype(LrnGrad<T>) LrnGrad<T>
+SLUICE_LRN(float);
+SLUICE_LRN(double);
+#undef SLUICE_LRN
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

@@ -1,0 +1,395 @@
+#include "sluice/operators/math/pool/pool2d.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/pool/pool2d_pairs.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+namespace {
+
+using platform::bfloat16;
+using platform::float16;
+
+// relu, which keeps NaN.
+template <typename T>
+T Positive(T value) {
+  return value <= T{0} ? T{0} : value;
+}
+
+// A line is a run of results: windows of one row, or channels of one window.
+constexpr int64_t kLine = 128;
+constexpr int64_t kShardWork = int64_t{1} << 15;
+
+// Each of these takes the taps of one line after another: elements [begin,
+// end) of the line meet pixels at, at + step, ... of the input.
+template <typename T>
+struct MaxLine {
+  const T* x;
+  T* out;
+  bool relu;
+
+  template <typename Divisor>
+  void Begin(int64_t first, int64_t count, const Divisor& /*divisor*/) {
+    to = out + first;
+    std::fill(best, best + count,
+              -std::numeric_limits<Computed<T>>::infinity());
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    const T* from = x + at;
+    for (int64_t i = begin; i < end; ++i) {
+      const Computed<T> value = Widen(from[(i - begin) * step]);
+      const Computed<T> larger = value > best[i] ? value : best[i];
+      best[i] = std::isnan(value) ? value : larger;
+    }
+  }
+  template <typename Divisor>
+  void End(int64_t count, const Divisor& /*divisor*/) {
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = Narrow<T>(relu ? Positive(best[i]) : best[i]);
+    }
+  }
+
+  T* to = nullptr;
+  Computed<T> best[kLine] = {};
+};
+
+// Sum: what a window is summed in.
+template <typename T, bool kRelu, typename Sum>
+struct AvgLine {
+  const T* x;
+  T* out;
+
+  template <typename Divisor>
+  void Begin(int64_t first, int64_t count, const Divisor& /*divisor*/) {
+    to = out + first;
+    std::fill(sum, sum + count, Sum{0});
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    const T* from = x + at;
+    for (int64_t i = begin; i < end; ++i) {
+      const Computed<T> value = Widen(from[(i - begin) * step]);
+      sum[i] += kRelu ? Positive(value) : value;
+    }
+  }
+  template <typename Divisor>
+  void End(int64_t count, const Divisor& divisor) {
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = Narrow<T>(
+          static_cast<Computed<T>>(sum[i] / static_cast<Sum>(divisor(i))));
+    }
+  }
+
+  T* to = nullptr;
+  Sum sum[kLine] = {};
+};
+
+// The sum of more pixels loses digits in float.
+constexpr int64_t kMostInFloat = 64;
+
+template <typename T>
+struct MaxGradLine {
+  const T* x;
+  const T* out;
+  const T* out_grad;
+  PoolGrad<T>* x_grad;
+  bool relu;
+
+  template <typename Divisor>
+  void Begin(int64_t first, int64_t count, const Divisor& /*divisor*/) {
+    for (int64_t i = 0; i < count; ++i) {
+      best[i] = Widen(out[first + i]);
+      const bool stays = !relu || !(best[i] <= 0);
+      left[i] = stays ? Widen(out_grad[first + i]) : Computed<T>{0};
+    }
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    const T* from = x + at;
+    Computed<T>* to = x_grad + at;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t pixel = (i - begin) * step;
+      const Computed<T> value = Widen(from[pixel]);
+      const bool same =
+          value == best[i] || (std::isnan(value) && std::isnan(best[i]));
+      const Computed<T> gets = same ? left[i] : Computed<T>{0};
+      to[pixel] += gets;
+      left[i] = same ? Computed<T>{0} : left[i];
+    }
+  }
+  template <typename Divisor>
+  void End(int64_t /*count*/, const Divisor& /*divisor*/) {}
+
+  // What has not found its maximum yet.
+  Computed<T> best[kLine] = {};
+  Computed<T> left[kLine] = {};
+};
+
+template <typename T, bool kRelu>
+struct AvgGradLine {
+  const T* x;  // where kRelu
+  const T* out_grad;
+  PoolGrad<T>* x_grad;
+
+  template <typename Divisor>
+  void Begin(int64_t first, int64_t count, const Divisor& divisor) {
+    for (int64_t i = 0; i < count; ++i) {
+      part[i] =
+          Widen(out_grad[first + i]) / static_cast<Computed<T>>(divisor(i));
+    }
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    Computed<T>* to = x_grad + at;
+    for (int64_t i = begin; i < end; ++i) {
+      Computed<T> gets = part[i];
+      if constexpr (kRelu) {
+        if (Widen(x[at + (i - begin) * step]) <= 0) gets = 0;
+      }
+      to[(i - begin) * step] += gets;
+    }
+  }
+  template <typename Divisor>
+  void End(int64_t /*count*/, const Divisor& /*divisor*/) {}
+
+  Computed<T> part[kLine] = {};
+};
+
+// The pixels [begin, end) of window `number` along one axis.
+struct Cut {
+  Cut(int64_t number, int64_t stride, int64_t pad, int64_t kernel, int64_t size)
+      : begin(std::max<int64_t>(number * stride - pad, 0)),
+        end(std::min(number * stride - pad + kernel, size)) {}
+  int64_t begin, end;
+
+  int64_t size() const { return end - begin; }
+};
+
+Cut Rows(const Pool2dGeometry& g, int64_t oh) {
+  return {oh, g.stride_h, g.pad_top, g.kernel_h, g.in_h};
+}
+Cut Columns(const Pool2dGeometry& g, int64_t ow) {
+  return {ow, g.stride_w, g.pad_left, g.kernel_w, g.in_w};
+}
+
+// Windows [first, first + count) of row `oh` of an NCHW plane.
+template <typename Line>
+void WindowsOfARow(const Pool2dGeometry& g,
+                   int64_t plane,
+                   int64_t oh,
+                   int64_t first,
+                   int64_t count,
+                   Line& line) {
+  const Cut rows = Rows(g, oh);
+  const auto divisor = [&](int64_t i) {
+    return g.exclusive ? rows.size() * Columns(g, first + i).size()
+                       : g.kernel_h * g.kernel_w;
+  };
+  line.Begin((plane * g.out_h + oh) * g.out_w + first, count, divisor);
+  for (int64_t h = rows.begin; h < rows.end; ++h) {
+    for (int64_t kw = 0; kw < g.kernel_w; ++kw) {
+      const int64_t shift = kw - g.pad_left;
+      int64_t begin = shift >= 0 ? 0 : (-shift - 1) / g.stride_w + 1;
+      int64_t end = g.in_w > shift ? (g.in_w - shift - 1) / g.stride_w + 1 : 0;
+      begin = std::clamp(begin, first, first + count);
+      end = std::clamp(end, begin, first + count);
+      if (begin == end) continue;
+      line.Tap(begin - first, end - first,
+               (plane * g.in_h + h) * g.in_w + begin * g.stride_w + shift,
+               g.stride_w);
+    }
+  }
+  line.End(count, divisor);
+}
+
+// Channels [first, first + count) of one NHWC window.
+template <typename Line>
+void ChannelsOfAWindow(const Pool2dGeometry& g,
+                       int64_t n,
+                       int64_t oh,
+                       int64_t ow,
+                       int64_t first,
+                       int64_t count,
+                       Line& line) {
+  const Cut rows = Rows(g, oh), columns = Columns(g, ow);
+  const int64_t pixels =
+      g.exclusive ? rows.size() * columns.size() : g.kernel_h * g.kernel_w;
+  const auto divisor = [&](int64_t /*i*/) { return pixels; };
+  line.Begin(((n * g.out_h + oh) * g.out_w + ow) * g.c + first, count, divisor);
+  for (int64_t h = rows.begin; h < rows.end; ++h) {
+    for (int64_t w = columns.begin; w < columns.end; ++w) {
+      line.Tap(0, count, ((n * g.in_h + h) * g.in_w + w) * g.c + first, 1);
+    }
+  }
+  line.End(count, divisor);
+}
+
+// Channels [first, first + count) of the windows of one row of an image.
+template <typename Line>
+void ChannelsOfARow(const Pool2dGeometry& g,
+                    int64_t n,
+                    int64_t oh,
+                    int64_t first,
+                    int64_t count,
+                    Line& line) {
+  for (int64_t ow = 0; ow < g.out_w; ++ow) {
+    for (int64_t c = first; c < first + count; c += kLine) {
+      ChannelsOfAWindow(g, n, oh, ow, c, std::min(kLine, first + count - c),
+                        line);
+    }
+  }
+}
+
+template <typename Line>
+void Plane(const Pool2dGeometry& g, int64_t plane, Line& line) {
+  for (int64_t oh = 0; oh < g.out_h; ++oh) {
+    for (int64_t ow = 0; ow < g.out_w; ow += kLine) {
+      WindowsOfARow(g, plane, oh, ow, std::min(kLine, g.out_w - ow), line);
+    }
+  }
+}
+
+int64_t Grain(int64_t work) {
+  return std::max<int64_t>(kShardWork / std::max<int64_t>(work, 1), 1);
+}
+
+// Every window, in shards; each shard works on a copy of `line`.
+template <typename Line>
+void Forward(const Pool2dGeometry& g, const Line& line) {
+  const int64_t window = g.kernel_h * g.kernel_w;
+  if (!g.nhwc) {
+    platform::ParallelFor(g.n * g.c, Grain(g.out_pixels() * window),
+                          [&](int64_t begin, int64_t end) {
+                            Line own = line;
+                            for (int64_t i = begin; i < end; ++i) {
+                              Plane(g, i, own);
+                            }
+                          });
+    return;
+  }
+  platform::ParallelFor(g.n * g.out_h, Grain(g.out_w * g.c * window),
+                        [&](int64_t begin, int64_t end) {
+                          Line own = line;
+                          for (int64_t i = begin; i < end; ++i) {
+                            ChannelsOfARow(g, i / g.out_h, i % g.out_h, 0, g.c,
+                                           own);
+                          }
+                        });
+}
+
+// The same where windows may overlap in what they write: a shard has all of
+// them that meet its pixels, and first sets these to 0.
+template <typename Line>
+void Backward(const Pool2dGeometry& g, const Line& line) {
+  const int64_t window = g.kernel_h * g.kernel_w;
+  const int64_t work = g.out_pixels() * window + g.in_pixels();
+  if (!g.nhwc) {
+    platform::ParallelFor(
+        g.n * g.c, Grain(work), [&](int64_t begin, int64_t end) {
+          Line own = line;
+          for (int64_t i = begin; i < end; ++i) {
+            auto* to = line.x_grad + i * g.in_pixels();
+            std::fill(to, to + g.in_pixels(),
+                      std::remove_reference_t<decltype(*to)>{});
+            Plane(g, i, own);
+          }
+        });
+    return;
+  }
+  const int64_t runs = (g.c + kLine - 1) / kLine;
+  platform::ParallelFor(
+      g.n * runs, Grain(work * std::min(g.c, kLine)),
+      [&](int64_t begin, int64_t end) {
+        Line own = line;
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t n = i / runs, first = i % runs * kLine;
+          const int64_t count = std::min(kLine, g.c - first);
+          for (int64_t pixel = 0; pixel < g.in_pixels(); ++pixel) {
+            auto* to = line.x_grad + (n * g.in_pixels() + pixel) * g.c + first;
+            std::fill(to, to + count, std::remove_reference_t<decltype(*to)>{});
+          }
+          for (int64_t oh = 0; oh < g.out_h; ++oh) {
+            ChannelsOfARow(g, n, oh, first, count, own);
+          }
+        }
+      });
+}
+
+template <typename T, bool kRelu>
+void Average(const Pool2dGeometry& g, const T* x, T* out) {
+  if (g.kernel_h * g.kernel_w > kMostInFloat) {
+    Forward(g, AvgLine<T, kRelu, double>{.x = x, .out = out});
+  } else {
+    Forward(g, AvgLine<T, kRelu, Computed<T>>{.x = x, .out = out});
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void Pool2d(const Pool2dGeometry& g, const T* x, T* out) {
+  if constexpr (!kIsHalf<T>) {
+    if (IsMaxOfPairs(g)) return MaxOfPairs(g, x, out);
+  }
+  if (g.max) {
+    Forward(g, MaxLine<T>{.x = x, .out = out, .relu = g.relu});
+  } else if (g.relu) {
+    Average<T, true>(g, x, out);
+  } else {
+    Average<T, false>(g, x, out);
+  }
+}
+
+template <typename T>
+void Pool2dGrad(const Pool2dGeometry& g,
+                const T* x,
+                const T* out,
+                const T* out_grad,
+                PoolGrad<T>* x_grad) {
+  if constexpr (!kIsHalf<T>) {
+    if (IsMaxOfPairs(g)) return MaxOfPairsGrad(g, x, out, out_grad, x_grad);
+  }
+  if (g.max) {
+    Backward(g, MaxGradLine<T>{.x = x,
+                               .out = out,
+                               .out_grad = out_grad,
+                               .x_grad = x_grad,
+                               .relu = g.relu});
+  } else if (g.relu) {
+    Backward(g, AvgGradLine<T, true>{
+                    .x = x, .out_grad = out_grad, .x_grad = x_grad});
+  } else {
+    Backward(g, AvgGradLine<T, false>{
+                    .x = x, .out_grad = out_grad, .x_grad = x_grad});
+  }
+}
+
+template SLUICE_API void Pool2d(const Pool2dGeometry&, const float*, float*);
+template SLUICE_API void Pool2d(const Pool2dGeometry&, const double*, double*);
+template SLUICE_API void Pool2d(const Pool2dGeometry&,
+                                const float16*,
+                                float16*);
+template SLUICE_API void Pool2d(const Pool2dGeometry&,
+                                const bfloat16*,
+                                bfloat16*);
+template SLUICE_API void Pool2dGrad(
+    const Pool2dGeometry&, const float*, const float*, const float*, float*);
+template SLUICE_API void Pool2dGrad(const Pool2dGeometry&,
+                                    const double*,
+                                    const double*,
+                                    const double*,
+                                    double*);
+template SLUICE_API void Pool2dGrad(const Pool2dGeometry&,
+                                    const float16*,
+                                    const float16*,
+                                    const float16*,
+                                    float*);
+template SLUICE_API void Pool2dGrad(const Pool2dGeometry&,
+                                    const bfloat16*,
+                                    const bfloat16*,
+                                    const bfloat16*,
+                                    float*);
+
+}  // namespace sluice::operators::math

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "sluice/operators/math/random/philox.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators::math {
+
+// Calls body(words, first, elements) for each block of four elements of a
+// tensor, on the device: element first + i has word i of `words`.
+template <typename Body>
+void ForEachRandomBlock(const platform::CUDADeviceContext& device,
+                        const RandomStream& stream,
+                        int64_t count,
+                        const Body& body) {
+  platform::ForEach(device, count / 4 + (count % 4 != 0 ? 1 : 0),
+                    [=] __device__(int64_t block) {
+                      const int64_t left = count - 4 * block;
+                      body(stream.Block(static_cast<uint64_t>(block)),
+                           4 * block, static_cast<int>(left < 4 ? left : 4));
+                    });
+}
+
+}  // namespace sluice::operators::math

@@ -1,0 +1,185 @@
+#include "sluice/operators/math/search/top_k.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+
+namespace {
+
+// About this many elements are worth a thread.
+constexpr int64_t kShardElements = 16384;
+
+template <typename T>
+struct FloatBits;
+template <>
+struct FloatBits<float> {
+  using Bits = uint32_t;
+  static constexpr Bits kInfinity = 0x7F800000;
+};
+template <>
+struct FloatBits<double> {
+  using Bits = uint64_t;
+  static constexpr Bits kInfinity = 0x7FF0000000000000;
+};
+template <>
+struct FloatBits<platform::float16> {
+  using Bits = uint16_t;
+  static constexpr Bits kInfinity = 0x7C00;
+};
+template <>
+struct FloatBits<platform::bfloat16> {
+  using Bits = uint16_t;
+  static constexpr Bits kInfinity = 0x7F80;
+};
+
+// A signed integer that orders as the element does, for every dtype alike:
+// equal elements have equal keys and NaN has the largest.
+template <typename T>
+auto Key(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return value;
+  } else {
+    using Bits = typename FloatBits<T>::Bits;
+    using Signed = std::make_signed_t<Bits>;
+    constexpr Bits kSign = static_cast<Bits>(
+        static_cast<Bits>(std::numeric_limits<Signed>::max()) + 1);
+    const Bits bits = std::bit_cast<Bits>(value);
+    const Bits magnitude = static_cast<Bits>(bits & ~kSign);
+    if (magnitude > FloatBits<T>::kInfinity) {
+      return std::numeric_limits<Signed>::max();
+    }
+    const auto key = static_cast<Signed>(magnitude);
+    return static_cast<Signed>((bits & kSign) != 0 ? -key : key);
+  }
+}
+
+// "Comes before": a strict order of the columns of one row.
+template <typename T, bool kLargest>
+struct Better {
+  const T* row;
+
+  bool operator()(int64_t a, int64_t b) const {
+    const auto key_a = Key(row[a]);
+    const auto key_b = Key(row[b]);
+    if (key_a != key_b) return kLargest ? key_a > key_b : key_a < key_b;
+    return a < b;
+  }
+};
+
+// Whether a block of a row may hold something better than `best`; a loop
+// without branches, true more often than needed where there are NaNs.
+constexpr int64_t kBlock = 32;
+template <typename T, bool kLargest>
+bool MayBeat(const T* block, T best) {
+  int any = 0;
+  for (int64_t i = 0; i < kBlock; ++i) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      any |= kLargest ? !(block[i] <= best) : !(block[i] >= best);
+    } else {
+      const auto key = Key(block[i]);
+      any |= kLargest ? key > Key(best) : key < Key(best);
+    }
+  }
+  return any != 0;
+}
+
+template <typename T, bool kLargest>
+int64_t Best(const T* row, int64_t columns) {
+  int64_t best = 0;
+  auto best_key = Key(row[0]);
+  for (int64_t i = 0; i < columns;) {
+    const int64_t end = std::min(i + kBlock, columns);
+    if (end - i == kBlock && !MayBeat<T, kLargest>(row + i, row[best])) {
+      i = end;
+    }
+    for (; i < end; ++i) {
+      const auto key = Key(row[i]);
+      if (kLargest ? key > best_key : key < best_key) {
+        best_key = key;
+        best = i;
+      }
+    }
+  }
+  return best;
+}
+
+// The row of `indices` serves as the heap, its worst element in front.
+template <typename T, bool kLargest>
+void SelectRow(
+    const T* row, int64_t columns, int64_t k, bool sorted, int64_t* indices) {
+  const Better<T, kLargest> better{row};
+  std::iota(indices, indices + k, int64_t{0});
+  if (k == columns) {
+    if (sorted) std::sort(indices, indices + k, better);
+    return;
+  }
+  std::make_heap(indices, indices + k, better);
+  for (int64_t i = k; i < columns; ++i) {
+    if (!better(i, indices[0])) continue;
+    std::pop_heap(indices, indices + k, better);
+    indices[k - 1] = i;
+    std::push_heap(indices, indices + k, better);
+  }
+  if (sorted) std::sort_heap(indices, indices + k, better);
+}
+
+template <typename T, bool kLargest>
+void SelectRows(const T* x,
+                int64_t rows,
+                int64_t columns,
+                int64_t k,
+                bool sorted,
+                T* values,
+                int64_t* indices) {
+  for (int64_t row = 0; row < rows; ++row) {
+    if (k == 1) {
+      indices[0] = Best<T, kLargest>(x, columns);
+    } else {
+      SelectRow<T, kLargest>(x, columns, k, sorted, indices);
+    }
+    for (int64_t i = 0; i < k; ++i) {
+      values[i] = x[indices[i]];
+    }
+    x += columns;
+    values += k;
+    indices += k;
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void TopK(const T* x,
+          int64_t rows,
+          int64_t columns,
+          int64_t k,
+          bool largest,
+          bool sorted,
+          T* values,
+          int64_t* indices) {
+  const int64_t grain = std::max<int64_t>(kShardElements / columns, 1);
+  platform::ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+    const auto select = largest ? SelectRows<T, true> : SelectRows<T, false>;
+    select(x + begin * columns, end - begin, columns, k, sorted,
+           values + begin * k, indices + begin * k);
+  });
+}
+
+#define SLUICE_TOP_K(T) template SLUICE_API decltype(TopK<T>) TopK<T>
+SLUICE_TOP_K(float);
+SLUICE_TOP_K(double);
+SLUICE_TOP_K(platform::float16);
+SLUICE_TOP_K(platform::bfloat16);
+SLUICE_TOP_K(int8_t);
+SLUICE_TOP_K(uint8_t);
+SLUICE_TOP_K(int32_t);
+SLUICE_TOP_K(int64_t);
+#undef SLUICE_TOP_K
+
+}  // namespace sluice::operators::math

@@ -1,0 +1,161 @@
+// Numbers that the formulas of the tables of ops are written with, as vectors:
+// for the files that are compiled once for every instruction set (see
+// design/0004), included after hwy/highway.h, once for each.
+#if defined(SLUICE_SIMD_FORMULAS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#if defined(HWY_TARGET_TOGGLE)
+#undef SLUICE_SIMD_FORMULAS_INL_H_
+#else
+#define SLUICE_SIMD_FORMULAS_INL_H_
+#endif
+
+#include <cmath>
+#include <cstdint>
+
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/simd_math-inl.h"
+
+#undef SLUICE_FORMULA
+#define SLUICE_FORMULA HWY_INLINE
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+
+// The types of a table's rows.
+template <class... Row>
+struct Rows {};
+
+// A vector of floats or doubles.
+template <class D>
+struct Lanes {
+  using T = hwy::HWY_NAMESPACE::TFromD<D>;
+  using Vec = hwy::HWY_NAMESPACE::Vec<D>;
+
+  HWY_INLINE Lanes(Vec vec) : v(vec) {}  // NOLINT: as a number converts
+  HWY_INLINE explicit Lanes(double value)
+      : v(hwy::HWY_NAMESPACE::Set(D(), static_cast<T>(value))) {}
+
+  Vec v;
+};
+
+// What comparing two of them gives.
+template <class D>
+struct LanesMask {
+  hwy::HWY_NAMESPACE::Mask<D> m;
+};
+
+#define SLUICE_LANES_BINARY(op, Function)                   \
+  template <class D>                                        \
+  HWY_INLINE Lanes<D> operator op(Lanes<D> x, Lanes<D> y) { \
+    return hwy::HWY_NAMESPACE::Function(x.v, y.v);          \
+  }
+SLUICE_LANES_BINARY(+, Add)
+SLUICE_LANES_BINARY(-, Sub)
+SLUICE_LANES_BINARY(*, Mul)
+SLUICE_LANES_BINARY(/, Div)
+#undef SLUICE_LANES_BINARY
+
+#define SLUICE_LANES_COMPARE(op, Function)                      \
+  template <class D>                                            \
+  HWY_INLINE LanesMask<D> operator op(Lanes<D> x, Lanes<D> y) { \
+    return {hwy::HWY_NAMESPACE::Function(x.v, y.v)};            \
+  }
+SLUICE_LANES_COMPARE(==, Eq)
+SLUICE_LANES_COMPARE(<, Lt)
+SLUICE_LANES_COMPARE(<=, Le)
+SLUICE_LANES_COMPARE(>, Gt)
+SLUICE_LANES_COMPARE(>=, Ge)
+#undef SLUICE_LANES_COMPARE
+
+template <class D>
+HWY_INLINE Lanes<D> operator-(Lanes<D> x) {
+  return hwy::HWY_NAMESPACE::Neg(x.v);
+}
+
+// yes where the mask is set, no elsewhere.
+template <class D>
+HWY_INLINE Lanes<D> Select(LanesMask<D> mask, Lanes<D> yes, Lanes<D> no) {
+  return hwy::HWY_NAMESPACE::IfThenElse(mask.m, yes.v, no.v);
+}
+
+#define SLUICE_LANES_FUNCTION(Name, expression) \
+  template <class D>                            \
+  HWY_INLINE Lanes<D> Name(Lanes<D> x) {        \
+    return expression;                          \
+  }
+SLUICE_LANES_FUNCTION(Abs, hwy::HWY_NAMESPACE::Abs(x.v))
+SLUICE_LANES_FUNCTION(Sqrt, hwy::HWY_NAMESPACE::Sqrt(x.v))
+SLUICE_LANES_FUNCTION(Floor, hwy::HWY_NAMESPACE::Floor(x.v))
+SLUICE_LANES_FUNCTION(Ceil, hwy::HWY_NAMESPACE::Ceil(x.v))
+SLUICE_LANES_FUNCTION(Round, hwy::HWY_NAMESPACE::Round(x.v))
+SLUICE_LANES_FUNCTION(Trunc, hwy::HWY_NAMESPACE::Trunc(x.v))
+SLUICE_LANES_FUNCTION(Exp, SimdExp(D(), x.v))
+SLUICE_LANES_FUNCTION(Log, SimdLog(D(), x.v))
+SLUICE_LANES_FUNCTION(Sigmoid, SimdSigmoid(D(), x.v))
+SLUICE_LANES_FUNCTION(Tanh, SimdTanh(D(), x.v))
+#undef SLUICE_LANES_FUNCTION
+
+// Functions that Highway lacks, or has for a part of the numbers only: lane by
+// lane by the C library.
+template <class D, class Function>
+HWY_INLINE Lanes<D> EachLane(Lanes<D> x, Function function) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using T = hn::TFromD<D>;
+  HWY_ALIGN T values[hn::MaxLanes(D())];
+  hn::Store(x.v, D(), values);
+  for (T& value : values) {
+    value = function(value);
+  }
+  return hn::Load(D(), values);
+}
+
+#define SLUICE_LANES_LIBRARY(Name, function)                                 \
+  template <class D>                                                         \
+  HWY_INLINE Lanes<D> Name(Lanes<D> x) {                                     \
+    return EachLane(                                                         \
+        x, [](typename Lanes<D>::T value) { return std::function(value); }); \
+  }
+SLUICE_LANES_LIBRARY(Expm1, expm1)
+SLUICE_LANES_LIBRARY(Log1p, log1p)
+SLUICE_LANES_LIBRARY(Erf, erf)
+SLUICE_LANES_LIBRARY(Erfc, erfc)
+SLUICE_LANES_LIBRARY(Sin, sin)
+SLUICE_LANES_LIBRARY(Cos, cos)
+SLUICE_LANES_LIBRARY(Tan, tan)
+SLUICE_LANES_LIBRARY(Asin, asin)
+SLUICE_LANES_LIBRARY(Acos, acos)
+SLUICE_LANES_LIBRARY(Atan, atan)
+SLUICE_LANES_LIBRARY(Sinh, sinh)
+SLUICE_LANES_LIBRARY(Cosh, cosh)
+SLUICE_LANES_LIBRARY(Asinh, asinh)
+SLUICE_LANES_LIBRARY(Acosh, acosh)
+SLUICE_LANES_LIBRARY(Atanh, atanh)
+#undef SLUICE_LANES_LIBRARY
+
+#define SLUICE_LANES_LIBRARY_OF_TWO(Name, function)          \
+  template <class D>                                         \
+  HWY_INLINE Lanes<D> Name(Lanes<D> x, Lanes<D> y) {         \
+    namespace hn = hwy::HWY_NAMESPACE;                       \
+    HWY_ALIGN typename Lanes<D>::T left[hn::MaxLanes(D())];  \
+    HWY_ALIGN typename Lanes<D>::T right[hn::MaxLanes(D())]; \
+    hn::Store(x.v, D(), left);                               \
+    hn::Store(y.v, D(), right);                              \
+    for (size_t i = 0; i < hn::MaxLanes(D()); ++i) {         \
+      left[i] = std::function(left[i], right[i]);            \
+    }                                                        \
+    return hn::Load(D(), left);                              \
+  }
+SLUICE_LANES_LIBRARY_OF_TWO(Pow, pow)
+SLUICE_LANES_LIBRARY_OF_TWO(Fmod, fmod)
+SLUICE_LANES_LIBRARY_OF_TWO(Atan2, atan2)
+#undef SLUICE_LANES_LIBRARY_OF_TWO
+
+#include "sluice/operators/math/float_formulas.inc"
+#include "sluice/operators/math/integer_formulas.inc"
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

@@ -1,0 +1,37 @@
+#include "sluice/operators/math/unary/unary_tables.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/unary/arithmetic_rows.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/unary/unary_loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+#include "sluice/operators/math/unary/arithmetic_rows.inc"
+
+void AddArithmeticTable(std::vector<UnaryRow>* rows) {
+  AddRows(Table(), rows);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+HWY_EXPORT(AddArithmeticTable);
+}  // namespace
+
+void AddArithmeticRows(std::vector<UnaryRow>* rows) {
+  HWY_DYNAMIC_DISPATCH(AddArithmeticTable)(rows);
+}
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "sluice/operators/math/unary/unary_row.h"
+
+// What <table>_rows.cc makes of <table>_rows.inc, for UnaryRows() only.
+namespace sluice::operators::math {
+
+void AddArithmeticRows(std::vector<UnaryRow>* rows);
+void AddExponentialRows(std::vector<UnaryRow>* rows);
+void AddActivationRows(std::vector<UnaryRow>* rows);
+void AddTrigonometricRows(std::vector<UnaryRow>* rows);
+
+}  // namespace sluice::operators::math

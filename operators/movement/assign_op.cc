@@ -1,0 +1,38 @@
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/op_gradients.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+
+void AssignShape(InferShapeContext& context) {
+  context.SetOutput("Out", context.input("X"));
+}
+
+std::vector<OpDesc> AssignGradient(const OpDesc& forward) {
+  return {GradientThrough(forward, forward.Input("X")[0], "assign", {})};
+}
+
+void AssignSchema(OpSchema& op) {
+  op.Doc(
+      "Out = X. No data moves where the plan lets Out look into the memory of "
+      "X.");
+  op.TypeVar("T", AllDTypes());
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T", "The same elements.");
+  op.InferShape(AssignShape)
+      .Elementwise()
+      .Gradient(AssignGradient)
+      .Alias("Out", "X");
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(assign, AssignSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,171 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/cast.h"
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/movement/gather.h"
+#include "sluice/operators/math/movement/scatter_add.h"
+
+namespace sluice::operators {
+
+using framework::DDim;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::DType;
+
+namespace {
+
+// "3", or "[1, 0]": where element `position` of a tensor of shape `dims` is.
+std::string Coordinates(int64_t position, const DDim& dims) {
+  if (dims.rank() <= 1) return std::to_string(position);
+  DDim at = dims;
+  for (int axis = dims.rank() - 1; axis >= 0; --axis) {
+    at[axis] = position % dims[axis];
+    position /= dims[axis];
+  }
+  std::string text = ToString(at);
+  return text.substr(1, text.size() - 2);
+}
+
+// X as [outer, size, inner] around `axis`.
+struct Slices {
+  Slices() = default;
+  Slices(const DDim& x, int64_t axis_of_x) {
+    const int axis =
+        static_cast<int>(axis_of_x < 0 ? axis_of_x + x.rank() : axis_of_x);
+    outer = x.Product(0, axis);
+    size = x[axis];
+    inner = x.Product(axis + 1, x.rank());
+  }
+  int64_t outer = 0;
+  int64_t size = 0;
+  int64_t inner = 0;
+};
+
+template <typename Index>
+void CheckIndices(const OpKernelContext& context,
+                  const Tensor& index,
+                  int64_t size,
+                  int64_t axis) {
+  const auto* values = index.data<Index>();
+  const int64_t outside =
+      math::FindOutside(values, index.numel(), size, /*least=*/-size);
+  SLUICE_ENFORCE(outside < 0, ErrorCode::kOutOfRange,
+                 "gather.index_range_at_run",
+                 "{}: input Index[{}] = {} is outside of [-{}, {}), dim {} of "
+                 "input X {}",
+                 context.op(), Coordinates(outside, index.dims()),
+                 values[outside], size, size, axis, context.Input(0).dims());
+}
+
+template <typename T>
+class GatherKernel final : public OpKernel {
+ public:
+  explicit GatherKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const DDim& x = preparation.query.inputs[0];
+    slices_ = Slices(x, axis_);
+    out_dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& index = context.Input(1);
+    if (index.numel() == 0) {
+      context.AllocateOutput(0, out_dims_);
+    } else if (index.dtype() == DType::kInt32) {
+      ComputeWith<int32_t>(context, index);
+    } else {
+      ComputeWith<int64_t>(context, index);
+    }
+  }
+
+ private:
+  template <typename Index>
+  void ComputeWith(OpKernelContext& context, const Tensor& index) const {
+    CheckIndices<Index>(context, index, slices_.size, axis_);
+    Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    math::Gather(context.Input(0).data<T>(), index.data<Index>(), slices_.outer,
+                 slices_.size, index.numel(),
+                 static_cast<size_t>(slices_.inner) * sizeof(T), out.data<T>());
+  }
+
+  int64_t axis_;
+  Slices slices_;
+  DDim out_dims_;
+};
+
+// Halves are summed in float, in scratch.
+template <typename T>
+class GatherGradKernel final : public OpKernel {
+ public:
+  using Sum = math::Computed<T>;
+
+  explicit GatherGradKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    x_dims_ = preparation.query.inputs[0];
+    slices_ = Slices(x_dims_, axis_);
+    if (math::kIsHalf<T>) {
+      preparation.scratch_bytes =
+          static_cast<size_t>(x_dims_.numel()) * sizeof(Sum);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& index = context.Input(1);
+    if (index.dtype() == DType::kInt32) {
+      ComputeWith<int32_t>(context, index);
+    } else {
+      ComputeWith<int64_t>(context, index);
+    }
+  }
+
+ private:
+  template <typename Index>
+  void ComputeWith(OpKernelContext& context, const Tensor& index) const {
+    CheckIndices<Index>(context, index, slices_.size, axis_);
+    Tensor& x_grad = context.AllocateOutput(0, x_dims_);
+    if (x_grad.numel() == 0) return;
+    T* out = x_grad.data<T>();
+    Sum* sums = nullptr;
+    if constexpr (math::kIsHalf<T>) {
+      sums = static_cast<float*>(context.scratch());
+    } else {
+      sums = out;
+    }
+    math::ScatterAdd(context.Input(2).data<T>(), index.data<Index>(),
+                     slices_.outer, slices_.size, index.numel(), slices_.inner,
+                     sums);
+    if constexpr (math::kIsHalf<T>) {
+      math::Cast(sums, x_grad.numel(), platform::kDTypeOf<T>, out);
+    }
+  }
+
+  int64_t axis_;
+  DDim x_dims_;
+  Slices slices_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(gather,
+                       GatherKernel<float>,
+                       GatherKernel<double>,
+                       GatherKernel<platform::float16>,
+                       GatherKernel<platform::bfloat16>,
+                       GatherKernel<int8_t>,
+                       GatherKernel<uint8_t>,
+                       GatherKernel<int32_t>,
+                       GatherKernel<int64_t>,
+                       GatherKernel<bool>);
+REGISTER_OP_CPU_KERNEL(gather_grad,
+                       GatherGradKernel<float>,
+                       GatherGradKernel<double>,
+                       GatherGradKernel<platform::float16>,
+                       GatherGradKernel<platform::bfloat16>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,121 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/platform/cuda/data_check.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::CUDADeviceContext;
+using platform::DType;
+using platform::ErrorCode;
+
+void RaiseIndex(int64_t position, int64_t value, int64_t size) {
+  platform::Raise(ErrorCode::kOutOfRange, "gather.index_range_on_device",
+                  "gather: element {} of input Index, {}, is outside of "
+                  "[-{}, {}), the dim of input X",
+                  position, value, size, size);
+}
+
+// out[o, i, :] = x[o, index[i], :].
+template <typename T, typename Index>
+struct Gather {
+  const T* x;
+  const Index* index;
+  T* out;
+  int64_t size;
+  int64_t count;
+  int64_t inner;
+
+  // Negative indices count from the end.
+  __device__ int64_t At(int64_t i) const {
+    const auto given = static_cast<int64_t>(index[i]);
+    return given < 0 && given >= -size ? given + size : given;
+  }
+
+  __device__ void Copy(int64_t at, const platform::DataCheck& check) const {
+    const int64_t row = at / inner;
+    const int64_t outer = row / count;
+    const int64_t i = row % count;
+    const int64_t from = At(i);
+    if (check.Inside(i, from)) {
+      out[at] = x[(outer * size + from) * inner + at % inner];
+    }
+  }
+};
+
+template <typename T>
+class GatherCUDAKernel final : public OpKernel {
+ public:
+  explicit GatherCUDAKernel(const OpKernelConstruction& construction)
+      : axis_(construction.Attr<int64_t>("axis")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const DDim& x = preparation.query.inputs[0];
+    const int axis = static_cast<int>(axis_ < 0 ? axis_ + x.rank() : axis_);
+    size_ = x[axis];
+    inner_ = x.Product(axis + 1, x.rank());
+    out_dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& index = context.Input(1);
+    Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (index.numel() == 0) return;
+    if (index.dtype() == DType::kInt32) {
+      ComputeWith(context, index, index.data<int32_t>(), &out);
+    } else {
+      ComputeWith(context, index, index.data<int64_t>(), &out);
+    }
+  }
+
+  template <typename Index>
+  void ComputeWith(OpKernelContext& context,
+                   const Tensor& indices,
+                   const Index* index,
+                   Tensor* out) const {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const platform::DataCheck check(device, size_, &RaiseIndex);
+    if (out->numel() == 0) {  // indices are checked all the same
+      const Gather<T, Index> gather{nullptr, index, nullptr, size_, 0, 0};
+      platform::ForEach(device, indices.numel(), [=] __device__(int64_t i) {
+        check.Inside(i, gather.At(i));
+      });
+      return;
+    }
+    const Gather<T, Index> gather{context.Input(0).data<T>(),
+                                  index,
+                                  out->data<T>(),
+                                  size_,
+                                  indices.numel(),
+                                  inner_};
+    platform::ForEach(device, out->numel(),
+                      [=] __device__(int64_t at) { gather.Copy(at, check); });
+  }
+
+ private:
+  int64_t axis_;
+  int64_t size_ = 0;
+  int64_t inner_ = 0;
+  DDim out_dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(gather,
+                        GatherCUDAKernel<float>,
+                        GatherCUDAKernel<double>,
+                        GatherCUDAKernel<platform::float16>,
+                        GatherCUDAKernel<platform::bfloat16>,
+                        GatherCUDAKernel<int8_t>,
+                        GatherCUDAKernel<uint8_t>,
+                        GatherCUDAKernel<int32_t>,
+                        GatherCUDAKernel<int64_t>,
+                        GatherCUDAKernel<bool>);
+
+}  // namespace sluice::operators

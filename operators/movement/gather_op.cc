@@ -1,0 +1,95 @@
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+
+// The shape of Out.
+DDim PickedDims(const InferShapeContext& context) {
+  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
+  const ShapeHandle index = context.input("Index");
+  if (!x.dims.rank_known() || !index.dims.rank_known()) {
+    return DDim::UnknownRank();
+  }
+  const auto axis = context.Attr<int64_t>("axis");
+  context.Require(axis >= -x.rank() && axis < x.rank(), "gather.axis",
+                  "axis = {}; expected a dim of input X {}, which has rank {}",
+                  axis, x.dims, x.rank());
+  context.Require(x.rank() - 1 + index.rank() <= DDim::kMaxRank, "gather.rank",
+                  "input X {} gathered by input Index {} has rank {}; expected "
+                  "at most {}",
+                  x.dims, index.dims, x.rank() - 1 + index.rank(),
+                  DDim::kMaxRank);
+  const int at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
+  DDim out = x.dims;
+  out.RemoveDimRange(at, at + 1);
+  for (int i = 0; i < index.rank(); ++i) {
+    out.InsertDim(at + i, index.dims[i]);
+  }
+  return out;
+}
+
+void GatherShape(InferShapeContext& context) {
+  context.SetOutput("Out", PickedDims(context));
+}
+
+void GatherGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {PickedDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, "gather_grad",
+                                {{"X", "Index"}, {}, {"Out"}, {"X"}})};
+}
+
+void AxisAttribute(OpSchema& op) {
+  op.Attr<int64_t>("axis", "The dim of X; negative ones count from the end.")
+      .Default(int64_t{0});
+}
+
+void GatherSchema(OpSchema& op) {
+  op.Doc(
+      "Picks slices of X along one dimension: Out[i, ...] = X[Index[i], ...] "
+      "for axis 0.");
+  op.TypeVar("T", AllDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "The tensor to pick from, of rank 1 at least.");
+  op.Input("Index", "S",
+           "Of any shape, mostly [n]: which slices, each from 0 to the size of "
+           "that dim of X less one; negative ones count from the end; checked "
+           "when the op runs.");
+  op.Output("Out", "T",
+            "The shape of X with dim `axis` replaced by the shape of Index.");
+  AxisAttribute(op);
+  op.InferShape(GatherShape).Gradient(GatherGradient).Onnx({"Gather", {}});
+}
+
+void GatherGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of gather: each slice of X gets the sum of the gradients "
+      "of those picked from it, in the order of Index.");
+  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "What was picked from.", {.shape_only = true});
+  op.Input("Index", "S", "Which slices; checked when the op runs.");
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  AxisAttribute(op);
+  op.InferShape(GatherGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(gather, GatherSchema);
+REGISTER_OPERATOR(gather_grad, GatherGradSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,238 @@
+#include <type_traits>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/movement/mapped_copy.h"
+#include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/movement/index_map.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::AxisMap;
+using math::AxisMaps;
+using Ints = std::vector<int64_t>;
+
+AxisMap SliceAxis(int64_t size, int64_t start, int64_t end, int64_t step) {
+  const int64_t least = step > 0 ? 0 : -1;
+  const int64_t most = step > 0 ? size : size - 1;
+  if (start < 0) start += size;
+  if (end < 0) end += size;
+  start = std::clamp(start, least, most);
+  end = std::clamp(end, least, most);
+  step = std::clamp(step, -size - 1, size + 1);
+  const int64_t reach = step > 0 ? end - start : start - end;
+  const int64_t stride = step > 0 ? step : -step;
+  AxisMap map;
+  map.size = size;
+  map.out = reach > 0 ? (reach - 1) / stride + 1 : 0;
+  map.first = start;
+  map.step = step;
+  return map;
+}
+
+namespace {
+
+int AxisOf(int64_t axis, int rank) {
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+AxisMaps SliceMaps(const KernelQuery& query, const DDim& x) {
+  const Ints& starts = query.Attr<Ints>("starts");
+  const Ints& ends = query.Attr<Ints>("ends");
+  const Ints& axes = query.Attr<Ints>("axes");
+  const Ints& steps = query.Attr<Ints>("steps");
+  std::array<AxisMap, DDim::kMaxRank> maps;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    maps[axis].size = maps[axis].out = x[axis];
+  }
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const int axis = axes.empty() ? static_cast<int>(i)  //
+                                  : AxisOf(axes[i], x.rank());
+    maps[axis] =
+        SliceAxis(x[axis], starts[i], ends[i], steps.empty() ? 1 : steps[i]);
+  }
+  AxisMaps all;
+  for (int axis = x.rank() - 1; axis >= 0; --axis) {
+    all.AddOuter(maps[axis]);
+  }
+  return all;
+}
+
+AxisMaps PadMaps(const KernelQuery& query, const DDim& x, const DDim& out) {
+  const Ints& pads = query.Attr<Ints>("pads");
+  const auto& mode = query.Attr<std::string>("mode");
+  AxisMaps all;
+  for (int axis = x.rank() - 1; axis >= 0; --axis) {
+    AxisMap map;
+    map.size = x[axis];
+    map.out = out[axis];
+    map.first = -pads[axis];
+    if (mode == "edge") map.beyond = AxisMap::Beyond::kEdge;
+    if (mode == "reflect") map.beyond = AxisMap::Beyond::kReflect;
+    if (mode == "wrap") map.beyond = AxisMap::Beyond::kWrap;
+    all.AddOuter(map);
+  }
+  return all;
+}
+
+// X may have fewer axes than Out.
+AxisMaps ExpandMaps(const DDim& x, const DDim& out) {
+  AxisMaps all;
+  const int missing = out.rank() - x.rank();
+  for (int axis = out.rank() - 1; axis >= 0; --axis) {
+    AxisMap map;
+    map.size = axis < missing ? 1 : x[axis - missing];
+    map.out = out[axis];
+    map.step = map.size == map.out ? 1 : 0;
+    all.AddOuter(map);
+  }
+  return all;
+}
+
+AxisMaps TileMaps(const DDim& x, const DDim& out) {
+  AxisMaps all;
+  for (int axis = x.rank() - 1; axis >= 0; --axis) {
+    AxisMap map;
+    map.size = x[axis];
+    map.out = out[axis];
+    if (map.size != map.out) map.beyond = AxisMap::Beyond::kWrap;
+    all.AddOuter(map);
+  }
+  return all;
+}
+
+}  // namespace
+
+AxisMaps IndexMapsOf(const KernelQuery& query, const DDim& x, const DDim& out) {
+  const std::string& type = query.op.type;
+  if (type.starts_with("slice")) return SliceMaps(query, x);
+  if (type.starts_with("pad")) return PadMaps(query, x, out);
+  if (type.starts_with("expand")) return ExpandMaps(x, out);
+  return TileMaps(x, out);
+}
+
+namespace {
+
+template <typename T>
+T FillValue(const OpKernelConstruction& construction) {
+  if (construction.op() != "pad") return T{};
+  if (construction.Attr<std::string>("mode") != "constant") return T{};
+  const auto value = construction.Attr<double>("value");
+  if constexpr (std::is_same_v<T, bool>) {
+    return value != 0;
+  } else {
+    return math::Narrow<T>(static_cast<math::Computed<T>>(value));
+  }
+}
+
+template <typename T>
+class IndexMapKernel final : public OpKernel {
+ public:
+  explicit IndexMapKernel(const OpKernelConstruction& construction)
+      : fill_(FillValue<T>(construction)) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    out_dims_ = query.outputs[0];
+    if (out_dims_.numel() == 0) return;
+    none_ = query.inputs[0].numel() == 0;
+    if (!none_) maps_ = IndexMapsOf(query, query.inputs[0], out_dims_);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    T* const out = context.AllocateOutput(0, out_dims_).data<T>();
+    if (out_dims_.numel() == 0) return;
+    if (none_) {
+      std::fill(out, out + out_dims_.numel(), fill_);
+    } else {
+      math::MappedCopy(maps_, context.Input(0).data<T>(), &fill_, sizeof(T),
+                       out);
+    }
+  }
+
+ private:
+  T fill_;
+  bool none_ = false;
+  DDim out_dims_;
+  AxisMaps maps_;
+};
+
+// X gives the shape only.
+template <typename T>
+class IndexMapGradKernel final : public OpKernel {
+ public:
+  explicit IndexMapGradKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    x_dims_ = query.inputs[0];
+    empty_ = query.inputs[1].numel() == 0;
+    if (x_dims_.numel() == 0 || empty_) return;
+    maps_ = IndexMapsOf(query, x_dims_, query.inputs[1]);
+    copied_ = math::Invert(maps_, &maps_);
+    if (!copied_) {
+      preparation.scratch_bytes =
+          static_cast<size_t>(x_dims_.numel()) * sizeof(double);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& x_grad = context.AllocateOutput(0, x_dims_);
+    if (x_grad.numel() == 0) return;
+    T* const to = x_grad.data<T>();
+    if (empty_) return math::FillZero(to, x_grad.bytes());
+    const T* from = context.Input(1).template data<T>();
+    if (copied_) {
+      const T zero{};
+      return math::MappedCopy(maps_, from, &zero, sizeof(T), to);
+    }
+    constexpr int64_t kGrain = 32768;
+    auto* const sums = static_cast<double*>(context.scratch());
+    math::MappedSum(maps_, from, sums);
+    platform::ParallelFor(
+        x_grad.numel(), kGrain, [=](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            to[i] = math::Narrow<T>(static_cast<math::Computed<T>>(sums[i]));
+          }
+        });
+  }
+
+ private:
+  DDim x_dims_;
+  AxisMaps maps_;
+  bool empty_ = false;   // Out@GRAD has no elements
+  bool copied_ = false;  // maps_ lead from Out@GRAD to X@GRAD
+};
+
+void AddIndexMapKernels(framework::Registry& registry) {
+  using platform::bfloat16;
+  using platform::float16;
+  const platform::CPUPlace cpu;
+  for (const std::string name : {"slice", "pad", "expand", "tile"}) {
+    framework::AddPlainKernels<IndexMapKernel<float>, IndexMapKernel<double>,
+                               IndexMapKernel<float16>,
+                               IndexMapKernel<bfloat16>, IndexMapKernel<int8_t>,
+                               IndexMapKernel<uint8_t>, IndexMapKernel<int32_t>,
+                               IndexMapKernel<int64_t>, IndexMapKernel<bool>>(
+        registry, name, cpu);
+    framework::AddPlainKernels<
+        IndexMapGradKernel<float>, IndexMapGradKernel<double>,
+        IndexMapGradKernel<float16>, IndexMapGradKernel<bfloat16>>(
+        registry, name + "_grad", cpu);
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(index_map_kernels, AddIndexMapKernels);
+
+}  // namespace sluice::operators

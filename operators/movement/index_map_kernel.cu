@@ -1,0 +1,127 @@
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/movement/index_map.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using math::AxisMaps;
+using platform::CUDADeviceContext;
+
+template <typename T>
+T FillValue(const OpKernelConstruction& construction) {
+  if (construction.op() != "pad") return T{};
+  if (construction.Attr<std::string>("mode") != "constant") return T{};
+  const auto value = construction.Attr<double>("value");
+  if constexpr (std::is_same_v<T, bool>) {
+    return value != 0;
+  } else {
+    return math::Narrow<T>(static_cast<math::Computed<T>>(value));
+  }
+}
+
+template <typename T>
+class IndexMapCUDAKernel final : public OpKernel {
+ public:
+  explicit IndexMapCUDAKernel(const OpKernelConstruction& construction)
+      : fill_(FillValue<T>(construction)) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    out_dims_ = query.outputs[0];
+    none_ = query.inputs[0].numel() == 0;
+    if (out_dims_.numel() == 0 || none_) return;
+    maps_ = IndexMapsOf(query, query.inputs[0], out_dims_);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    T* out = context.AllocateOutput(0, out_dims_).template data<T>();
+    const T fill = fill_;
+    if (none_) {
+      platform::ForEach(device, out_dims_.numel(),
+                        [=] __device__(int64_t i) { out[i] = fill; });
+      return;
+    }
+    const T* x = context.Input(0).template data<T>();
+    const AxisMaps maps = maps_;
+    platform::ForEach(device, out_dims_.numel(), [=] __device__(int64_t i) {
+      const int64_t from = maps.At(i);
+      out[i] = from < 0 ? fill : x[from];
+    });
+  }
+
+ private:
+  T fill_;
+  bool none_ = false;
+  DDim out_dims_;
+  AxisMaps maps_;
+};
+
+// X gives the shape only. Sums are made in double.
+template <typename T>
+class IndexMapGradCUDAKernel final : public OpKernel {
+ public:
+  explicit IndexMapGradCUDAKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    x_dims_ = query.inputs[0];
+    empty_ = query.inputs[1].numel() == 0;
+    if (x_dims_.numel() == 0 || empty_) return;
+    maps_ = IndexMapsOf(query, x_dims_, query.inputs[1]);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    framework::Tensor& output = context.AllocateOutput(0, x_dims_);
+    T* x_grad = output.data<T>();
+    if (empty_) return platform::FillZero(device, x_grad, output.bytes());
+    const T* grad = context.Input(1).template data<T>();
+    const AxisMaps maps = maps_;
+    platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
+      double sum = 0;
+      maps.ForEachOf(i,
+                     [&](int64_t j) { sum += static_cast<double>(grad[j]); });
+      x_grad[i] = static_cast<T>(sum);
+    });
+  }
+
+ private:
+  DDim x_dims_;
+  bool empty_ = false;
+  AxisMaps maps_;
+};
+
+void AddIndexMapKernels(framework::Registry& registry) {
+  using platform::bfloat16;
+  using platform::float16;
+  const platform::CUDAPlace cuda;
+  for (const std::string name : {"slice", "pad", "expand", "tile"}) {
+    framework::AddPlainKernels<
+        IndexMapCUDAKernel<float>, IndexMapCUDAKernel<double>,
+        IndexMapCUDAKernel<float16>, IndexMapCUDAKernel<bfloat16>,
+        IndexMapCUDAKernel<int8_t>, IndexMapCUDAKernel<uint8_t>,
+        IndexMapCUDAKernel<int32_t>, IndexMapCUDAKernel<int64_t>,
+        IndexMapCUDAKernel<bool>>(registry, name, cuda);
+    framework::AddPlainKernels<IndexMapGradCUDAKernel<float>,
+                               IndexMapGradCUDAKernel<double>>(
+        registry, name + "_grad", cuda);
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(cuda_index_map_kernels, AddIndexMapKernels);
+
+}  // namespace sluice::operators

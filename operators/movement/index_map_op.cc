@@ -1,0 +1,345 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/broadcast.h"
+#include "sluice/operators/movement/index_map.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using Ints = std::vector<int64_t>;
+
+// Attribute `name` has an entry for each of `count` things, or none at all.
+void RequireEntries(const InferShapeContext& context,
+                    const char* name,
+                    size_t count) {
+  const size_t entries = context.Attr<Ints>(name).size();
+  context.Require(entries == count || entries == 0, "slice.entries",
+                  "attribute {} has {} entries; expected {}, as many as starts "
+                  "has, or none",
+                  name, entries, count);
+}
+
+DDim SlicedDims(const InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const Ints& starts = context.Attr<Ints>("starts");
+  const Ints& ends = context.Attr<Ints>("ends");
+  const Ints& axes = context.Attr<Ints>("axes");
+  const Ints& steps = context.Attr<Ints>("steps");
+  context.Require(ends.size() == starts.size(), "slice.ends",
+                  "attribute ends has {} entries; expected {}, as many as "
+                  "starts has",
+                  ends.size(), starts.size());
+  RequireEntries(context, "axes", starts.size());
+  RequireEntries(context, "steps", starts.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    context.Require(steps[i] != 0, "slice.step",
+                    "steps[{}] = 0; expected a step forward or back", i);
+  }
+  if (!x.rank_known()) return x;
+  context.Require(starts.size() <= static_cast<size_t>(x.rank()), "slice.rank",
+                  "attribute starts has {} entries; input X {} has {} dims",
+                  starts.size(), x, x.rank());
+  DDim out = x;
+  std::array<bool, DDim::kMaxRank> seen{};
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const int64_t given = axes.empty() ? static_cast<int64_t>(i) : axes[i];
+    context.Require(given >= -x.rank() && given < x.rank(), "slice.axis",
+                    "axes[{}] = {}; expected a dim of input X {}, from {} to "
+                    "{}",
+                    i, given, x, -x.rank(), x.rank() - 1);
+    const auto axis = static_cast<int>(given < 0 ? given + x.rank() : given);
+    context.Require(!seen[axis], "slice.axis_twice",
+                    "axes[{}] = {} names a dim of input X {} that is in the "
+                    "list already",
+                    i, given, x);
+    seen[axis] = true;
+    if (x[axis] < 0) continue;
+    out[axis] =
+        SliceAxis(x[axis], starts[i], ends[i], steps.empty() ? 1 : steps[i])
+            .out;
+  }
+  return out;
+}
+
+void RequireValue(const InferShapeContext& context, double value) {
+  platform::VisitDType(context.input_dtype("X"), [&]<typename T>() {
+    if constexpr (std::is_integral_v<T>) {
+      using Limits = std::numeric_limits<T>;
+      const bool fits = std::trunc(value) == value &&
+                        value >= static_cast<double>(Limits::min()) &&
+                        value < static_cast<double>(Limits::max()) + 1;
+      context.Require(fits, "pad.value",
+                      "attribute value = {}; expected a number that is an "
+                      "element of input X of {}",
+                      value, context.input_dtype("X"));
+    }
+  });
+}
+
+DDim PaddedDims(const InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const Ints& pads = context.Attr<Ints>("pads");
+  const auto& mode = context.Attr<std::string>("mode");
+  if (mode == "constant") {
+    RequireValue(context, context.Attr<double>("value"));
+  }
+  if (!x.rank_known()) return x;
+  const auto rank = static_cast<size_t>(x.rank());
+  context.Require(pads.size() == 2 * rank, "pad.entries",
+                  "attribute pads has {} entries; expected {}: before each dim "
+                  "of input X {}, then after each",
+                  pads.size(), 2 * rank, x);
+  DDim out = x;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const int64_t size = x[axis];
+    if (size < 0) continue;
+    const int64_t before = pads[axis], after = pads[axis + rank];
+    for (const int64_t pad : {before, after}) {
+      context.Require(pad >= -size, "pad.crop",
+                      "attribute pads removes {} elements from dim {} of input "
+                      "X {}, which has {}",
+                      -static_cast<double>(pad), axis, x, size);
+    }
+    const bool fits = !__builtin_add_overflow(size, before, &out[axis]) &&
+                      !__builtin_add_overflow(out[axis], after, &out[axis]);
+    context.Require(fits, "pad.overflow",
+                    "attribute pads makes dim {} of input X {} longer than 64 "
+                    "bits hold: {} before and {} after it",
+                    axis, x, before, after);
+    context.Require(out[axis] >= 0, "pad.nothing",
+                    "attribute pads removes {} and {} elements from dim {} of "
+                    "input X {}, which has {}",
+                    -before, -after, axis, x, size);
+    context.Require(mode == "constant" || size > 0 || out[axis] == 0,
+                    "pad.empty",
+                    "attribute pads has {} and {} for dim {} of input X {}: "
+                    "mode {} has nothing to take elements from",
+                    before, after, axis, x, mode);
+  }
+  return out;
+}
+
+DDim ExpandedDims(const InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const Ints& shape = context.Attr<Ints>("shape");
+  context.Require(shape.size() <= DDim::kMaxRank, "expand.rank",
+                  "attribute shape has {} entries; expected at most {}",
+                  shape.size(), DDim::kMaxRank);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    context.Require(shape[i] >= 0, "expand.size",
+                    "shape[{}] = {}; expected a size", i, shape[i]);
+  }
+  if (!x.rank_known()) return x;
+  const DDim wanted(shape);
+  DDim out;
+  const int wrong = math::BroadcastShape(x, wanted, -1, &out);
+  context.Require(wrong < 0, "expand.shape",
+                  "input X {} does not broadcast with attribute shape {}", x,
+                  wanted);
+  return out;
+}
+
+DDim TiledDims(const InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const Ints& repeats = context.Attr<Ints>("repeats");
+  for (size_t i = 0; i < repeats.size(); ++i) {
+    context.Require(repeats[i] >= 0, "tile.negative",
+                    "repeats[{}] = {}; expected 0 or more", i, repeats[i]);
+  }
+  if (!x.rank_known()) return x;
+  context.Require(repeats.size() == static_cast<size_t>(x.rank()),
+                  "tile.entries",
+                  "attribute repeats has {} entries; expected one for each dim "
+                  "of input X {}",
+                  repeats.size(), x);
+  DDim out = x;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (x[axis] < 0) continue;
+    const bool fits =
+        !__builtin_mul_overflow(x[axis], repeats[axis], &out[axis]);
+    context.Require(fits, "tile.overflow",
+                    "repeats[{}] = {} makes dim {} of input X {} longer than "
+                    "64 bits hold",
+                    axis, repeats[axis], axis, x);
+  }
+  return out;
+}
+
+// DDim OutDims(const InferShapeContext&).
+template <auto OutDims>
+void ForwardShape(InferShapeContext& context) {
+  context.SetOutput("Out", OutDims(context));
+}
+
+template <auto OutDims>
+void GradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {OutDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> Gradient(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, forward.type + "_grad",
+                                {{"X"}, {}, {"Out"}, {"X"}})};
+}
+
+struct Row {
+  const char* name;
+  const char* doc;
+  const char* out_doc;
+  const char* onnx;
+  void (*attributes)(OpSchema& op);
+  OpSchema::ShapeFn shape;
+  OpSchema::ShapeFn grad_shape;
+  void (*operands)(OpSchema& op);
+  OpSchema::ShapeFn late_shape;
+};
+
+void SliceAttributes(OpSchema& op) {
+  op.Attr<Ints>("starts",
+                "The first index of each slice; negative ones count from the "
+                "end, and those past an end are cut.");
+  op.Attr<Ints>("ends", "The index that each slice stops before, likewise.");
+  op.Attr<Ints>("axes",
+                "The dims that are cut; negative ones count from the end. None "
+                "means the first ones.")
+      .Default(Ints());
+  op.Attr<Ints>("steps",
+                "From one index to the next: not 0; negative ones go back. "
+                "None means 1.")
+      .Default(Ints());
+}
+
+void PadAttributes(OpSchema& op) {
+  op.Attr<Ints>("pads",
+                "How many elements to add before each dim, then how many after "
+                "each; negative ones are removed.");
+  op.Attr<std::string>("mode",
+                       "What the new elements are: constant: `value`; edge: "
+                       "the nearest of X; reflect: X in a mirror at its first "
+                       "and last element; wrap: X again and again.")
+      .Default(std::string("constant"))
+      .OneOf({"constant", "edge", "reflect", "wrap"});
+  op.Attr<double>("value", "The new elements, for mode constant.").Default(0.0);
+}
+
+void ExpandAttributes(OpSchema& op) {
+  op.Attr<Ints>("shape", "What X is broadcast with; 1 leaves a dim as it is.");
+}
+
+void TileAttributes(OpSchema& op) {
+  op.Attr<Ints>("repeats", "How often X comes, for each dim.");
+}
+
+void SliceOperands(OpSchema& op) {
+  op.Operand("Starts", "starts", "S", "Attribute starts as a vector.");
+  op.Operand("Ends", "ends", "S", "Attribute ends as a vector.");
+  op.Operand("Axes", "axes", "S", "Attribute axes as a vector.");
+  op.Operand("Steps", "steps", "S", "Attribute steps as a vector.");
+}
+
+void PadOperands(OpSchema& op) {
+  op.Operand("Pads", "pads", "S", "Attribute pads as a vector.");
+  op.Operand("Value", "value", "T", "Attribute value as one element.");
+}
+
+void ExpandOperands(OpSchema& op) {
+  op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
+}
+
+void TileOperands(OpSchema& op) {
+  op.Operand("Repeats", "repeats", "S", "Attribute repeats as a vector.");
+}
+
+// X's rank is Out's.
+void SameRank(InferShapeContext& context) {
+  DDim out = context.input("X");
+  for (int axis = 0; axis < out.rank(); ++axis) {
+    out[axis] = framework::kUnknownDim;
+  }
+  context.SetOutput("Out", out);
+}
+
+void ExpandLateShape(InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const DDim shape = context.WithRank(context.input("Shape"), 1);
+  DDim out = DDim::UnknownRank();
+  if (x.rank_known() && shape[0] >= 0 && shape[0] <= DDim::kMaxRank) {
+    const int64_t rank = std::max<int64_t>(x.rank(), shape[0]);
+    out = DDim(Ints(static_cast<size_t>(rank), framework::kUnknownDim));
+  }
+  context.SetOutput("Out", out);
+}
+
+constexpr Row kRows[] = {
+    {"slice",
+     "X[start:end:step] along some dims, as in numpy: the elements whose index "
+     "is start, start + step and so on, before end.",
+     "The elements, in as many dims as X has.", "Slice", SliceAttributes,
+     ForwardShape<SlicedDims>, GradShape<SlicedDims>, SliceOperands, SameRank},
+    {"pad",
+     "X with elements around it, or without some of its own, dim by dim.",
+     "In the rank of X.", "Pad", PadAttributes, ForwardShape<PaddedDims>,
+     GradShape<PaddedDims>, PadOperands, SameRank},
+    {"expand",
+     "X repeated along its dims of size 1, and along new dims before its own, "
+     "as numpy broadcasts it.",
+     "In the shape that X and attribute shape have in common.", "Expand",
+     ExpandAttributes, ForwardShape<ExpandedDims>, GradShape<ExpandedDims>,
+     ExpandOperands, ExpandLateShape},
+    {"tile", "X again and again, along each dim.",
+     "The sizes of X times repeats.", "Tile", TileAttributes,
+     ForwardShape<TiledDims>, GradShape<TiledDims>, TileOperands, SameRank},
+};
+
+framework::OnnxCounterpart OnnxOf(const Row& row) {
+  framework::OnnxCounterpart onnx{row.onnx, {}};
+  if (onnx.op_type == "Pad") onnx.attributes = {{"constant_value", "value"}};
+  return onnx;
+}
+
+void AddIndexMapOps(framework::Registry& registry) {
+  for (const Row& row : kRows) {
+    registry.AddOperator(row.name, [&](OpSchema& op) {
+      op.Doc(row.doc);
+      op.TypeVar("T", AllDTypes());
+      op.Input("X", "T", "A tensor of any shape.");
+      op.Output("Out", "T", row.out_doc);
+      row.attributes(op);
+      op.TypeVar("S", IndexDTypes());
+      row.operands(op);
+      op.InferShape(row.shape).InferLateShape(row.late_shape);
+      op.Gradient(Gradient).Onnx(OnnxOf(row));
+    });
+    registry.AddOperator(std::string(row.name) + "_grad", [&](OpSchema& op) {
+      op.Doc(std::string("The gradient of ") + row.name +
+             ": that of each element of X is the sum over the elements of Out "
+             "that it is.");
+      op.TypeVar("T", FloatDTypes());
+      op.Input("X", "T", "What the forward op was given.",
+               {.shape_only = true});
+      op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+      op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+      row.attributes(op);
+      op.InferShape(row.grad_shape);
+    });
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(index_map_ops, AddIndexMapOps);
+
+}  // namespace sluice::operators

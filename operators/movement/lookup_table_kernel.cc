@@ -1,0 +1,119 @@
+#include <algorithm>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/movement/gather.h"
+#include "sluice/operators/math/movement/scatter_add.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::DType;
+
+// The ids, checked: raises OutOfRange for one that is no row of W.
+template <typename Index>
+const Index* ReadIds(const OpKernelContext& context,
+                     const Tensor& ids,
+                     int64_t rows) {
+  const auto* values = ids.data<Index>();
+  const int64_t outside = math::FindOutside(values, ids.numel(), rows);
+  SLUICE_ENFORCE(outside < 0, ErrorCode::kOutOfRange, "lookup_table.id_range",
+                 "{}: input Ids {} has {} as element {}; expected a row of "
+                 "input W, 0 to {}",
+                 context.op(), ids.dims(), values[outside], outside, rows - 1);
+  return values;
+}
+
+template <typename T>
+class LookupTableKernel final : public OpKernel {
+ public:
+  explicit LookupTableKernel(const OpKernelConstruction& construction)
+      : padding_(construction.Attr<int64_t>("padding_idx")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    w_dims_ = preparation.query.inputs[0];
+    out_dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    if (context.Input(1).dtype() == DType::kInt32) {
+      ComputeWith<int32_t>(context);
+    } else {
+      ComputeWith<int64_t>(context);
+    }
+  }
+
+ private:
+  template <typename Index>
+  void ComputeWith(OpKernelContext& context) const {
+    const Tensor& ids = context.Input(1);
+    const Index* index = ReadIds<Index>(context, ids, w_dims_[0]);
+    Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    const int64_t width = w_dims_[1];
+    T* rows = out.data<T>();
+    math::Gather(context.Input(0).data<T>(), index, 1, w_dims_[0], ids.numel(),
+                 static_cast<size_t>(width) * sizeof(T), rows);
+    if (padding_ < 0) return;
+    for (int64_t i = 0; i < ids.numel(); ++i) {
+      if (index[i] == padding_) std::fill_n(rows + i * width, width, T{0});
+    }
+  }
+
+  int64_t padding_;
+  DDim w_dims_;
+  DDim out_dims_;
+};
+
+template <typename T>
+class LookupTableGradKernel final : public OpKernel {
+ public:
+  explicit LookupTableGradKernel(const OpKernelConstruction& construction)
+      : padding_(construction.Attr<int64_t>("padding_idx")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    w_dims_ = preparation.query.inputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    if (context.Input(1).dtype() == DType::kInt32) {
+      ComputeWith<int32_t>(context);
+    } else {
+      ComputeWith<int64_t>(context);
+    }
+  }
+
+ private:
+  template <typename Index>
+  void ComputeWith(OpKernelContext& context) const {
+    const Tensor& ids = context.Input(1);
+    const Index* index = ReadIds<Index>(context, ids, w_dims_[0]);
+    Tensor& grad = context.AllocateOutput(0, w_dims_);
+    if (grad.numel() == 0) return;
+    const int64_t width = w_dims_[1];
+    math::ScatterAdd(context.Input(2).data<T>(), index, 1, w_dims_[0],
+                     ids.numel(), width, grad.data<T>());
+    if (padding_ >= 0) {
+      std::fill_n(grad.data<T>() + padding_ * width, width, T{0});
+    }
+  }
+
+  int64_t padding_;
+  DDim w_dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(lookup_table,
+                       LookupTableKernel<float>,
+                       LookupTableKernel<double>);
+REGISTER_OP_CPU_KERNEL(lookup_table_grad,
+                       LookupTableGradKernel<float>,
+                       LookupTableGradKernel<double>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,132 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/movement/device_scatter_add.cuh"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::CUDADeviceContext;
+using platform::DataCheck;
+using platform::DType;
+using platform::ErrorCode;
+
+void RaiseId(int64_t position, int64_t value, int64_t rows) {
+  platform::Raise(ErrorCode::kOutOfRange, "lookup_table.id_range_on_device",
+                  "lookup_table: element {} of input Ids, {}, is outside of "
+                  "[0, {}), the rows of input W",
+                  position, value, rows);
+}
+
+// out[i, :] = w[ids[i], :], or 0 for the id `padding`.
+template <typename T, typename Index>
+struct Lookup {
+  const T* w;
+  const Index* ids;
+  T* out;
+  int64_t width;
+  int64_t padding;
+
+  __device__ void Copy(int64_t at, const DataCheck& check) const {
+    const int64_t i = at / width;
+    const auto id = static_cast<int64_t>(ids[i]);
+    if (!check.Inside(i, id)) return;
+    out[at] = id == padding ? T{0} : w[id * width + at % width];
+  }
+};
+
+template <typename T>
+class LookupTableCUDAKernel final : public OpKernel {
+ public:
+  explicit LookupTableCUDAKernel(const OpKernelConstruction& construction)
+      : padding_(construction.Attr<int64_t>("padding_idx")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    w_dims_ = preparation.query.inputs[0];
+    out_dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    if (context.Input(1).dtype() == DType::kInt32) {
+      ComputeWith(context, context.Input(1).data<int32_t>());
+    } else {
+      ComputeWith(context, context.Input(1).data<int64_t>());
+    }
+  }
+
+  template <typename Index>
+  void ComputeWith(OpKernelContext& context, const Index* ids) const {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const DataCheck check(device, w_dims_[0], &RaiseId);
+    T* out = context.AllocateOutput(0, out_dims_).template data<T>();
+    if (w_dims_[1] == 0) {  // ids are checked all the same
+      platform::ForEach(device, context.Input(1).numel(),
+                        [=] __device__(int64_t i) {
+                          check.Inside(i, static_cast<int64_t>(ids[i]));
+                        });
+      return;
+    }
+    const Lookup<T, Index> lookup{context.Input(0).data<T>(), ids, out,
+                                  w_dims_[1], padding_};
+    platform::ForEach(device, out_dims_.numel(),
+                      [=] __device__(int64_t at) { lookup.Copy(at, check); });
+  }
+
+ private:
+  int64_t padding_;
+  DDim w_dims_;
+  DDim out_dims_;
+};
+
+template <typename T>
+class LookupTableGradCUDAKernel final : public OpKernel {
+ public:
+  explicit LookupTableGradCUDAKernel(const OpKernelConstruction& construction)
+      : padding_(construction.Attr<int64_t>("padding_idx")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    w_dims_ = preparation.query.inputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    if (context.Input(1).dtype() == DType::kInt32) {
+      ComputeWith(context, context.Input(1).data<int32_t>());
+    } else {
+      ComputeWith(context, context.Input(1).data<int64_t>());
+    }
+  }
+
+ private:
+  template <typename Index>
+  void ComputeWith(OpKernelContext& context, const Index* ids) const {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const math::DeviceScatterAdd<T, Index> scatter{
+        .x = context.Input(2).data<T>(),
+        .index = ids,
+        .out = context.AllocateOutput(0, w_dims_).template data<T>(),
+        .outer = 1,
+        .size = w_dims_[0],
+        .count = context.Input(1).numel(),
+        .inner = w_dims_[1],
+        .skipped = padding_};
+    scatter.Run(device, {device, scatter.size, &RaiseId});
+  }
+
+  int64_t padding_;
+  DDim w_dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(lookup_table,
+                        LookupTableCUDAKernel<float>,
+                        LookupTableCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(lookup_table_grad,
+                        LookupTableGradCUDAKernel<float>,
+                        LookupTableGradCUDAKernel<double>);
+
+}  // namespace sluice::operators

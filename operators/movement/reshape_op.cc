@@ -1,0 +1,159 @@
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+using Ints = std::vector<int64_t>;
+
+// The product of some sizes; -1 once one of them is unknown.
+class SizeProduct {
+ public:
+  void Multiply(const InferShapeContext& context, int64_t size) {
+    if (size < 0 || value_ < 0) {
+      value_ = -1;
+      return;
+    }
+    const bool fits = !__builtin_mul_overflow(value_, size, &value_);
+    context.Require(fits, "reshape.overflow",
+                    "the number of elements of attribute shape does not fit "
+                    "into 64 bits");
+  }
+  bool known() const { return value_ >= 0; }
+  int64_t value() const { return value_; }
+
+ private:
+  int64_t value_ = 1;
+};
+
+// Checks the entries and copies them, with the sizes of X where they are 0.
+// Returns the axis to infer, or -1.
+int ReadShape(const InferShapeContext& context, const DDim& x, DDim* out) {
+  const Ints& shape = context.Attr<Ints>("shape");
+  context.Require(shape.size() <= DDim::kMaxRank, "reshape.rank",
+                  "attribute shape has {} entries; expected at most {}",
+                  shape.size(), DDim::kMaxRank);
+  int inferred = -1;
+  for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+    const int64_t size = shape[axis];
+    context.Require(size >= -1, "reshape.size",
+                    "shape[{}] = {}; expected a size, 0 to copy the size of "
+                    "input X or -1 to infer it",
+                    axis, size);
+    context.Require(size >= 0 || inferred < 0, "reshape.two_inferred",
+                    "shape[{}] and shape[{}] are both -1; expected at most one",
+                    inferred, axis);
+    context.Require(
+        size != 0 || !x.rank_known() || axis < x.rank(), "reshape.copied_axis",
+        "shape[{}] = 0 copies a dim that input X {} does not have", axis, x);
+    if (size < 0) inferred = axis;
+  }
+  *out = DDim(shape);
+  for (int axis = 0; axis < out->rank(); ++axis) {
+    if (shape[axis] == 0) {
+      (*out)[axis] = x.rank_known() ? x[axis] : framework::kUnknownDim;
+    }
+  }
+  return inferred;
+}
+
+void ReshapeShape(InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const Ints& shape = context.Attr<Ints>("shape");
+  DDim out;
+  const int inferred = ReadShape(context, x, &out);
+  if (!x.rank_known()) return context.SetOutput("Out", out);
+
+  // Copied dims stand on both sides; what is left must have as many elements.
+  // So the others are never 0, and unknown dims may be copied.
+  SizeProduct given;
+  SizeProduct rest;
+  for (int axis = 0; axis < out.rank(); ++axis) {
+    if (shape[axis] > 0) given.Multiply(context, shape[axis]);
+  }
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const bool copied = axis < out.rank() && shape[axis] == 0;
+    if (!copied) rest.Multiply(context, x[axis]);
+  }
+  if (rest.known() && inferred >= 0) {
+    context.Require(rest.value() % given.value() == 0, "reshape.not_divisible",
+                    "input X {} cannot be {}: {} elements do not divide by {} "
+                    "(shape[{}] is -1)",
+                    x, out, rest.value(), given.value(), inferred);
+    out[inferred] = rest.value() / given.value();
+  } else if (rest.known()) {
+    context.Require(rest.value() == given.value(), "reshape.count",
+                    "input X {} cannot be {}: expected as many elements "
+                    "beside the copied dims, got {} and {}",
+                    x, out, rest.value(), given.value());
+  }
+  context.SetOutput("Out", out);
+}
+
+void ReshapeLateShape(InferShapeContext& context) {
+  const ShapeHandle shape = context.WithRank(context.input("Shape"), 1);
+  const int64_t rank = shape.dims[0];
+  if (rank < 0 || rank > DDim::kMaxRank) {
+    return context.SetOutput("Out", DDim::UnknownRank());
+  }
+  context.SetOutput("Out", DDim(Ints(static_cast<size_t>(rank), -1)));
+}
+
+void ReshapeGradShape(InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const DDim out_grad = context.input("Out@GRAD");
+  context.Require(
+      !x.known() || !out_grad.known() || x.numel() == out_grad.numel(),
+      "reshape_grad.count",
+      "input Out@GRAD {} must have as many elements as input X {}", out_grad,
+      x);
+  context.SetOutput("X@GRAD", x);
+}
+
+std::vector<OpDesc> ReshapeGradient(const OpDesc& forward) {
+  OpDesc grad = framework::MakeGradOp(forward, "reshape_grad",
+                                      {{"X"}, {}, {"Out"}, {"X"}});
+  grad.attributes.clear();
+  return {grad};
+}
+
+void ReshapeSchema(OpSchema& op) {
+  op.Doc(
+      "X in another shape: the same elements in the same row-major order. No "
+      "data moves where the plan lets Out look into the memory of X.");
+  op.TypeVar("T", AllDTypes());
+  op.Input("X", "T", "The tensor, of any shape.");
+  op.Output("Out", "T", "The same elements, in the shape of attribute shape.");
+  op.Attr<Ints>("shape",
+                "The sizes of Out. 0 copies the size of X at that place; -1, "
+                "at most once, stands for what is left.");
+  op.TypeVar("S", IndexDTypes());
+  op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
+  op.InferShape(ReshapeShape).InferLateShape(ReshapeLateShape);
+  op.Gradient(ReshapeGradient).Alias("Out", "X");
+}
+
+void ReshapeGradSchema(OpSchema& op) {
+  op.Doc("The gradient of reshape: that of Out in the shape of X.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "What was reshaped.", {.shape_only = true});
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  op.InferShape(ReshapeGradShape).Alias("X@GRAD", "Out@GRAD");
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(reshape, ReshapeSchema);
+REGISTER_OPERATOR(reshape_grad, ReshapeGradSchema);
+
+}  // namespace sluice::operators

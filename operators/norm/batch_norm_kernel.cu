@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/device_sum.cuh"
+#include "sluice/operators/math/norm/batch_norm.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using math::BatchNormGradArgs;
+using math::StoreSum;
+using platform::CUDADeviceContext;
+
+// The elements of each channel: runs of `run` elements.
+struct Channels {
+  int64_t channels = 0;
+  int64_t run = 1;
+  int64_t count = 0;  // of one channel
+
+  Channels() = default;
+  Channels(const DDim& x, bool nchw) {
+    channels = x[nchw ? 1 : x.rank() - 1];
+    run = nchw ? x.Product(2, x.rank()) : 1;
+    count = x[0] * x.Product(nchw ? 2 : 1, nchw ? x.rank() : x.rank() - 1);
+  }
+
+  math::SumPlan Plan() const { return {channels, count}; }
+  // Room for two numbers a channel, then what the sums need.
+  size_t scratch_bytes() const {
+    return 2 * sizeof(double) * static_cast<size_t>(channels) +
+           Plan().scratch_bytes();
+  }
+
+  __device__ int64_t Of(int64_t element) const {
+    return element / run % channels;
+  }
+  __device__ int64_t At(int64_t channel, int64_t i) const {
+    return (i / run * channels + channel) * run + i % run;
+  }
+};
+
+bool IsNCHW(const OpKernelConstruction& construction) {
+  return construction.Attr<std::string>("data_format") == "NCHW";
+}
+
+// One of the two running statistics; `after` may be null.
+template <typename T>
+struct Running {
+  const T* before;
+  T* after;
+
+  __device__ void Update(int64_t c, double keep, double batch) const {
+    if (after == nullptr) return;
+    // 0 times an infinite statistic would be NaN.
+    after[c] = keep == 1
+                   ? before[c]
+                   : static_cast<T>(keep * before[c] + (1 - keep) * batch);
+  }
+};
+
+template <typename T>
+class BatchNormCUDAKernel final : public OpKernel {
+ public:
+  explicit BatchNormCUDAKernel(const OpKernelConstruction& construction)
+      : nchw_(IsNCHW(construction)),
+        is_test_(construction.Attr<bool>("is_test")),
+        momentum_(construction.Attr<double>("momentum")),
+        epsilon_(construction.Attr<double>("epsilon")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    x_dims_ = preparation.query.inputs[0];
+    channels_ = Channels(x_dims_, nchw_);
+    preparation.scratch_bytes = channels_.scratch_bytes();
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const DDim dims{channels_.channels};
+    T* y = context.AllocateOutput("Y", x_dims_).template data<T>();
+    T* mean = context.AllocateOutput("SavedMean", dims).template data<T>();
+    T* inverse =
+        context.AllocateOutput("SavedVariance", dims).template data<T>();
+    if (!is_test_) TakeMoments(context);
+    Save(context, mean, inverse);
+    const T* x = context.Input("X").data<T>();
+    const T* scale = context.Input("Scale").data<T>();
+    const Channels channels = channels_;
+    const auto* biases = static_cast<const double*>(context.scratch());
+    platform::ForEach(context.device_context<CUDADeviceContext>(),
+                      x_dims_.numel(), [=] __device__(int64_t i) {
+                        const int64_t c = channels.Of(i);
+                        y[i] = (x[i] - mean[c]) * (inverse[c] * scale[c]) +
+                               static_cast<T>(biases[c]);
+                      });
+  }
+
+  // Mean and variance of the batch, to the scratch.
+  void TakeMoments(OpKernelContext& context) const {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const T* x = context.Input("X").data<T>();
+    const Channels channels = channels_;
+    auto* means = static_cast<double*>(context.scratch());
+    double* variances = means + channels.channels;
+    double* partial = variances + channels.channels;
+    const double share =
+        1 / static_cast<double>(std::max<int64_t>(channels.count, 1));
+    math::Sum(
+        device, channels.Plan(), partial,
+        [=] __device__(int64_t c, int64_t i) -> double {
+          return x[channels.At(c, i)];
+        },
+        StoreSum<double>{means, share});
+    math::Sum(
+        device, channels.Plan(), partial,
+        [=] __device__(int64_t c, int64_t i) -> double {
+          const double distance = x[channels.At(c, i)] - means[c];
+          return distance * distance;
+        },
+        StoreSum<double>{variances, share});
+  }
+
+  // What normalizes, the running statistics, and the biases to the scratch.
+  void Save(OpKernelContext& context, T* mean, T* inverse) const {
+    const Running<T> means = Find(context, "Mean", "MeanOut");
+    const Running<T> variances = Find(context, "Variance", "VarianceOut");
+    auto* moments = static_cast<double*>(context.scratch());
+    const double keep = is_test_ || channels_.count == 0 ? 1 : momentum_;
+    const double epsilon = epsilon_;
+    const bool is_test = is_test_;
+    const T* scale = context.Input("Scale").data<T>();
+    const T* bias = context.Input("Bias").data<T>();
+    const int64_t count = channels_.channels;
+    platform::ForEach(context.device_context<CUDADeviceContext>(), count,
+                      [=] __device__(int64_t c) {
+                        const double center =
+                            is_test ? means.before[c] : moments[c];
+                        const double spread =
+                            is_test ? variances.before[c] : moments[count + c];
+                        mean[c] = static_cast<T>(center);
+                        inverse[c] = static_cast<T>(1 / sqrt(spread + epsilon));
+                        moments[c] = math::BiasOfRoundedMean(center, inverse[c],
+                                                             scale[c], bias[c]);
+                        means.Update(c, keep, center);
+                        variances.Update(c, keep, spread);
+                      });
+  }
+
+ private:
+  Running<T> Find(OpKernelContext& context,
+                  const char* input,
+                  const char* output) const {
+    const DDim dims{channels_.channels};
+    return {context.Input(input).data<T>(),
+            context.HasOutput(output)
+                ? context.AllocateOutput(output, dims).template data<T>()
+                : nullptr};
+  }
+
+  bool nchw_;
+  bool is_test_;
+  double momentum_;
+  double epsilon_;
+  DDim x_dims_;
+  Channels channels_;
+};
+
+// From the sums of y_grad and of y_grad * (x - mean) of channel c, the two
+// gradients by channel; then they become what x_grad = a y_grad + scale_sum (x
+// - mean) + bias_sum has. `keep` is 1 / count.
+template <typename T>
+__device__ void FinishChannel(const BatchNormGradArgs<T>& args,
+                              int64_t c,
+                              double keep,
+                              double* bias_sum,
+                              double* scale_sum) {
+  const double inverse = args.inverse_std[c];
+  const double a = inverse * args.scale[c];
+  const double scale_grad = *scale_sum * inverse;
+  if (args.bias_grad != nullptr) args.bias_grad[c] = static_cast<T>(*bias_sum);
+  if (args.scale_grad != nullptr) {
+    args.scale_grad[c] = static_cast<T>(scale_grad);
+  }
+  const double mean_grad = args.mean_grad == nullptr ? 0 : args.mean_grad[c];
+  const double inverse_grad =
+      args.inverse_std_grad == nullptr ? 0 : args.inverse_std_grad[c];
+  *bias_sum = keep * (mean_grad - a * *bias_sum);
+  *scale_sum = -keep * (a * inverse * scale_grad +
+                        inverse_grad * inverse * inverse * inverse);
+}
+
+template <typename T>
+class BatchNormGradCUDAKernel final : public OpKernel {
+ public:
+  explicit BatchNormGradCUDAKernel(const OpKernelConstruction& construction)
+      : nchw_(IsNCHW(construction)),
+        is_test_(construction.Attr<bool>("is_test")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    x_dims_ = preparation.query.inputs[0];
+    channels_ = Channels(x_dims_, nchw_);
+    preparation.scratch_bytes = channels_.scratch_bytes();
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const BatchNormGradArgs<T> args = Arguments(context);
+    const Channels channels = channels_;
+    auto* bias_sums = static_cast<double*>(context.scratch());
+    double* scale_sums = bias_sums + channels.channels;
+    TakeSums(device, args, bias_sums, scale_sums);
+    const double keep =
+        1 / static_cast<double>(std::max<int64_t>(channels.count, 1));
+    platform::ForEach(device, channels.channels, [=] __device__(int64_t c) {
+      FinishChannel(args, c, keep, bias_sums + c, scale_sums + c);
+    });
+    if (args.x_grad == nullptr) return;
+    platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
+      const int64_t c = channels.Of(i);
+      const T y_grad = args.y_grad == nullptr ? T{0} : args.y_grad[i];
+      if (args.is_test) {
+        args.x_grad[i] = args.y_grad == nullptr
+                             ? T{0}
+                             : args.inverse_std[c] * args.scale[c] * y_grad;
+        return;
+      }
+      args.x_grad[i] =
+          args.inverse_std[c] * args.scale[c] * y_grad +
+          static_cast<T>(scale_sums[c]) * (args.x[i] - args.mean[c]) +
+          static_cast<T>(bias_sums[c]);
+    });
+  }
+
+  void TakeSums(const CUDADeviceContext& device,
+                const BatchNormGradArgs<T>& args,
+                double* bias_sums,
+                double* scale_sums) const {
+    const Channels channels = channels_;
+    double* partial = scale_sums + channels.channels;
+    if (args.y_grad == nullptr) {
+      platform::FillZero(
+          device, bias_sums,
+          2 * sizeof(double) * static_cast<size_t>(channels.channels));
+      return;
+    }
+    math::Sum(
+        device, channels.Plan(), partial,
+        [=] __device__(int64_t c, int64_t i) -> double {
+          return args.y_grad[channels.At(c, i)];
+        },
+        StoreSum<double>{bias_sums});
+    math::Sum(
+        device, channels.Plan(), partial,
+        [=] __device__(int64_t c, int64_t i) -> double {
+          const int64_t at = channels.At(c, i);
+          const double distance =
+              static_cast<double>(args.x[at]) - args.mean[c];
+          return args.y_grad[at] * distance;
+        },
+        StoreSum<double>{scale_sums});
+  }
+
+ private:
+  BatchNormGradArgs<T> Arguments(OpKernelContext& context) const {
+    const auto given = [&](const char* name) -> const T* {
+      return context.HasInput(name) ? context.Input(name).data<T>() : nullptr;
+    };
+    const auto wanted = [&](const char* name, const DDim& dims) -> T* {
+      return context.HasOutput(name)
+                 ? context.AllocateOutput(name, dims).template data<T>()
+                 : nullptr;
+    };
+    const DDim dims{channels_.channels};
+    return {.is_test = is_test_,
+            .x = given("X"),
+            .scale = given("Scale"),
+            .mean = given("SavedMean"),
+            .inverse_std = given("SavedVariance"),
+            .y_grad = given("Y@GRAD"),
+            .mean_grad = given("SavedMean@GRAD"),
+            .inverse_std_grad = given("SavedVariance@GRAD"),
+            .x_grad = wanted("X@GRAD", x_dims_),
+            .scale_grad = wanted("Scale@GRAD", dims),
+            .bias_grad = wanted("Bias@GRAD", dims)};
+  }
+
+  bool nchw_;
+  bool is_test_;
+  DDim x_dims_;
+  Channels channels_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(batch_norm,
+                        BatchNormCUDAKernel<float>,
+                        BatchNormCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(batch_norm_grad,
+                        BatchNormGradCUDAKernel<float>,
+                        BatchNormGradCUDAKernel<double>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,121 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/norm/lrn_geometry.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::CUDADeviceContext;
+
+// As math::LrnGeometry says; element `at` of row-major X.
+template <typename T>
+struct LrnElement {
+  int64_t channels, step, before, after;
+  T k, scale, beta;
+
+  explicit LrnElement(const math::LrnGeometry& g)
+      : channels(g.channels),
+        step(g.step),
+        before(g.before),
+        after(g.after),
+        k(static_cast<T>(g.k)),
+        scale(static_cast<T>(g.scale)),
+        beta(static_cast<T>(g.beta)) {}
+
+  // The sum of term(i) over the elements i of the window around `at`.
+  template <typename Term>
+  __device__ T Sum(int64_t at,
+                   int64_t reach_before,
+                   int64_t reach_after,
+                   const Term& term) const {
+    const int64_t channel = at / step % channels;
+    const int64_t first = -min(reach_before, channel);
+    const int64_t last = min(reach_after, channels - 1 - channel);
+    T sum = 0;
+    for (int64_t i = first; i <= last; ++i) {
+      sum += term(at + i * step);
+    }
+    return sum;
+  }
+
+  __device__ T Base(int64_t at, const T* x) const {
+    return k + scale * Sum(at, before, after,
+                           [x](int64_t i) { return x[i] * x[i]; });
+  }
+};
+
+template <typename T>
+class LrnCUDAKernel final : public OpKernel {
+ public:
+  explicit LrnCUDAKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    geometry_ = LrnGeometryOf(preparation.query);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& input = context.Input(0);
+    const T* x = input.data<T>();
+    T* out = context.AllocateOutput(0, input.dims()).template data<T>();
+    const LrnElement<T> element(geometry_);
+    platform::ForEach(context.device_context<CUDADeviceContext>(),
+                      input.numel(), [=] __device__(int64_t i) {
+                        out[i] = x[i] * pow(element.Base(i, x), -element.beta);
+                      });
+  }
+
+ private:
+  math::LrnGeometry geometry_;
+};
+
+template <typename T>
+class LrnGradCUDAKernel final : public OpKernel {
+ public:
+  explicit LrnGradCUDAKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    geometry_ = LrnGeometryOf(preparation.query);
+    preparation.scratch_bytes =
+        static_cast<size_t>(preparation.query.inputs[0].numel()) * sizeof(T);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const Tensor& input = context.Input(0);
+    const T* x = input.data<T>();
+    const T* out_grad = context.Input(1).template data<T>();
+    T* x_grad = context.AllocateOutput(0, input.dims()).template data<T>();
+    auto* const terms = static_cast<T*>(context.scratch());
+    const LrnElement<T> element(geometry_);
+    platform::ForEach(device, input.numel(), [=] __device__(int64_t i) {
+      const T base = element.Base(i, x);
+      const T grad = out_grad[i] * pow(base, -element.beta);
+      terms[i] = grad * x[i] / base;
+      x_grad[i] = grad;
+    });
+    platform::ForEach(device, input.numel(), [=] __device__(int64_t i) {
+      const T sum = element.Sum(i, element.after, element.before,
+                                [terms](int64_t j) { return terms[j]; });
+      x_grad[i] -= 2 * element.scale * element.beta * x[i] * sum;
+    });
+  }
+
+ private:
+  math::LrnGeometry geometry_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(lrn, LrnCUDAKernel<float>, LrnCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(lrn_grad,
+                        LrnGradCUDAKernel<float>,
+                        LrnGradCUDAKernel<double>);
+
+}  // namespace sluice::operators

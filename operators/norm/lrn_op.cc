@@ -1,0 +1,78 @@
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+
+void LrnShape(InferShapeContext& context) {
+  context.SetOutput("Out", context.WithRankAtLeast(context.input("X"), 2));
+}
+
+void LrnGradShape(InferShapeContext& context) {
+  context.SetOutput(
+      "X@GRAD",
+      context.WithRankAtLeast(
+          context.Merge(context.input("X"), context.input("Out@GRAD")), 2));
+}
+
+std::vector<OpDesc> LrnGradient(const OpDesc& forward) {
+  return {
+      framework::MakeGradOp(forward, "lrn_grad", {{"X"}, {}, {"Out"}, {"X"}})};
+}
+
+void LrnAttributes(OpSchema& op) {
+  op.TypeVar("T", FloatDTypes());
+  op.Attr<int64_t>("n", "The channels of a window.")
+      .Default(int64_t{5})
+      .AtLeast(1);
+  op.Attr<double>("k", "What the sums of squares are added to.").Default(1.0);
+  op.Attr<double>("alpha",
+                  "What the mean of the squares over the n channels is "
+                  "multiplied with, as in ONNX, PyTorch and Caffe: Fluid and "
+                  "TensorFlow multiply the sum, their alpha is ours / n.")
+      .Default(1e-4);
+  op.Attr<double>("beta", "The exponent.").Default(0.75);
+  op.Attr<std::string>("data_format",
+                       "Where the channels are: dim 1 for NCHW, the last one "
+                       "for NHWC.")
+      .Default(std::string("NCHW"))
+      .OneOf({"NCHW", "NHWC"});
+}
+
+constexpr const char* kXDoc = "[N, C, ...] for NCHW, [N, ..., C] for NHWC.";
+
+void LrnSchema(OpSchema& op) {
+  op.Doc(
+      "Local response normalization across channels: Out[c] = X[c] / (k + "
+      "alpha / n * the sum of X[i]^2)^beta over the channels i from c - (n - "
+      "1) / 2 to c + n / 2, both rounded down, that exist.");
+  op.Input("X", "T", kXDoc);
+  op.Output("Out", "T", "In the shape of X.");
+  LrnAttributes(op);
+  op.InferShape(LrnShape).Gradient(LrnGradient);
+  op.Onnx({"LRN", {{"size", "n"}, {"bias", "k"}}});
+}
+
+void LrnGradSchema(OpSchema& op) {
+  op.Doc("The gradient of lrn.");
+  op.Input("X", "T", kXDoc);
+  op.Input("Out@GRAD", "T", "The gradient of Out.");
+  op.Output("X@GRAD", "T", "The gradient of X.");
+  LrnAttributes(op);
+  op.InferShape(LrnGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(lrn, LrnSchema);
+REGISTER_OPERATOR(lrn_grad, LrnGradSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,223 @@
+#include "sluice/operators/contraction/matmul_kernel.h"
+
+#include <algorithm>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/work.h"
+#include "sluice/operators/onednn/fusion/fused_ops.h"
+#include "sluice/operators/onednn/sequence.h"
+#include "sluice/operators/onednn/vector_width.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::operators::onednn {
+namespace {
+
+using framework::KernelTraits;
+using framework::OpKernelConstruction;
+using math::MatMulPlan;
+using Axis = MatMulPlan::Axis;
+
+// One of the matrices: [batch..., rows, columns] with a step for each.
+Desc Matrices(const MatMulPlan& plan,
+              int64_t Axis::*step,
+              int64_t rows,
+              int64_t columns,
+              int64_t row_step,
+              bool transposed,
+              platform::DType dtype) {
+  Dims sizes, steps;
+  for (int i = 0; i < plan.batch.rank; ++i) {
+    const Axis& axis = plan.batch.axis[i];
+    // Where matrices are repeated oneDNN expects a size of 1.
+    const bool repeated = axis.*step == 0;
+    sizes.push_back(repeated ? 1 : axis.size);
+    steps.push_back(repeated ? 1 : axis.*step);
+  }
+  sizes.insert(sizes.end(), {rows, columns});
+  if (transposed) {
+    steps.insert(steps.end(), {1, std::max(row_step, rows)});
+  } else {
+    steps.insert(steps.end(), {std::max(row_step, columns), 1});
+  }
+  // A step that is not used must not confuse the order of the others.
+  int64_t outer = sizes.end()[-1] * sizes.end()[-2];
+  for (int i = plan.batch.rank - 1; i >= 0; --i) {
+    if (sizes[i] == 1) steps[i] = outer;
+    outer = steps[i] * sizes[i];
+  }
+  return {sizes, ToDnnl(dtype), steps};
+}
+
+// One part of a product, as operators/contraction/matmul_kernel.h has it.
+template <typename Op, typename Part, typename T>
+class MatmulSequence final : public SequenceKernel {
+ public:
+  explicit MatmulSequence(const OpKernelConstruction& construction)
+      : op_(construction), activation_(FusedActivation(construction)) {}
+
+ private:
+  void Build(SequenceBuilder& builder) override {
+    const framework::KernelQuery& query = builder.query();
+    const MatMulPlan plan =
+        op_.Plan(Part::kPart, query.inputs[0], query.inputs[1]);
+    SLUICE_ENFORCE(plan.summed.count() == 1, ErrorCode::kUnimplemented,
+                   "onednn.matmul_sum",
+                   "{}: oneDNN's matmul does not sum over repeated matrices",
+                   query.op.type);
+    constexpr auto kType = platform::kDTypeOf<T>;
+    const Desc a = Matrices(plan, &Axis::a, plan.m, plan.k, plan.lda,
+                            plan.transpose_a, kType);
+    const Desc b = Matrices(plan, &Axis::b, plan.k, plan.n, plan.ldb,
+                            plan.transpose_b, kType);
+    const Desc c =
+        Matrices(plan, &Axis::c, plan.m, plan.n, plan.ldc, false, kType);
+    CompileFor compile_for = builder.compile_for();
+    compile_for.post_ops.scale = op_.alpha();
+    const bool relu = activation_ == Activation::kRelu;
+    if (!relu) compile_for.post_ops.activation = activation_;
+    const int first = plan.swapped ? Part::kSecond : Part::kFirst;
+    const int second = plan.swapped ? Part::kFirst : Part::kSecond;
+    // What is packed once may lie as oneDNN likes it.
+    const Desc wanted = builder.IsConstant(second)
+                            ? Desc(b.get_dims(), ToDnnl(kType), Tag::any)
+                            : b;
+    const bool has_bias = builder.HasInput("Bias");
+    const Desc bias = has_bias ? Bias(plan, query, kType) : Desc();
+    const auto matmul =
+        has_bias
+            ? Compile<dnnl::matmul>(compile_for, "matmul", a, wanted, bias, c)
+            : Compile<dnnl::matmul>(compile_for, "matmul", a, wanted, c);
+    const auto weights =
+        builder.In(builder.Input(second, b), matmul->Wants(DNNL_ARG_WEIGHTS));
+    const auto output = builder.Output(0, c);
+    std::vector<std::pair<int, SequenceBuilder::Value>> arguments = {
+        {DNNL_ARG_SRC, builder.Input(first, a)},
+        {DNNL_ARG_WEIGHTS, weights},
+        {DNNL_ARG_DST, output}};
+    if (has_bias) {
+      arguments.emplace_back(DNNL_ARG_BIAS, builder.Input("Bias", bias));
+    }
+    builder.Add("matmul", matmul, std::move(arguments));
+    if (relu) builder.Relu(output);
+  }
+
+  // One number a column, which oneDNN adds before it scales.
+  Desc Bias(const MatMulPlan& plan,
+            const framework::KernelQuery& query,
+            platform::DType dtype) const {
+    const framework::DDim& bias = query.inputs[2];
+    SLUICE_ENFORCE(!plan.swapped && op_.alpha() == 1 && bias[0] == plan.n,
+                   ErrorCode::kUnimplemented, "onednn.matmul_bias",
+                   "{}: oneDNN's matmul adds one number to each of {} columns "
+                   "of products that nothing multiplies, got a bias {} and "
+                   "alpha = {}",
+                   query.op.type, plan.n, bias, op_.alpha());
+    Dims sizes(plan.batch.rank + 1, 1);
+    sizes.push_back(plan.n);
+    Dims steps(plan.batch.rank + 1, plan.n);
+    steps.push_back(1);
+    return {sizes, ToDnnl(dtype), steps};
+  }
+
+  Op op_;
+  Activation activation_;
+};
+
+// Elements of the second matrix are moved to be transposed, and where its rows
+// share few sets of the first cache; a transposed first matrix is copied. A
+// parameter is packed once.
+template <typename Op, typename Part>
+framework::KernelWork Work(const framework::KernelQuery& query) {
+  const MatMulPlan plan = MatmulPlanOf<Op, Part>(query);
+  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  framework::KernelWork work =
+      math::ProductWork(plan, element, WideVectors() ? 16 : 8);
+  const auto count = static_cast<double>(plan.batch.count());
+  const int second = plan.swapped ? Part::kFirst : Part::kSecond;
+  const bool constant =
+      !query.input_constant.empty() && query.input_constant[second] != 0;
+  const auto k = static_cast<double>(plan.k);
+  const bool aliased =
+      math::AliasedMoves(plan.ldb * static_cast<int64_t>(element)) > 0;
+  work.efficiency = 0.96;
+  // Too few sums to hide the latency of each.
+  const int64_t sums = plan.m * std::min<int64_t>((plan.n + 15) / 16, 4);
+  work.efficiency *= std::min(static_cast<double>(sums) / 6, 1.0);
+  // From end to end, instead of row by row.
+  if (constant) work.bytes *= 0.85;
+  work.library_calls = 1;
+  work.moves = 250 * (count - 1);
+  if (!constant && (plan.transpose_b || aliased)) {
+    work.moves += 0.17 * count * k * static_cast<double>(plan.n);
+    work.library_calls = 2;
+  }
+  if (plan.transpose_a) {
+    work.moves += 0.22 * count * k * static_cast<double>(plan.m);
+  }
+  return work;
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(
+    matmul,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Matmul, MatmulOut>).When(&FitsOneDnn),
+    MatmulSequence<Matmul, MatmulOut, float>,
+    MatmulSequence<Matmul, MatmulOut, platform::bfloat16>);
+REGISTER_OP_KERNEL(
+    fused_matmul,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Matmul, MatmulOut>).When(&FitsOneDnn),
+    MatmulSequence<Matmul, MatmulOut, float>,
+    MatmulSequence<Matmul, MatmulOut, platform::bfloat16>);
+REGISTER_OP_KERNEL(
+    fused_mul,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Mul, MatmulOut>).When(&FitsOneDnn),
+    MatmulSequence<Mul, MatmulOut, float>,
+    MatmulSequence<Mul, MatmulOut, platform::bfloat16>);
+REGISTER_OP_KERNEL(
+    matmul_grad_x,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Matmul, MatmulXGrad>).When(&FitsOneDnn),
+    MatmulSequence<Matmul, MatmulXGrad, float>);
+REGISTER_OP_KERNEL(
+    matmul_grad_y,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Matmul, MatmulYGrad>).When(&FitsOneDnn),
+    MatmulSequence<Matmul, MatmulYGrad, float>);
+REGISTER_OP_KERNEL(
+    mul,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Mul, MatmulOut>).When(&FitsOneDnn),
+    MatmulSequence<Mul, MatmulOut, float>,
+    MatmulSequence<Mul, MatmulOut, platform::bfloat16>);
+REGISTER_OP_KERNEL(
+    mul_grad_x,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Mul, MatmulXGrad>).When(&FitsOneDnn),
+    MatmulSequence<Mul, MatmulXGrad, float>);
+REGISTER_OP_KERNEL(
+    mul_grad_y,
+    ONEDNN,
+    CPUPlace,
+    matmul,
+    KernelTraits().Estimate(&Work<Mul, MatmulYGrad>).When(&FitsOneDnn),
+    MatmulSequence<Mul, MatmulYGrad, float>);
+
+}  // namespace sluice::operators::onednn

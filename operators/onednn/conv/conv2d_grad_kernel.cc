@@ -1,0 +1,147 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/onednn/conv/conv2d_sizes.h"
+
+namespace sluice::operators::onednn {
+namespace {
+
+using framework::OpKernelConstruction;
+using Value = SequenceBuilder::Value;
+
+// The forward primitive that the backward ones of the same sizes ask for.
+template <typename T>
+auto ForwardHint(const ConvSizes& sizes, ConvLayout layout) {
+  return [&sizes, layout] {
+    constexpr auto kType = platform::kDTypeOf<T>;
+    return dnnl::convolution_forward::primitive_desc(
+        Engine(), dnnl::prop_kind::forward_training,
+        dnnl::algorithm::convolution_direct,
+        sizes.WantedImage(sizes.input(), kType, layout),
+        sizes.WantedFilter(kType),
+        sizes.WantedImage(sizes.output(), kType, layout), sizes.strides(),
+        sizes.dilations(), sizes.padding_begin(), sizes.padding_end());
+  };
+}
+
+template <typename Layout, typename T>
+class GradInputSequence final : public SequenceKernel {
+ public:
+  explicit GradInputSequence(const OpKernelConstruction& /*construction*/) {}
+
+ private:
+  void Build(SequenceBuilder& builder) override {
+    constexpr auto kType = platform::kDTypeOf<T>;
+    constexpr ConvLayout kLayout = Layout::kLayout;
+    const ConvSizes sizes(builder.query());
+    const auto conv = Compile<dnnl::convolution_backward_data>(
+        builder.compile_for(), "convolution_backward_data",
+        dnnl::algorithm::convolution_direct,
+        sizes.WantedImage(sizes.input(), kType, kLayout),
+        sizes.WantedFilter(kType),
+        sizes.WantedImage(sizes.output(), kType, kLayout), sizes.strides(),
+        sizes.dilations(), sizes.padding_begin(), sizes.padding_end(),
+        ForwardHint<T>(sizes, kLayout));
+
+    const Value filter =
+        builder.In(builder.Input("Filter", sizes.GivenFilter(kType)),
+                   conv->Wants(DNNL_ARG_WEIGHTS));
+    const Value grad = builder.In(
+        builder.Input("Output@GRAD", sizes.GivenImage(sizes.output(), kType)),
+        conv->Wants(DNNL_ARG_DIFF_DST));
+    const Value output =
+        builder.Output("Input@GRAD", sizes.GivenImage(sizes.input(), kType));
+    const Value target = builder.For(output, conv->Wants(DNNL_ARG_DIFF_SRC));
+    builder.Add("convolution_backward_data", conv,
+                {{DNNL_ARG_WEIGHTS, filter},
+                 {DNNL_ARG_DIFF_DST, grad},
+                 {DNNL_ARG_DIFF_SRC, target}});
+    builder.Deliver(target, output);
+  }
+};
+
+template <typename Layout, typename T>
+class GradFilterSequence final : public SequenceKernel {
+ public:
+  explicit GradFilterSequence(const OpKernelConstruction& /*construction*/) {}
+
+ private:
+  void Build(SequenceBuilder& builder) override {
+    constexpr auto kType = platform::kDTypeOf<T>;
+    constexpr ConvLayout kLayout = Layout::kLayout;
+    const ConvSizes sizes(builder.query());
+    const bool has_bias = builder.HasOutput("Bias@GRAD");
+    const Desc bias =
+        has_bias ? Desc({sizes.geometry.out_c}, ToDnnl(kType), Tag::a) : Desc();
+    const auto conv = Compile<dnnl::convolution_backward_weights>(
+        builder.compile_for(), "convolution_backward_weights",
+        dnnl::algorithm::convolution_direct,
+        sizes.WantedImage(sizes.input(), kType, kLayout),
+        sizes.WantedFilter(kType), bias,
+        sizes.WantedImage(sizes.output(), kType, kLayout), sizes.strides(),
+        sizes.dilations(), sizes.padding_begin(), sizes.padding_end(),
+        ForwardHint<T>(sizes, kLayout));
+
+    const Value input = builder.In(
+        builder.Input("Input", sizes.GivenImage(sizes.input(), kType)),
+        conv->Wants(DNNL_ARG_SRC));
+    const Value grad = builder.In(
+        builder.Input("Output@GRAD", sizes.GivenImage(sizes.output(), kType)),
+        conv->Wants(DNNL_ARG_DIFF_DST));
+    const Desc wanted = conv->Wants(DNNL_ARG_DIFF_WEIGHTS);
+    const bool has_filter = builder.HasOutput("Filter@GRAD");
+    const Value output =
+        has_filter ? builder.Output("Filter@GRAD", sizes.GivenFilter(kType))
+                   : builder.Temporary(wanted);
+    const Value target = builder.For(output, wanted);
+    std::vector<std::pair<int, Value>> arguments = {
+        {DNNL_ARG_SRC, input},
+        {DNNL_ARG_DIFF_DST, grad},
+        {DNNL_ARG_DIFF_WEIGHTS, target}};
+    if (has_bias) {
+      arguments.emplace_back(DNNL_ARG_DIFF_BIAS,
+                             builder.Output("Bias@GRAD", bias));
+    }
+    builder.Add("convolution_backward_weights", conv, std::move(arguments));
+    builder.Deliver(target, output);
+  }
+};
+
+}  // namespace
+
+REGISTER_OP_KERNEL(conv2d_grad_input,
+                   ONEDNN,
+                   CPUPlace,
+                   direct,
+                   ConvTraits(ConvLayout::kAsGiven),
+                   GradInputSequence<AsGiven, float>);
+REGISTER_OP_KERNEL(conv2d_grad_input,
+                   ONEDNN,
+                   CPUPlace,
+                   channels_last,
+                   ConvTraits(ConvLayout::kChannelsLast),
+                   GradInputSequence<ChannelsLast, float>);
+REGISTER_OP_KERNEL(conv2d_grad_input,
+                   ONEDNN,
+                   CPUPlace,
+                   blocked,
+                   ConvTraits(ConvLayout::kBlocked),
+                   GradInputSequence<Blocked, float>);
+REGISTER_OP_KERNEL(conv2d_grad_filter,
+                   ONEDNN,
+                   CPUPlace,
+                   direct,
+                   ConvTraits(ConvLayout::kAsGiven),
+                   GradFilterSequence<AsGiven, float>);
+REGISTER_OP_KERNEL(conv2d_grad_filter,
+                   ONEDNN,
+                   CPUPlace,
+                   channels_last,
+                   ConvTraits(ConvLayout::kChannelsLast),
+                   GradFilterSequence<ChannelsLast, float>);
+REGISTER_OP_KERNEL(conv2d_grad_filter,
+                   ONEDNN,
+                   CPUPlace,
+                   blocked,
+                   ConvTraits(ConvLayout::kBlocked),
+                   GradFilterSequence<Blocked, float>);
+
+}  // namespace sluice::operators::onednn

@@ -1,0 +1,124 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/onednn/conv/conv2d_sizes.h"
+#include "sluice/operators/onednn/fusion/folded_norm.h"
+#include "sluice/operators/onednn/fusion/fused_ops.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::operators::onednn {
+namespace {
+
+using framework::OpKernelConstruction;
+
+template <typename Layout, typename T>
+class Conv2dSequence final : public SequenceKernel {
+ public:
+  explicit Conv2dSequence(const OpKernelConstruction& construction)
+      : activation_(FusedActivation(construction)) {}
+
+ private:
+  void Build(SequenceBuilder& builder) override {
+    constexpr auto kType = platform::kDTypeOf<T>;
+    constexpr ConvLayout kLayout = Layout::kLayout;
+    const ConvSizes sizes(builder.query());
+    const bool norm = HasNorm(builder);
+    const bool has_bias = norm || builder.HasInput("Bias");
+    const Desc bias =
+        has_bias ? Desc({sizes.geometry.out_c},
+                        norm ? Memory::data_type::f32 : ToDnnl(kType), Tag::a)
+                 : Desc();
+    CompileFor compile_for = builder.compile_for();
+    const bool relu = activation_ == Activation::kRelu;
+    if (!relu) compile_for.post_ops.activation = activation_;
+    const auto conv = Compile<dnnl::convolution_forward>(
+        compile_for, "convolution", dnnl::prop_kind::forward_inference,
+        dnnl::algorithm::convolution_direct,
+        sizes.WantedImage(sizes.input(), kType, kLayout),
+        sizes.WantedFilter(kType), bias,
+        sizes.WantedImage(sizes.output(), kType, kLayout), sizes.strides(),
+        sizes.dilations(), sizes.padding_begin(), sizes.padding_end());
+
+    CheckKeepsNaN(*conv);
+
+    const auto input = builder.In(
+        builder.Input("Input", sizes.GivenImage(sizes.input(), kType)),
+        conv->Wants(DNNL_ARG_SRC));
+    const Desc given_filter = sizes.GivenFilter(kType);
+    const Desc wanted_filter = conv->Wants(DNNL_ARG_WEIGHTS);
+    const auto filter =
+        norm ? FoldedFilter(builder, given_filter, wanted_filter)
+             : builder.In(builder.Input("Filter", given_filter), wanted_filter);
+    const auto output =
+        builder.Output("Output", sizes.GivenImage(sizes.output(), kType));
+    const auto target = builder.For(output, conv->Wants(DNNL_ARG_DST));
+    std::vector<std::pair<int, SequenceBuilder::Value>> arguments = {
+        {DNNL_ARG_SRC, input},
+        {DNNL_ARG_WEIGHTS, filter},
+        {DNNL_ARG_DST, target}};
+    if (has_bias) {
+      arguments.emplace_back(DNNL_ARG_BIAS, norm ? FoldedBias(builder, bias)
+                                                 : builder.Input("Bias", bias));
+    }
+    builder.Add("convolution", conv, std::move(arguments));
+    builder.Deliver(target, output);
+    if (relu) builder.Relu(output);
+  }
+
+  // The sigmoid that oneDNN applies after its GEMM turns NaN into 0.
+  void CheckKeepsNaN(const Compiled& conv) const {
+    if (activation_ != Activation::kSigmoid) return;
+    SLUICE_ENFORCE(conv.implementation.find("gemm") == std::string::npos,
+                   ErrorCode::kUnimplemented, "onednn.sigmoid_nan",
+                   "conv2d: the sigmoid behind oneDNN's {} loses NaN",
+                   conv.implementation);
+  }
+
+  Activation activation_;
+};
+
+}  // namespace
+
+REGISTER_OP_KERNEL(conv2d,
+                   ONEDNN,
+                   CPUPlace,
+                   direct,
+                   ConvTraits(ConvLayout::kAsGiven),
+                   Conv2dSequence<AsGiven, float>,
+                   Conv2dSequence<AsGiven, platform::bfloat16>);
+REGISTER_OP_KERNEL(conv2d,
+                   ONEDNN,
+                   CPUPlace,
+                   channels_last,
+                   ConvTraits(ConvLayout::kChannelsLast),
+                   Conv2dSequence<ChannelsLast, float>,
+                   Conv2dSequence<ChannelsLast, platform::bfloat16>);
+REGISTER_OP_KERNEL(conv2d,
+                   ONEDNN,
+                   CPUPlace,
+                   blocked,
+                   ConvTraits(ConvLayout::kBlocked),
+                   Conv2dSequence<Blocked, float>,
+                   Conv2dSequence<Blocked, platform::bfloat16>);
+
+REGISTER_OP_KERNEL(fused_conv2d,
+                   ONEDNN,
+                   CPUPlace,
+                   direct,
+                   ConvTraits(ConvLayout::kAsGiven),
+                   Conv2dSequence<AsGiven, float>,
+                   Conv2dSequence<AsGiven, platform::bfloat16>);
+REGISTER_OP_KERNEL(fused_conv2d,
+                   ONEDNN,
+                   CPUPlace,
+                   channels_last,
+                   ConvTraits(ConvLayout::kChannelsLast),
+                   Conv2dSequence<ChannelsLast, float>,
+                   Conv2dSequence<ChannelsLast, platform::bfloat16>);
+REGISTER_OP_KERNEL(fused_conv2d,
+                   ONEDNN,
+                   CPUPlace,
+                   blocked,
+                   ConvTraits(ConvLayout::kBlocked),
+                   Conv2dSequence<Blocked, float>,
+                   Conv2dSequence<Blocked, platform::bfloat16>);
+
+}  // namespace sluice::operators::onednn

@@ -1,0 +1,54 @@
+#include "sluice/operators/onednn/conv/conv2d_sizes.h"
+
+#include "sluice/operators/onednn/conv/conv2d_work.h"
+
+namespace sluice::operators::onednn {
+
+Dims ConvSizes::filter() const {
+  const math::Conv2dGeometry& g = geometry;
+  if (g.groups == 1) return {g.out_c, g.in_c, g.kernel_h, g.kernel_w};
+  return {g.groups, g.group_out_c(), g.group_in_c(), g.kernel_h, g.kernel_w};
+}
+
+Desc ConvSizes::GivenFilter(platform::DType dtype) const {
+  return {filter(), ToDnnl(dtype),
+          geometry.groups == 1 ? Tag::oihw : Tag::goihw};
+}
+
+Desc ConvSizes::WantedImage(const Dims& nchw,
+                            platform::DType dtype,
+                            ConvLayout layout) const {
+  if (MixesWindows(dtype)) return Image(nchw, dtype, /*channels_last=*/false);
+  switch (layout) {
+    case ConvLayout::kAsGiven:
+      return GivenImage(nchw, dtype);
+    case ConvLayout::kChannelsLast:
+      return Image(nchw, dtype, /*channels_last=*/true);
+    default:
+      return {nchw, ToDnnl(dtype), Tag::any};
+  }
+}
+
+namespace {
+
+using framework::KernelQuery;
+
+std::string TakesChannelsLast(const KernelQuery& query) {
+  if (query.Attr<std::string>("data_format") == "NHWC") {
+    return "the channels are the last already";
+  }
+  return FitsOneDnn(query);
+}
+
+}  // namespace
+
+framework::KernelTraits ConvTraits(ConvLayout layout) {
+  return framework::KernelTraits()
+      .Estimate([layout](const KernelQuery& query) {
+        return ConvWork(query, layout);
+      })
+      .When(layout == ConvLayout::kChannelsLast ? &TakesChannelsLast
+                                                : &FitsOneDnn);
+}
+
+}  // namespace sluice::operators::onednn

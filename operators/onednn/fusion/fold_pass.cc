@@ -1,0 +1,94 @@
+#include <algorithm>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/onednn/fusion/fusion.h"
+
+// Folds a batch norm that normalizes by constants into the convolution in front
+// of it (folded_norm.h), which then costs nothing when a network is only used.
+namespace sluice::operators::onednn {
+namespace {
+
+using framework::ArgVars;
+using framework::Graph;
+using framework::OpDesc;
+
+// A running statistic that only batch_norm `id` writes: as it was, since it
+// does not train.
+bool KeepsStatistic(const Graph& graph, int id, const std::string& var) {
+  return graph.IsPersistable(var) && graph.Writer(var) == id;
+}
+
+// Whether what a batch_norm tells beside Y may be done away with.
+bool NobodySeesItsStatistics(const Graph& graph, int id) {
+  const OpDesc& norm = graph.op(id).desc;
+  const auto unseen = [&](const char* output, const char* kept) {
+    const ArgVars& vars = norm.Output(output);
+    return std::all_of(vars.begin(), vars.end(), [&](const std::string& var) {
+      if (kept != nullptr && var == Only(norm.Input(kept))) return true;
+      return graph.IsInternal(var) && graph.Readers(var).empty();
+    });
+  };
+  return unseen("SavedMean", nullptr) && unseen("SavedVariance", nullptr) &&
+         unseen("MeanOut", "Mean") && unseen("VarianceOut", "Variance");
+}
+
+bool AreConstant(const Graph& graph,
+                 const OpDesc& op,
+                 std::initializer_list<const char*> inputs) {
+  return std::all_of(inputs.begin(), inputs.end(), [&](const char* input) {
+    const ArgVars& vars = op.Input(input);
+    return std::all_of(vars.begin(), vars.end(), [&](const std::string& var) {
+      return graph.IsConstant(var);
+    });
+  });
+}
+
+bool Folds(const Graph& graph, const OpDesc& conv, int id) {
+  const OpDesc& norm = graph.op(id).desc;
+  if (norm.type != "batch_norm" ||
+      !std::get<bool>(norm.attributes.at("is_test")) ||
+      norm.attributes.at("data_format") != conv.attributes.at("data_format")) {
+    return false;
+  }
+  const auto fixed = [&](const char* input) {
+    return AreConstant(graph, norm, {input}) ||
+           KeepsStatistic(graph, id, Only(norm.Input(input)));
+  };
+  return AreConstant(graph, conv, {"Filter", "Bias"}) &&
+         AreConstant(graph, norm, {"Scale", "Bias"}) && fixed("Mean") &&
+         fixed("Variance") && NobodySeesItsStatistics(graph, id);
+}
+
+void TakeInNorm(const OpDesc& norm, int id, Fusion* fusion) {
+  auto& inputs = fusion->op.inputs;
+  inputs.push_back({"Scale", norm.Input("Scale")});
+  inputs.push_back({"Shift", norm.Input("Bias")});
+  inputs.push_back({"Mean", norm.Input("Mean")});
+  inputs.push_back({"Variance", norm.Input("Variance")});
+  fusion->op.attributes["epsilon"] = norm.attributes.at("epsilon");
+  fusion->TakeIn(id, norm, "Y");
+}
+
+int FoldBatchNorm(Graph& graph) {
+  int changes = 0;
+  const std::vector<int> order = graph.order();
+  for (const int id : order) {
+    const OpDesc conv = graph.op(id).desc;
+    if (conv.type != "conv2d") continue;
+    Fusion fusion(conv, id);
+    TakeInBias(graph, &fusion);
+    const auto reader = OnlyReader(graph, fusion.out());
+    if (!reader) continue;
+    const OpDesc norm = graph.op(*reader).desc;
+    if (!Folds(graph, fusion.op, *reader)) continue;
+    TakeInNorm(norm, *reader, &fusion);
+    if (graph.Replace(fusion.ids, fusion.op)) ++changes;
+  }
+  return changes;
+}
+
+}  // namespace
+
+REGISTER_PASS(fold_batch_norm, 10, FoldBatchNorm);
+
+}  // namespace sluice::operators::onednn

@@ -1,0 +1,88 @@
+#include "sluice/operators/onednn/fusion/fusion.h"
+
+namespace sluice::operators::onednn {
+
+using framework::DDim;
+using framework::Graph;
+using framework::OpDesc;
+
+std::optional<int> OnlyReader(const Graph& graph, const std::string& var) {
+  if (!graph.IsInternal(var)) return std::nullopt;
+  const auto readers = graph.Readers(var);
+  if (readers.size() != 1) return std::nullopt;
+  return readers[0];
+}
+
+Fusion::Fusion(const OpDesc& first, int id) : op(first), ids{id} {
+  if (!op.type.starts_with("fused_")) op.type = "fused_" + op.type;
+  op.hint.clear();  // it stands in the graph's hints
+}
+
+void Fusion::TakeIn(int id, const OpDesc& taken, const char* output) {
+  ids.push_back(id);
+  op.outputs.front().second = taken.Output(output);
+  op.location = taken.location;
+}
+
+namespace {
+
+template <typename T>
+const T& Attr(const OpDesc& op, const char* name) {
+  return std::get<T>(op.attributes.find(name)->second);
+}
+
+// Which dimension of the output has a bias of its own for each index; -1 for
+// none.
+int BiasAxis(const Graph& graph, const Fusion& fusion) {
+  const int rank = graph.dims(fusion.out()).rank();
+  if (fusion.op.type == "fused_conv2d") {
+    return Attr<std::string>(fusion.op, "data_format") == "NCHW" ? 1 : 3;
+  }
+  // A vector Y is a column that is no dimension of the product.
+  const bool columns = graph.dims(Only(fusion.op.Input("Y"))).rank() > 1;
+  return columns && rank > 0 ? rank - 1 : -1;
+}
+
+// The variable that elementwise_add or bias_add adds to `out` along `axis`, or
+// nullptr where it adds something else.
+const std::string* AddedAlong(const Graph& graph,
+                              const OpDesc& op,
+                              const std::string& out,
+                              int axis) {
+  const int rank = graph.dims(out).rank();
+  const bool first = Only(op.Input("X")) == out;
+  const std::string* bias = nullptr;
+  int stands_at = rank - 1;
+  if (op.type == "bias_add" && first) {
+    bias = &Only(op.Input("Bias"));
+    if (Attr<std::string>(op, "data_format") == "NCHW") stands_at = 1;
+  } else if (op.type == "elementwise_add") {
+    const auto given = Attr<int64_t>(op, "axis");
+    bias = &Only(op.Input(first ? "Y" : "X"));
+    if (first && given >= 0) stands_at = static_cast<int>(given);
+    if (!first && given > 0) return nullptr;
+  }
+  if (bias == nullptr || *bias == out || stands_at != axis) return nullptr;
+  const DDim& dims = graph.dims(*bias);
+  const bool fits = dims.rank() == 1 && dims[0] == graph.dims(out)[axis];
+  return fits ? bias : nullptr;
+}
+
+}  // namespace
+
+void TakeInBias(const Graph& graph, Fusion* fusion) {
+  if (!fusion->op.Input("Bias").empty()) return;
+  const auto reader = OnlyReader(graph, fusion->out());
+  const int axis = BiasAxis(graph, *fusion);
+  if (!reader || axis < 0) return;
+  const OpDesc& add = graph.op(*reader).desc;
+  if (add.type != "elementwise_add" && add.type != "bias_add") return;
+  const std::string* bias = AddedAlong(graph, add, fusion->out(), axis);
+  if (bias == nullptr) return;
+  std::erase_if(fusion->op.inputs,
+                [](const auto& input) { return input.first == "Bias"; });
+  fusion->op.inputs.push_back({"Bias", {*bias}});
+  fusion->TakeIn(*reader, add, "Out");
+}
+
+}  // namespace sluice::operators::onednn

@@ -1,0 +1,160 @@
+#include "sluice/operators/pool/pool2d_kernel.h"
+
+#include <algorithm>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/work.h"
+#include "sluice/operators/onednn/sequence.h"
+#include "sluice/operators/onednn/vector_width.h"
+
+namespace sluice::operators::onednn {
+namespace {
+
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::OpKernelConstruction;
+using math::Pool2dGeometry;
+
+// An average pooling as oneDNN describes it.
+struct PoolSizes {
+  PoolSizes(const Pool2dGeometry& geometry, platform::DType dtype)
+      : x(Image({geometry.n, geometry.c, geometry.in_h, geometry.in_w},
+                dtype,
+                geometry.nhwc)),
+        out(Image({geometry.n, geometry.c, geometry.out_h, geometry.out_w},
+                  dtype,
+                  geometry.nhwc)),
+        strides{geometry.stride_h, geometry.stride_w},
+        kernel{geometry.kernel_h, geometry.kernel_w},
+        dilations{0, 0},
+        padding_begin{geometry.pad_top, geometry.pad_left},
+        // Pixels in no window are told by the sizes alone.
+        padding_end{std::max<int64_t>(geometry.pad_bottom, 0),
+                    std::max<int64_t>(geometry.pad_right, 0)},
+        algorithm(geometry.exclusive
+                      ? dnnl::algorithm::pooling_avg_exclude_padding
+                      : dnnl::algorithm::pooling_avg_include_padding) {}
+
+  dnnl::pooling_forward::primitive_desc Training() const {
+    return {Engine(),      dnnl::prop_kind::forward_training,
+            algorithm,     x,
+            out,           strides,
+            kernel,        dilations,
+            padding_begin, padding_end};
+  }
+
+  Desc x, out;
+  Dims strides, kernel, dilations, padding_begin, padding_end;
+  dnnl::algorithm algorithm;
+};
+
+template <typename T>
+class PoolSequence final : public SequenceKernel {
+ public:
+  explicit PoolSequence(const OpKernelConstruction& /*construction*/) {}
+
+ private:
+  void Build(SequenceBuilder& builder) override {
+    const KernelQuery& query = builder.query();
+    const PoolSizes sizes(Pool2dGeometryOf(query, query.outputs[0]),
+                          platform::kDTypeOf<T>);
+    const auto pool = Compile<dnnl::pooling_forward>(
+        builder.compile_for(), "pooling", dnnl::prop_kind::forward_inference,
+        sizes.algorithm, sizes.x, sizes.out, sizes.strides, sizes.kernel,
+        sizes.dilations, sizes.padding_begin, sizes.padding_end);
+    builder.Add("pooling", pool,
+                {{DNNL_ARG_SRC, builder.Input("X", sizes.x)},
+                 {DNNL_ARG_DST, builder.Output("Out", sizes.out)}});
+  }
+};
+
+template <typename T>
+class PoolGradSequence final : public SequenceKernel {
+ public:
+  explicit PoolGradSequence(const OpKernelConstruction& /*construction*/) {}
+
+ private:
+  void Build(SequenceBuilder& builder) override {
+    const KernelQuery& query = builder.query();
+    const PoolSizes sizes(Pool2dGeometryOf(query, query.inputs.back()),
+                          platform::kDTypeOf<T>);
+    const auto back = Compile<dnnl::pooling_backward>(
+        builder.compile_for(), "pooling_backward", sizes.algorithm, sizes.x,
+        sizes.out, sizes.strides, sizes.kernel, sizes.dilations,
+        sizes.padding_begin, sizes.padding_end,
+        [&] { return sizes.Training(); });
+    builder.Add("pooling_backward", back,
+                {{DNNL_ARG_DIFF_DST, builder.Input("Out@GRAD", sizes.out)},
+                 {DNNL_ARG_DIFF_SRC, builder.Output("X@GRAD", sizes.x)}});
+  }
+};
+
+Pool2dGeometry GeometryOf(const KernelQuery& query) {
+  const bool forward = query.op.type == "pool2d";
+  return Pool2dGeometryOf(query,
+                          forward ? query.outputs[0] : query.inputs.back());
+}
+
+// Vectors hold channels; those of NCHW are transposed on the way, which costs
+// whole vectors. Without AVX-512 oneDNN has no code with vectors for NCHW: each
+// pixel of a window takes a few steps.
+framework::KernelWork PoolWork(const KernelQuery& query) {
+  const Pool2dGeometry g = GeometryOf(query);
+  const auto real = [](int64_t value) { return static_cast<double>(value); };
+  const double windows = real(g.n * g.out_pixels());
+  const double pixels = real(g.n * g.in_pixels());
+  const double taps = real(g.kernel_h * g.kernel_w);
+  const double channels = math::Padded(g.c, WideVectors() ? 16 : 8);
+  framework::KernelWork work;
+  work.library_calls = 1;
+  work.flops = windows * taps * channels;
+  work.efficiency = 0.35;
+  work.max_threads = g.nhwc ? real(g.n * g.out_h)
+                            : real(g.n) * channels / (WideVectors() ? 16 : 8);
+  work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
+               real(g.c) * (windows + pixels) * 1.5;
+  // Gradients are added to memory: what a mask stored last cannot be loaded
+  // again at once.
+  const bool masked = query.op.type != "pool2d" && channels > real(g.c);
+  if (g.nhwc && masked) work.moves = 5.5 * windows * taps;
+  if (!g.nhwc && WideVectors()) {
+    work.moves = 0.4 * channels * (windows + pixels);
+  } else if (!g.nhwc) {
+    work.moves = 1.2 * real(g.c) * windows * taps + 10 * real(g.c) * windows;
+  }
+  return work;
+}
+
+// oneDNN adds up whole windows in float.
+constexpr int64_t kMostPixels = 64;
+
+std::string TakesAverage(const KernelQuery& query) {
+  const Pool2dGeometry g = GeometryOf(query);
+  if (g.max) return "to oneDNN a NaN is not the maximum of its window";
+  if (query.op.type == "pool2d" && g.kernel_h * g.kernel_w > kMostPixels) {
+    return "oneDNN loses digits of averages of more than 64 pixels";
+  }
+  return FitsOneDnn(query);
+}
+
+KernelTraits PoolTraits() {
+  return KernelTraits().Estimate(&PoolWork).When(&TakesAverage);
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(pool2d,
+                   ONEDNN,
+                   CPUPlace,
+                   pooling,
+                   PoolTraits(),
+                   PoolSequence<float>,
+                   PoolSequence<platform::bfloat16>);
+REGISTER_OP_KERNEL(pool2d_grad,
+                   ONEDNN,
+                   CPUPlace,
+                   pooling,
+                   PoolTraits(),
+                   PoolGradSequence<float>);
+
+}  // namespace sluice::operators::onednn

@@ -1,0 +1,157 @@
+#include "sluice/operators/pool/pool2d_kernel.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/cast.h"
+#include "sluice/operators/math/pool/pool2d_pairs.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::KernelWork;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::bfloat16;
+using platform::float16;
+
+template <typename T>
+class Pool2dKernel final : public OpKernel {
+ public:
+  explicit Pool2dKernel(const OpKernelConstruction& /*construction*/) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    dims_ = preparation.query.outputs[0];
+    geometry_ = Pool2dGeometryOf(preparation.query, dims_);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    Tensor& out = context.AllocateOutput("Out", dims_);
+    if (out.numel() == 0) return;
+    math::Pool2d(geometry_, x.data<T>(), out.data<T>());
+  }
+
+ private:
+  math::Pool2dGeometry geometry_;
+  DDim dims_;
+};
+
+template <typename T>
+class Pool2dGradKernel final : public OpKernel {
+ public:
+  explicit Pool2dGradKernel(const OpKernelConstruction& /*construction*/) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    dims_ = preparation.query.inputs[0];
+    geometry_ =
+        Pool2dGeometryOf(preparation.query, preparation.query.inputs.back());
+    if (kRounds) {
+      preparation.scratch_bytes =
+          static_cast<size_t>(dims_.numel()) * sizeof(float);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& grad = context.Input("Out@GRAD");
+    Tensor& x_grad = context.AllocateOutput("X@GRAD", dims_);
+    if (x_grad.numel() == 0) return;
+    const T* x = context.Input("X").data<T>();
+    const T* out = geometry_.max ? context.Input("Out").data<T>() : nullptr;
+    if constexpr (kRounds) {
+      auto* const sums = static_cast<float*>(context.scratch());
+      math::Pool2dGrad(geometry_, x, out, grad.data<T>(), sums);
+      math::Cast(sums, x_grad.numel(), platform::kDTypeOf<T>, x_grad.data<T>());
+    } else {
+      math::Pool2dGrad(geometry_, x, out, grad.data<T>(), x_grad.data<T>());
+    }
+  }
+
+ private:
+  // The windows that meet a pixel are added up in float, and rounded once.
+  static constexpr bool kRounds = !std::is_same_v<math::PoolGrad<T>, T>;
+
+  math::Pool2dGeometry geometry_;
+  DDim dims_;
+};
+
+// Lines of windows or channels, tap by tap; the compiler's vectors are short,
+// and each line costs some steps of its own. Maxima of pairs have vectors.
+KernelWork Work(const KernelQuery& query, const DDim& out, double tap) {
+  const math::Pool2dGeometry g = Pool2dGeometryOf(query, out);
+  const auto real = [](int64_t value) { return static_cast<double>(value); };
+  const double windows = real(g.n * g.out_pixels()) * real(g.c);
+  const double pixels = real(g.n * g.in_pixels()) * real(g.c);
+  const double taps = real(g.kernel_h * g.kernel_w);
+  const double lines =
+      g.nhwc ? real(g.n * g.out_pixels()) * real((g.c + 127) / 128)
+             : real(g.n * g.c * g.out_h) * real((g.out_w + 127) / 128);
+  KernelWork work;
+  work.flops = windows * taps;
+  work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
+               (windows + pixels) * 1.5;
+  // In shards of some 32,000 pixels of windows.
+  const double shards = std::max(windows * taps / 32768, 1.0);
+  work.max_threads = std::min(
+      real(std::max<int64_t>(g.nhwc ? g.n * g.out_h : g.n * g.c, 1)), shards);
+  work.efficiency = 0.25;
+  if (math::IsMaxOfPairs(g)) return work;
+  work.moves = tap * windows * taps * (g.nhwc ? 0.34 : 1.1) + lines * taps * 7 +
+               windows * (g.nhwc ? 0.7 : 2);
+  return work;
+}
+
+KernelWork ForwardWork(const KernelQuery& query) {
+  return Work(query, query.outputs[0], 1);
+}
+KernelWork BackwardWork(const KernelQuery& query) {
+  return Work(query, query.inputs.back(), 1.4);
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(pool2d,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&ForwardWork),
+                   Pool2dKernel<float>,
+                   Pool2dKernel<double>,
+                   Pool2dKernel<float16>,
+                   Pool2dKernel<bfloat16>);
+REGISTER_OP_KERNEL(pool2d_grad,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&BackwardWork),
+                   Pool2dGradKernel<float>,
+                   Pool2dGradKernel<double>,
+                   Pool2dGradKernel<float16>,
+                   Pool2dGradKernel<bfloat16>);
+REGISTER_OP_KERNEL(relu_pool2d,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&ForwardWork),
+                   Pool2dKernel<float>,
+                   Pool2dKernel<double>,
+                   Pool2dKernel<float16>,
+                   Pool2dKernel<bfloat16>);
+REGISTER_OP_KERNEL(relu_pool2d_grad,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&BackwardWork),
+                   Pool2dGradKernel<float>,
+                   Pool2dGradKernel<double>,
+                   Pool2dGradKernel<float16>,
+                   Pool2dGradKernel<bfloat16>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/sequence/crf.h"
+#include "sluice/operators/sequence/crf_kernel.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+template <typename T>
+class CrfDecodingKernel final : public OpKernel {
+ public:
+  explicit CrfDecodingKernel(const OpKernelConstruction& /*construction*/) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    sizes_ = CrfSizes(preparation.query.inputs[0]);
+    slots_ = std::clamp<int64_t>(preparation.num_threads, 1,
+                                 std::max<int64_t>(sizes_.batch, 1));
+    preparation.scratch_bytes = slots_ * SlotBytes();
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* lengths = CrfLengthsOf(context, sizes_);
+    const T* emission = context.Input("Emission").data<T>();
+    const math::CrfWeights<T> weights = {context.Input("Transition").data<T>(),
+                                         sizes_.tags};
+    const int64_t* labels = context.HasInput("Label")
+                                ? CrfLabelsOf(context, sizes_, lengths)
+                                : nullptr;
+    Tensor& out =
+        context.AllocateOutput("ViterbiPath", {sizes_.batch, sizes_.positions});
+    if (out.numel() == 0) return;
+    ForEachSequence(slots_, sizes_.batch, [&](int64_t slot, int64_t b) {
+      auto* scores = reinterpret_cast<double*>(
+          static_cast<char*>(context.scratch()) + slot * SlotBytes());
+      int64_t* path = out.data<int64_t>() + b * sizes_.positions;
+      math::CrfDecode(weights, emission + b * sizes_.positions * sizes_.tags,
+                      lengths[b], path, scores,
+                      reinterpret_cast<int32_t*>(scores + 2 * sizes_.tags));
+      for (int64_t t = 0; t < lengths[b] && labels != nullptr; ++t) {
+        path[t] = path[t] == labels[b * sizes_.positions + t] ? 1 : 0;
+      }
+      std::fill(path + lengths[b], path + sizes_.positions, 0);
+    });
+  }
+
+ private:
+  // Two rows of scores, then where each score came from.
+  size_t SlotBytes() const {
+    const size_t back = sizes_.positions * sizes_.tags * sizeof(int32_t);
+    return 2 * sizes_.tags * sizeof(double) + (back + 63) / 64 * 64;
+  }
+
+  CrfSizes sizes_;
+  int64_t slots_ = 1;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(crf_decoding,
+                       CrfDecodingKernel<float>,
+                       CrfDecodingKernel<double>);
+
+}  // namespace sluice::operators

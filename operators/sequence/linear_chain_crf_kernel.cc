@@ -1,0 +1,148 @@
+#include <algorithm>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/sequence/crf.h"
+#include "sluice/operators/sequence/crf_kernel.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+// Sequences whose transition gradients are added up one by one; the sums of
+// so many runs are added up in the end.
+constexpr int64_t kRuns = 8;
+
+template <typename T>
+class LinearChainCrfKernel final : public OpKernel {
+ public:
+  explicit LinearChainCrfKernel(const OpKernelConstruction& /*construction*/) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    sizes_ = CrfSizes(preparation.query.inputs[0]);
+    slots_ = std::clamp<int64_t>(preparation.num_threads, 1,
+                                 std::max<int64_t>(sizes_.batch, 1));
+    preparation.scratch_bytes =
+        slots_ * math::CrfCostScratch(sizes_.tags) * sizeof(double);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* lengths = CrfLengthsOf(context, sizes_);
+    const int64_t* labels = CrfLabelsOf(context, sizes_, lengths);
+    const T* emission = context.Input("Emission").data<T>();
+    const math::CrfWeights<T> weights = {context.Input("Transition").data<T>(),
+                                         sizes_.tags};
+    Tensor& out = context.AllocateOutput("LogLikelihood", {sizes_.batch, 1});
+    if (out.numel() == 0) return;
+    T* costs = out.data<T>();
+    ForEachSequence(slots_, sizes_.batch, [&](int64_t slot, int64_t b) {
+      const int64_t first = b * sizes_.positions;
+      double* scratch = static_cast<double*>(context.scratch()) +
+                        slot * math::CrfCostScratch(sizes_.tags);
+      costs[b] =
+          static_cast<T>(math::CrfCost(weights, emission + first * sizes_.tags,
+                                       labels + first, lengths[b], scratch));
+    });
+  }
+
+ private:
+  CrfSizes sizes_;
+  int64_t slots_ = 1;
+};
+
+template <typename T>
+class LinearChainCrfGradKernel final : public OpKernel {
+ public:
+  explicit LinearChainCrfGradKernel(
+      const OpKernelConstruction& /*construction*/) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    sizes_ = CrfSizes(preparation.query.inputs[0]);
+    runs_ = std::clamp<int64_t>(sizes_.batch, 1, kRuns);
+    slots_ = std::clamp<int64_t>(preparation.num_threads, 1, runs_);
+    slot_ = math::CrfGradientScratch(sizes_.positions, sizes_.tags);
+    preparation.scratch_bytes =
+        (runs_ * sizes_.transition_size() + slots_ * slot_) * sizeof(double);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* lengths = CrfLengthsOf(context, sizes_);
+    const int64_t* labels = CrfLabelsOf(context, sizes_, lengths);
+    const bool emissions = context.HasOutput("Emission@GRAD");
+    T* emission_grad =
+        emissions
+            ? context
+                  .AllocateOutput("Emission@GRAD",
+                                  {sizes_.batch, sizes_.positions, sizes_.tags})
+                  .template data<T>()
+            : nullptr;
+    auto* sums = static_cast<double*>(context.scratch());
+    double* memory = sums + runs_ * sizes_.transition_size();
+    ForEachSequence(slots_, runs_, [&](int64_t slot, int64_t run) {
+      Run(context, run, lengths, labels, emission_grad,
+          sums + run * sizes_.transition_size(), memory + slot * slot_);
+    });
+    if (context.HasOutput("Transition@GRAD")) AddUp(context, sums);
+  }
+
+ private:
+  // The sequences of one run; sets `transition_grad` to their sum.
+  void Run(const OpKernelContext& context,
+           int64_t run,
+           const int64_t* lengths,
+           const int64_t* labels,
+           T* emission_grad,
+           double* transition_grad,
+           double* scratch) const {
+    const math::CrfWeights<T> weights = {context.Input("Transition").data<T>(),
+                                         sizes_.tags};
+    const T* emission = context.Input("Emission").data<T>();
+    const T* cost_grad = context.Input("LogLikelihood@GRAD").data<T>();
+    std::fill(transition_grad, transition_grad + sizes_.transition_size(), 0.0);
+    const int64_t end = (run + 1) * sizes_.batch / runs_;
+    for (int64_t b = run * sizes_.batch / runs_; b < end; ++b) {
+      const int64_t first = b * sizes_.positions;
+      T* grad = emission_grad == nullptr ? nullptr
+                                         : emission_grad + first * sizes_.tags;
+      math::CrfGradient(weights, emission + first * sizes_.tags, labels + first,
+                        lengths[b], static_cast<double>(cost_grad[b]), grad,
+                        transition_grad, scratch);
+      if (grad != nullptr) {
+        std::fill(grad + lengths[b] * sizes_.tags,
+                  grad + sizes_.positions * sizes_.tags, T{0});
+      }
+    }
+  }
+
+  void AddUp(OpKernelContext& context, const double* sums) const {
+    Tensor& out = context.AllocateOutput("Transition@GRAD",
+                                         {sizes_.tags + 2, sizes_.tags});
+    T* to = out.data<T>();
+    const int64_t size = sizes_.transition_size();
+    for (int64_t i = 0; i < size; ++i) {
+      double sum = 0;
+      for (int64_t run = 0; run < runs_; ++run) {
+        sum += sums[run * size + i];
+      }
+      to[i] = static_cast<T>(sum);
+    }
+  }
+
+  CrfSizes sizes_;
+  int64_t runs_ = 1, slots_ = 1, slot_ = 0;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(linear_chain_crf,
+                       LinearChainCrfKernel<float>,
+                       LinearChainCrfKernel<double>);
+REGISTER_OP_CPU_KERNEL(linear_chain_crf_grad,
+                       LinearChainCrfGradKernel<float>,
+                       LinearChainCrfGradKernel<double>);
+
+}  // namespace sluice::operators

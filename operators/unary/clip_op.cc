@@ -1,0 +1,81 @@
+#include <limits>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+
+void CheckBounds(const InferShapeContext& context) {
+  const auto min = context.Attr<double>("min");
+  const auto max = context.Attr<double>("max");
+  // Written so that NaN is refused too.
+  context.Require(min <= max, "clip.bounds",
+                  "attribute min must not be above max, got {} and {}", min,
+                  max);
+}
+
+void ClipShape(InferShapeContext& context) {
+  CheckBounds(context);
+  context.SetOutput("Out", context.input("X"));
+}
+
+void ClipLateShape(InferShapeContext& context) {
+  context.SetOutput("Out", context.input("X"));
+}
+
+void ClipGradShape(InferShapeContext& context) {
+  CheckBounds(context);
+  context.SetOutput(
+      "X@GRAD", context.Merge(context.input("X"), context.input("Out@GRAD")));
+}
+
+std::vector<OpDesc> ClipGradient(const OpDesc& forward) {
+  return {
+      framework::MakeGradOp(forward, "clip_grad", {{"X"}, {}, {"Out"}, {"X"}})};
+}
+
+void Bounds(OpSchema& op) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  op.Attr<double>("min", "The smallest value of Out.").Default(-kInfinity);
+  op.Attr<double>("max", "The largest one.").Default(kInfinity);
+}
+
+void ClipSchema(OpSchema& op) {
+  op.Doc(
+      "Out = X, but min where it is smaller and max where it is larger, "
+      "element by element; NaN stays NaN. Of integers the bounds are rounded "
+      "to those between them, and are within the range of the dtype.");
+  op.TypeVar("T", NumericDTypes());
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T", "A tensor of the same shape.");
+  Bounds(op);
+  op.Operand("Min", "min", "T", "Attribute min as a tensor of one element.");
+  op.Operand("Max", "max", "T", "Attribute max as a tensor of one element.");
+  op.InferShape(ClipShape).InferLateShape(ClipLateShape);
+  op.Elementwise().Gradient(ClipGradient);
+  op.Onnx({"Clip", {}}).Torch("torch.clamp(X, min, max)");
+}
+
+void ClipGradSchema(OpSchema& op) {
+  op.Doc("The gradient of clip: X@GRAD = Out@GRAD, 0 where X was changed.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "As the forward op had it.");
+  op.Input("Out@GRAD", "T", "The gradient of Out.");
+  op.Output("X@GRAD", "T", "The gradient of X.");
+  Bounds(op);
+  op.InferShape(ClipGradShape).Elementwise();
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(clip, ClipSchema);
+REGISTER_OPERATOR(clip_grad, ClipGradSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,69 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/device_formulas.cuh"
+#include "sluice/operators/math/unary/predicate_row.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators::math {
+namespace {
+#include "sluice/operators/math/unary/predicate_rows.inc"
+}  // namespace
+}  // namespace sluice::operators::math
+
+namespace sluice::operators {
+namespace {
+
+using framework::AddPlainKernels;
+using framework::Registry;
+using math::PredicateDTypes;
+
+// Out = Row::Of(X).
+template <typename T, typename Row>
+class PredicateCUDAKernel final : public framework::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(framework::OpKernelContext& context) const override {
+    constexpr bool kInteger = Row::kInfo.dtypes == PredicateDTypes::kIntegers;
+    using Result = std::conditional_t<kInteger, T, bool>;
+    const framework::Tensor& input = context.Input(0);
+    const T* x = input.data<T>();
+    Result* out =
+        context.AllocateOutput(0, input.dims()).template data<Result>();
+    platform::ForEach(context.device_context<platform::CUDADeviceContext>(),
+                      input.numel(),
+                      [=] __device__(int64_t i) { out[i] = Row::Of(x[i]); });
+  }
+};
+
+template <typename Row, typename... T>
+void AddKernels(Registry& registry) {
+  AddPlainKernels<PredicateCUDAKernel<T, Row>...>(registry, Row::kInfo.name,
+                                                  platform::CUDAPlace());
+}
+
+template <typename Row>
+void AddRow(Registry& registry) {
+  constexpr PredicateDTypes kDTypes = Row::kInfo.dtypes;
+  if constexpr (kDTypes == PredicateDTypes::kFloats) {
+    AddKernels<Row, float, double>(registry);
+  } else if constexpr (kDTypes == PredicateDTypes::kIntegers) {
+    AddKernels<Row, int8_t, uint8_t, int32_t, int64_t>(registry);
+  } else {
+    AddKernels<Row, bool>(registry);
+  }
+}
+
+template <typename... Row>
+void AddRows(math::Rows<Row...> /*table*/, Registry& registry) {
+  (AddRow<Row>(registry), ...);
+}
+
+void AddPredicateRows(Registry& registry) {
+  AddRows(math::PredicateTable(), registry);
+}
+
+}  // namespace
+
+REGISTER_TABLE(cuda_predicates, AddPredicateRows);
+
+}  // namespace sluice::operators

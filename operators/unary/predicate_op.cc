@@ -1,0 +1,53 @@
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/unary/predicate_row.h"
+#include "sluice/operators/op_dtypes.h"
+
+// The schemas of the ops that are rows of math/unary's table of predicates.
+namespace sluice::operators {
+namespace {
+
+using framework::OpSchema;
+using math::PredicateDTypes;
+using math::PredicateInfo;
+using platform::DType;
+
+void PredicateShape(framework::InferShapeContext& context) {
+  context.SetOutput("Out", context.input("X"));
+}
+
+std::vector<DType> DTypes(const PredicateInfo& info) {
+  switch (info.dtypes) {
+    case PredicateDTypes::kFloats:
+      return FloatDTypes();
+    case PredicateDTypes::kIntegers:
+      return {DType::kInt8, DType::kUInt8, DType::kInt32, DType::kInt64};
+    case PredicateDTypes::kBool:
+      break;
+  }
+  return {DType::kBool};
+}
+
+void Schema(const PredicateInfo& info, OpSchema& op) {
+  op.Doc(info.doc);
+  op.TypeVar("T", DTypes(info));
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", info.dtypes == PredicateDTypes::kIntegers ? "T" : "bool",
+            "A tensor of the same shape.");
+  op.InferShape(PredicateShape).Elementwise();
+  op.Onnx({info.onnx, {}}).Torch(info.torch);
+}
+
+void AddPredicateOps(framework::Registry& registry) {
+  for (const PredicateInfo& info : math::Predicates()) {
+    registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(predicate_ops, AddPredicateOps);
+
+}  // namespace sluice::operators

@@ -1,0 +1,57 @@
+#include <cmath>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_gradients.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using platform::DType;
+
+void ScaleShape(InferShapeContext& context) {
+  if (!platform::IsFloating(context.input_dtype("X"))) {
+    for (const char* name : {"scale", "bias"}) {
+      const double value = context.Attr<double>(name);
+      context.Require(std::trunc(value) == value && std::abs(value) < 0x1p63,
+                      "scale.whole_number",
+                      "attribute {} is {}, expected a whole number of 64 bits "
+                      "for X of {}",
+                      name, value, context.input_dtype("X"));
+    }
+  }
+  context.SetOutput("Out", context.input("X"));
+}
+
+std::vector<OpDesc> ScaleGradient(const OpDesc& forward) {
+  const framework::Attribute& scale = forward.attributes.find("scale")->second;
+  return {GradientThrough(forward, forward.Input("X")[0], "scale",
+                          {{"scale", scale}})};
+}
+
+void ScaleSchema(OpSchema& op) {
+  op.Doc(
+      "Out = scale * X + bias, or scale * (X + bias). float16 and bfloat16 are "
+      "computed in float32 and rounded once; integers take whole numbers only "
+      "and wrap around.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64, DType::kFloat16,
+                   DType::kBFloat16, DType::kInt32, DType::kInt64});
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T", "A tensor of the same shape.");
+  op.Attr<double>("scale", "The factor.").Default(1.0);
+  op.Attr<double>("bias", "The summand.").Default(0.0);
+  op.Attr<bool>("bias_after_scale",
+                "Whether the bias is added after the product, or to X.")
+      .Default(true);
+  op.InferShape(ScaleShape).Elementwise().Gradient(ScaleGradient);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(scale, ScaleSchema);
+
+}  // namespace sluice::operators

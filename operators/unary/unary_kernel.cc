@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/unary/unary_params.h"
+#include "sluice/platform/parallel_for.h"
+
+// The kernels of the ops that are rows of math/unary's tables. The op's name
+// says which row; halves are computed in float.
+namespace sluice::operators {
+namespace {
+
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::UnaryRow;
+
+constexpr int64_t kGrain = 16384;
+constexpr int64_t kHalfBlock = 256;
+
+template <typename T>
+void WidenAll(const T* from, int64_t count, float* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = math::Widen(from[i]);
+  }
+}
+
+template <typename T>
+void NarrowAll(const float* from, int64_t count, T* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = math::Narrow<T>(from[i]);
+  }
+}
+
+// Out = f(X).
+template <typename T>
+class UnaryKernel final : public OpKernel {
+ public:
+  explicit UnaryKernel(const OpKernelConstruction& construction) {
+    const UnaryRow& row = *math::FindUnaryRow(construction.op());
+    function_ = row.Loops<math::Computed<T>>().forward;
+    params_ = ReadUnaryParams(row.info, construction);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, x.dims());
+    if (out.numel() == 0) return;
+    const T* from = x.data<T>();
+    T* to = out.data<T>();
+    platform::ParallelFor(out.numel(), kGrain,
+                          [this, from, to](int64_t begin, int64_t end) {
+                            Range(from + begin, end - begin, to + begin);
+                          });
+  }
+
+ private:
+  void Range(const T* from, int64_t count, T* to) const {
+    if constexpr (math::kIsHalf<T>) {
+      float values[kHalfBlock];
+      while (count > 0) {
+        const int64_t block = std::min(count, kHalfBlock);
+        WidenAll(from, block, values);
+        function_(values, block, params_, values);
+        NarrowAll(values, block, to);
+        from += block;
+        to += block;
+        count -= block;
+      }
+    } else {
+      function_(from, count, params_, to);
+    }
+  }
+
+  decltype(math::UnaryLoops<math::Computed<T>>::forward) function_;
+  math::UnaryParams params_;
+};
+
+// X@GRAD = Out@GRAD * f'(X); input 0 is what the derivative is written with.
+template <typename T>
+class UnaryGradKernel final : public OpKernel {
+ public:
+  explicit UnaryGradKernel(const OpKernelConstruction& construction) {
+    std::string_view name = construction.op();
+    name.remove_suffix(std::string_view("_grad").size());
+    const UnaryRow& row = *math::FindUnaryRow(name);
+    function_ = row.Loops<math::Computed<T>>().gradient;
+    params_ = ReadUnaryParams(row.info, construction);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& out_grad = context.Input(1);
+    Tensor& x_grad = context.AllocateOutput(0, out_grad.dims());
+    if (x_grad.numel() == 0) return;
+    const T* seen = context.Input(0).template data<T>();
+    const T* from = out_grad.data<T>();
+    T* to = x_grad.data<T>();
+    platform::ParallelFor(x_grad.numel(), kGrain,
+                          [this, seen, from, to](int64_t begin, int64_t end) {
+                            Range(seen + begin, from + begin, end - begin,
+                                  to + begin);
+                          });
+  }
+
+ private:
+  void Range(const T* seen, const T* from, int64_t count, T* to) const {
+    if constexpr (math::kIsHalf<T>) {
+      float values[kHalfBlock];
+      float grads[kHalfBlock];
+      while (count > 0) {
+        const int64_t block = std::min(count, kHalfBlock);
+        WidenAll(seen, block, values);
+        WidenAll(from, block, grads);
+        function_(values, grads, block, params_, grads);
+        NarrowAll(grads, block, to);
+        seen += block;
+        from += block;
+        to += block;
+        count -= block;
+      }
+    } else {
+      function_(seen, from, count, params_, to);
+    }
+  }
+
+  decltype(math::UnaryLoops<math::Computed<T>>::gradient) function_;
+  math::UnaryParams params_;
+};
+
+void AddUnaryKernels(framework::Registry& registry) {
+  using platform::bfloat16;
+  using platform::float16;
+  const platform::CPUPlace cpu;
+  for (const UnaryRow& row : math::UnaryRows()) {
+    const std::string name = row.info.name;
+    framework::AddPlainKernels<UnaryKernel<float>, UnaryKernel<double>,
+                               UnaryKernel<float16>, UnaryKernel<bfloat16>>(
+        registry, name, cpu);
+    if (row.info.dtypes == math::UnaryDTypes::kSignedNumbers) {
+      framework::AddPlainKernels<UnaryKernel<int8_t>, UnaryKernel<int32_t>,
+                                 UnaryKernel<int64_t>>(registry, name, cpu);
+    }
+    framework::AddPlainKernels<UnaryGradKernel<float>, UnaryGradKernel<double>,
+                               UnaryGradKernel<float16>,
+                               UnaryGradKernel<bfloat16>>(registry,
+                                                          name + "_grad", cpu);
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(unary_kernels, AddUnaryKernels);
+
+}  // namespace sluice::operators

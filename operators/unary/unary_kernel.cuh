@@ -1,0 +1,76 @@
+#pragma once
+
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/device_formulas.cuh"
+#include "sluice/operators/unary/unary_params.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+
+// Out = Row::Of(X) on CUDA.
+template <typename T, typename Row>
+class UnaryCUDAKernel final : public framework::OpKernel {
+ public:
+  explicit UnaryCUDAKernel(const framework::OpKernelConstruction& construction)
+      : params_(ReadUnaryParams(Row::kInfo, construction)) {}
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const framework::Tensor& input = context.Input(0);
+    const T* x = input.data<T>();
+    T* out = context.AllocateOutput(0, input.dims()).template data<T>();
+    const math::UnaryParams params = params_;
+    platform::ForEach(
+        context.device_context<platform::CUDADeviceContext>(), input.numel(),
+        [=] __device__(int64_t i) { out[i] = Row::Of(x[i], params); });
+  }
+
+ private:
+  math::UnaryParams params_;
+};
+
+// X@GRAD = Row::Gradient(input 0, Out@GRAD); input 0 is what the derivative is
+// written with.
+template <typename T, typename Row>
+class UnaryGradCUDAKernel final : public framework::OpKernel {
+ public:
+  explicit UnaryGradCUDAKernel(
+      const framework::OpKernelConstruction& construction)
+      : params_(ReadUnaryParams(Row::kInfo, construction)) {}
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const framework::Tensor& input = context.Input(0);
+    const T* seen = input.data<T>();
+    const T* grad = context.Input(1).template data<T>();
+    T* x_grad = context.AllocateOutput(0, input.dims()).template data<T>();
+    const math::UnaryParams params = params_;
+    platform::ForEach(context.device_context<platform::CUDADeviceContext>(),
+                      input.numel(), [=] __device__(int64_t i) {
+                        x_grad[i] = Row::Gradient(seen[i], grad[i], params);
+                      });
+  }
+
+ private:
+  math::UnaryParams params_;
+};
+
+template <typename Row>
+void AddUnaryCUDARow(framework::Registry& registry) {
+  const std::string name = Row::kInfo.name;
+  const platform::CUDAPlace cuda;
+  framework::AddPlainKernels<UnaryCUDAKernel<float, Row>,
+                             UnaryCUDAKernel<double, Row>>(registry, name,
+                                                           cuda);
+  framework::AddPlainKernels<UnaryGradCUDAKernel<float, Row>,
+                             UnaryGradCUDAKernel<double, Row>>(
+      registry, name + "_grad", cuda);
+}
+
+template <typename... Row>
+void AddUnaryCUDARows(math::Rows<Row...> /*table*/,
+                      framework::Registry& registry) {
+  (AddUnaryCUDARow<Row>(registry), ...);
+}
+
+}  // namespace sluice::operators

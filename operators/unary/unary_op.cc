@@ -1,0 +1,106 @@
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/unary/unary_row.h"
+#include "sluice/operators/op_dtypes.h"
+
+// The schemas of the ops that are rows of math/unary's tables, and of their
+// gradients.
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::Registry;
+using math::GradientReads;
+using math::UnaryInfo;
+using math::UnaryRow;
+
+void UnaryShape(InferShapeContext& context) {
+  context.SetOutput("Out", context.input("X"));
+}
+
+void UnaryGradShape(InferShapeContext& context) {
+  // X or Out, whichever the derivative is written with.
+  context.SetOutput("X@GRAD",
+                    context.Merge(context.input(0), context.input("Out@GRAD")));
+}
+
+// The gradient reads X or Out only, so that the other need not be kept.
+std::vector<OpDesc> GradientFromX(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, forward.type + "_grad",
+                                {{"X"}, {}, {"Out"}, {"X"}})};
+}
+std::vector<OpDesc> GradientFromOut(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, forward.type + "_grad",
+                                {{}, {"Out"}, {"Out"}, {"X"}})};
+}
+
+std::vector<platform::DType> DTypes(const UnaryInfo& info) {
+  using platform::DType;
+  std::vector<DType> dtypes = FloatDTypes();
+  if (info.dtypes == math::UnaryDTypes::kSignedNumbers) {
+    for (const DType dtype : {DType::kInt8, DType::kInt32, DType::kInt64}) {
+      dtypes.push_back(dtype);
+    }
+  }
+  return dtypes;
+}
+
+void Attributes(const UnaryInfo& info, OpSchema& op) {
+  for (const math::UnaryAttr& attr : info.attributes) {
+    if (attr.name == nullptr) continue;
+    if (attr.is_bool) {
+      op.Attr<bool>(attr.name, attr.doc).Default(attr.default_value != 0);
+    } else {
+      op.Attr<double>(attr.name, attr.doc).Default(attr.default_value);
+    }
+  }
+}
+
+void Schema(const UnaryInfo& info, OpSchema& op) {
+  op.Doc(info.doc);
+  op.TypeVar("T", DTypes(info));
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T", "A tensor of the same shape.");
+  Attributes(info, op);
+  op.InferShape(UnaryShape).Elementwise();
+  op.Gradient(info.gradient_reads == GradientReads::kX ? GradientFromX
+                                                       : GradientFromOut);
+  op.Torch(info.torch);
+  framework::OnnxCounterpart onnx = {info.onnx, {}};
+  for (const math::UnaryAttr& attr : info.attributes) {
+    if (attr.onnx != nullptr) onnx.attributes[attr.onnx] = attr.name;
+  }
+  op.Onnx(std::move(onnx));
+}
+
+void GradSchema(const UnaryInfo& info, OpSchema& op) {
+  op.Doc(std::string("The gradient of ") + info.name + ": " +
+         info.gradient_doc);
+  op.TypeVar("T", FloatDTypes());
+  op.Input(info.gradient_reads == GradientReads::kX ? "X" : "Out", "T",
+           "As the forward op had it.");
+  op.Input("Out@GRAD", "T", "The gradient of Out.");
+  op.Output("X@GRAD", "T", "The gradient of X.");
+  Attributes(info, op);
+  op.InferShape(UnaryGradShape).Elementwise();
+}
+
+void AddUnaryOps(Registry& registry) {
+  for (const UnaryRow& row : math::UnaryRows()) {
+    const UnaryInfo& info = row.info;
+    registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
+    registry.AddOperator(std::string(info.name) + "_grad",
+                         [&](OpSchema& op) { GradSchema(info, op); });
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(unary_ops, AddUnaryOps);
+
+}  // namespace sluice::operators

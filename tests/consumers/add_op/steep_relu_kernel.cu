@@ -1,0 +1,36 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace my_ops {
+
+using sluice::framework::OpKernel;
+using sluice::framework::OpKernelConstruction;
+using sluice::framework::OpKernelContext;
+using sluice::framework::Tensor;
+using sluice::platform::CUDADeviceContext;
+
+template <typename T>
+class SteepReluCUDAKernel final : public OpKernel {
+ public:
+  explicit SteepReluCUDAKernel(const OpKernelConstruction& construction)
+      : slope_(static_cast<T>(construction.Attr<double>("slope"))) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& input = context.Input("X");
+    const T* x = input.data<T>();
+    T* out = context.AllocateOutput("Out", input.dims()).template data<T>();
+    const T slope = slope_;
+    sluice::platform::ForEach(
+        context.device_context<CUDADeviceContext>(), input.numel(),
+        [=] __device__(int64_t i) { out[i] = x[i] > 0 ? x[i] : slope * x[i]; });
+  }
+
+ private:
+  T slope_;
+};
+
+REGISTER_OP_CUDA_KERNEL(steep_relu,
+                        SteepReluCUDAKernel<float>,
+                        SteepReluCUDAKernel<double>);
+
+}  // namespace my_ops

@@ -1,0 +1,65 @@
+#include "sluice/framework/op/operand.h"
+
+#include <vector>
+
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using testing::ExpectError;
+
+Attribute Value(AttrType type, const Tensor& tensor) {
+  ArgDef def;
+  def.name = "Sizes";
+  def.attribute = "sizes";
+  AttrDef attr;
+  attr.name = "sizes";
+  attr.type = type;
+  return OperandValue("resize", def, attr, tensor);
+}
+
+TEST(Operand, IsWhatTheAttributeWouldBe) {
+  const Tensor ints = Tensor::FromVector<int32_t>({2}, {3, -4});
+  EXPECT_EQ(Value(AttrType::kInts, ints),
+            Attribute(std::vector<int64_t>{3, -4}));
+  EXPECT_EQ(Value(AttrType::kFloats, ints),
+            Attribute(std::vector<double>{3, -4}));
+  const Tensor one = Tensor::FromVector<int64_t>({1}, {7});
+  EXPECT_EQ(Value(AttrType::kInt, one), Attribute(int64_t{7}));
+  const Tensor half = Tensor::FromVector<float>({}, {0.5F});
+  EXPECT_EQ(Value(AttrType::kFloat, half), Attribute(0.5));
+  EXPECT_EQ(Value(AttrType::kInts, Tensor::FromVector<int64_t>({0}, {})),
+            Attribute(std::vector<int64_t>()));
+}
+
+TEST(Operand, OfAnotherShapeOrDTypeIsRefused) {
+  ExpectError(
+      ErrorCode::kInvalidArgument, "op.operand_shape",
+      {"resize", "Sizes", "sizes", "one dimension", "[1, 2]"}, [] {
+        Value(AttrType::kInts, Tensor::FromVector<int64_t>({1, 2}, {1, 2}));
+      });
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_shape",
+              {"one element", "[2]"}, [] {
+                Value(AttrType::kInt, Tensor::FromVector<int64_t>({2}, {1, 2}));
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_dtype",
+              {"int32 or int64", "float32"}, [] {
+                Value(AttrType::kInts, Tensor::FromVector<float>({1}, {1}));
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_dtype",
+              {"32 or 64 bits", "bool"}, [] {
+                Value(AttrType::kFloat, Tensor::FromVector<bool>({1}, {true}));
+              });
+}
+
+TEST(Operand, ForAnAttributeOfAnotherTypeIsAnErrorOfTheSchema) {
+  ExpectError(ErrorCode::kInternal, "op.operand_type", {"resize", "Sizes"}, [] {
+    Value(AttrType::kString, Tensor::FromVector<int64_t>({1}, {1}));
+  });
+}
+
+}  // namespace
+}  // namespace sluice::framework

@@ -1,0 +1,180 @@
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using testing::ExpectError;
+using testing::InferOpShapes;
+
+Tensor BiasAdd(const Tensor& x,
+               const Tensor& bias,
+               const std::string& data_format = "NCHW") {
+  return RunOp("bias_add", {{"X", x}, {"Bias", bias}},
+               {{"data_format", data_format}})
+      .at("Out");
+}
+
+template <typename T>
+class BiasAddTest : public ::testing::Test {};
+using Floats = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(BiasAddTest, Floats);
+
+TYPED_TEST(BiasAddTest, ChannelsAreDimOneForNchw) {
+  using T = TypeParam;
+  const auto x = Tensor::FromVector<T>({2, 2, 1, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  const auto bias = Tensor::FromVector<T>({2}, {10, 20});
+  const Tensor out = BiasAdd(x, bias);
+  EXPECT_EQ(out.dims(), x.dims());
+  EXPECT_EQ(out.ToVector<T>(),
+            (std::vector<T>{10, 11, 22, 23, 14, 15, 26, 27}));
+}
+
+TYPED_TEST(BiasAddTest, ChannelsAreTheLastDimForNhwc) {
+  using T = TypeParam;
+  const auto x = Tensor::FromVector<T>({2, 1, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  const auto bias = Tensor::FromVector<T>({2}, {10, 20});
+  EXPECT_EQ(BiasAdd(x, bias, "NHWC").template ToVector<T>(),
+            (std::vector<T>{10, 21, 12, 23, 14, 25, 16, 27}));
+}
+
+TEST(BiasAdd, MatricesAreTheSameInBoth) {
+  const auto x = Tensor::FromVector<float>({2, 2}, {0, 1, 2, 3});
+  const auto bias = Tensor::FromVector<float>({2}, {10, 20});
+  const std::vector<float> sum{10, 21, 12, 23};
+  EXPECT_EQ(BiasAdd(x, bias, "NCHW").ToVector<float>(), sum);
+  EXPECT_EQ(BiasAdd(x, bias, "NHWC").ToVector<float>(), sum);
+}
+
+TEST(BiasAdd, Halves) {
+  const platform::float16 one{0x3C00};
+  const auto x = Tensor::FromVector<platform::float16>({1, 1}, {one});
+  const auto bias = Tensor::FromVector<platform::float16>({1}, {one});
+  EXPECT_EQ(BiasAdd(x, bias).ToVector<platform::float16>()[0],
+            platform::float16{0x4000});
+  const platform::bfloat16 other{0x3F80};
+  const auto y = Tensor::FromVector<platform::bfloat16>({1, 1}, {other});
+  const auto b = Tensor::FromVector<platform::bfloat16>({1}, {other});
+  EXPECT_EQ(BiasAdd(y, b).ToVector<platform::bfloat16>()[0],
+            platform::bfloat16{0x4000});
+}
+
+TEST(BiasAdd, EmptySizes) {
+  const auto bias = Tensor::FromVector<float>({2}, {1, 2});
+  const auto x = Tensor::FromVector<float>({0, 2, 3}, {});
+  EXPECT_EQ(BiasAdd(x, bias).dims(), DDim({0, 2, 3}));
+  const auto no_pixels = Tensor::FromVector<float>({3, 2, 0}, {});
+  EXPECT_EQ(BiasAdd(no_pixels, bias).dims(), DDim({3, 2, 0}));
+  const auto no_channels = Tensor::FromVector<float>({3, 0}, {});
+  const auto no_bias = Tensor::FromVector<float>({0}, {});
+  EXPECT_EQ(BiasAdd(no_channels, no_bias).dims(), DDim({3, 0}));
+}
+
+TEST(BiasAdd, InfersUnknownShapes) {
+  EXPECT_EQ(InferOpShapes("bias_add", {{"X", {-1, -1, 4, 4}}, {"Bias", {8}}})
+                .at("Out"),
+            DDim({-1, 8, 4, 4}));
+}
+
+TEST(BiasAdd, RefusesOtherNumbersOfChannels) {
+  const auto x = Tensor::FromVector<float>({1, 2}, {1, 2});
+  const auto bias = Tensor::FromVector<float>({1}, {1});
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"bias_add", "X", "[1, 2]", "Bias", "[1]", "2 and 1"},
+              [&] { BiasAdd(x, bias); });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
+              {"bias_add", "X", "rank 2"}, [&] { BiasAdd(bias, bias); });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"bias_add", "Bias", "rank 1"}, [&] { BiasAdd(x, x); });
+  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_choice",
+              {"bias_add", "data_format", "NCHW", "CHWN"},
+              [&] { BiasAdd(x, bias, "CHWN"); });
+}
+
+TEST(BiasAddGrad, SumsOverEachChannel) {
+  const auto grad = Tensor::FromVector<float>({2, 2, 2}, {1, 2, 3, 4,  //
+                                                          5, 6, 7, 8});
+  auto grads = RunOp("bias_add_grad", {{"Out@GRAD", grad}}, {},
+                     {.outputs = {"X@GRAD", "Bias@GRAD"}});
+  EXPECT_EQ(grads["X@GRAD"].ToVector<float>(), grad.ToVector<float>());
+  EXPECT_EQ(grads["Bias@GRAD"].ToVector<float>(), (std::vector<float>{14, 22}));
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
+              {"bias_add_grad", "Out@GRAD", "rank 2"}, [] {
+                InferOpShapes("bias_add_grad", {{"Out@GRAD", {3}}});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+
+std::vector<OpExample> BiasAddExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const char* format : {"NCHW", "NHWC"}) {
+    const bool nchw = format[1] == 'C';
+    for (const framework::DDim& dims : {framework::DDim{2, 3, 5, 7},
+                                        {3, 1},
+                                        {0, 4, 2},
+                                        {2, 5, 0},
+                                        {1, 1, 3, 1, 2},
+                                        {17, 9, 31, 29}}) {
+      const int64_t channels = nchw ? dims[1] : dims[dims.rank() - 1];
+      examples.push_back(
+          {{{"X", make.Values(dims)}, {"Bias", make.Values({channels})}},
+           {{"data_format", std::string(format)}}});
+    }
+  }
+  return examples;
+}
+
+Arrays BiasAddReference(const Arrays& in, const OpDesc& op) {
+  const bool nchw = GetAttr<std::string>(op, "data_format") == "NCHW";
+  Array out = in.at("X");
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const auto index = out.IndexOf(static_cast<int64_t>(i));
+    out.values[i] += in.at("Bias")(nchw ? index[1] : index.back());
+  }
+  return {{"Out", out}};
+}
+
+std::vector<OpExample> BiasAddGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = BiasAddExamples(make);
+  for (OpExample& example : examples) {
+    const framework::DDim dims = example.inputs[0].second.dims();
+    example.inputs = {{"Out@GRAD", make.Values(dims)}};
+  }
+  return examples;
+}
+
+Arrays BiasAddGradReference(const Arrays& in, const OpDesc& op) {
+  const bool nchw = GetAttr<std::string>(op, "data_format") == "NCHW";
+  const Array& grad = in.at("Out@GRAD");
+  Array bias(framework::DDim{grad.dims[nchw ? 1 : grad.dims.rank() - 1]});
+  for (size_t i = 0; i < grad.values.size(); ++i) {
+    const auto index = grad.IndexOf(static_cast<int64_t>(i));
+    bias(nchw ? index[1] : index.back()) += grad.values[i];
+  }
+  return {{"X@GRAD", grad}, {"Bias@GRAD", bias}};
+}
+
+REGISTER_OP_CASE(bias_add, BiasAddExamples, BiasAddReference);
+REGISTER_OP_CASE(bias_add_grad, BiasAddGradExamples, BiasAddGradReference, 4);
+
+}  // namespace
+}  // namespace sluice::testing

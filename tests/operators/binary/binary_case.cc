@@ -1,0 +1,150 @@
+#include "tests/operators/binary/binary_case.h"
+
+#include <cmath>
+#include <string>
+
+#include "tests/operators/binary/binary_domain.h"
+
+namespace sluice::testing {
+
+using framework::DDim;
+using framework::OpDesc;
+using operators::math::BinaryDomain;
+using operators::math::BinaryInfo;
+using operators::math::BinaryRow;
+
+namespace {
+
+framework::Tensor Operand(ExampleMaker& make,
+                          const DDim& dims,
+                          BinaryDomain domain) {
+  Array values = ToArray(make.Values(dims));
+  const bool integer = !platform::IsFloating(make.dtype());
+  for (double& value : values.values) {
+    value = InBinaryDomain(domain, value, integer);
+  }
+  return ToTensor(values, make.dtype());
+}
+
+std::vector<OpExample> Examples(const BinaryInfo& info, ExampleMaker& make) {
+  const auto example = [&](const DDim& x, const DDim& y, int64_t axis = -1) {
+    return OpExample{{{"X", Operand(make, x, info.x_domain)},
+                      {"Y", Operand(make, y, info.y_domain)}},
+                     {{"axis", axis}}};
+  };
+  return {example({3, 5}, {3, 5}),    example({2, 3, 5}, {5}),
+          example({4, 1, 3}, {2, 1}), example({3}, {2, 1}),
+          example({2, 3, 5}, {3}, 1), example({2, 3, 5}, {2, 3}, 0),
+          example({}, {7}),           example({1, 1}, {}),
+          example({5}, {2, 3, 5}),    example({2, 1, 5}, {3, 1}),
+          example({0, 3}, {3}),       example({2, 0}, {1, 1}),
+          example({5, 1}, {1, 0}),    example({251, 263}, {251, 263}),
+          example({251, 263}, {263}), example({251, 263}, {251}, 0)};
+}
+
+// An integer as its dtype holds it; those of int64 are small in examples.
+double Wrapped(double value, platform::DType dtype) {
+  using platform::DType;
+  if (platform::IsFloating(dtype) || dtype == DType::kBool ||
+      dtype == DType::kInt64) {
+    return value;
+  }
+  const double count =
+      std::ldexp(1.0, 8 * static_cast<int>(platform::SizeOf(dtype)));
+  value -= count * std::floor(value / count);
+  const bool negative = dtype != platform::DType::kUInt8 && value >= count / 2;
+  return negative ? value - count : value;
+}
+
+Arrays Reference(const BinaryInfo& info, const Arrays& in, const OpDesc& op) {
+  const Array& x = in.at("X");
+  const Array& y = in.at("Y");
+  std::vector<double> values;
+  const DDim dims = ForEachPair(
+      x.dims, y.dims, GetAttr<int64_t>(op, "axis"),
+      [&](size_t x_at, size_t y_at, size_t) {
+        values.push_back(
+            Wrapped(info.reference(x.values[x_at], y.values[y_at]), x.dtype));
+      });
+  Array out(dims);
+  out.values = values;
+  return {{"Out", out}};
+}
+
+// With input Out where the gradient op has one.
+std::vector<OpExample> GradExamples(const BinaryInfo& info,
+                                    ExampleMaker& make) {
+  std::vector<OpExample> examples = Examples(info, make);
+  for (OpExample& example : examples) {
+    OpDesc desc;
+    desc.attributes = example.attributes;
+    const Array out = Reference(info,
+                                {{"X", ToArray(example.inputs[0].second)},
+                                 {"Y", ToArray(example.inputs[1].second)}},
+                                desc)
+                          .at("Out");
+    if (info.gradient_reads.out) {
+      example.inputs.emplace_back("Out", ToTensor(out, make.dtype()));
+    }
+    example.inputs.emplace_back("Out@GRAD", make.Values(out.dims));
+  }
+  return examples;
+}
+
+Arrays GradReference(const BinaryInfo& info,
+                     const Arrays& in,
+                     const OpDesc& op) {
+  const Array& x = in.at("X");
+  const Array& y = in.at("Y");
+  Array x_grad(x.dims);
+  Array y_grad(y.dims);
+  ForEachPair(x.dims, y.dims, GetAttr<int64_t>(op, "axis"),
+              [&](size_t x_at, size_t y_at, size_t at) {
+                const double a = x.values[x_at];
+                const double b = y.values[y_at];
+                const double grad = in.at("Out@GRAD").values[at];
+                x_grad.values[x_at] += grad * info.x_derivative(a, b);
+                y_grad.values[y_at] += grad * info.y_derivative(a, b);
+              });
+  return {{"X@GRAD", x_grad}, {"Y@GRAD", y_grad}};
+}
+
+}  // namespace
+
+OpCase BinaryCase(const BinaryInfo& info) {
+  OpCase op_case;
+  op_case.examples = [&info](ExampleMaker& make) {
+    return Examples(info, make);
+  };
+  op_case.reference = [&info](const Arrays& in, const OpDesc& op) {
+    return Reference(info, in, op);
+  };
+  op_case.slack = 1 + info.units;
+  return op_case;
+}
+
+OpCase BinaryGradCase(const BinaryInfo& info) {
+  OpCase op_case;
+  op_case.examples = [&info](ExampleMaker& make) {
+    return GradExamples(info, make);
+  };
+  op_case.reference = [&info](const Arrays& in, const OpDesc& op) {
+    return GradReference(info, in, op);
+  };
+  op_case.slack = info.gradient_slack;
+  return op_case;
+}
+
+namespace {
+
+[[maybe_unused]] const bool binary_cases = [] {
+  for (const BinaryRow& row : operators::math::BinaryRows()) {
+    AddOpCase(row.info.name, BinaryCase(row.info));
+    if (!row.info.differentiable()) continue;
+    AddOpCase(std::string(row.info.name) + "_grad", BinaryGradCase(row.info));
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/operators/harness/op_case.h"
+
+#include "sluice/operators/math/binary/binary_row.h"
+
+namespace sluice::testing {
+
+// Calls visit(offset in X, in Y, in the common shape), which it returns, for
+// each element of the latter.
+template <typename Visit>
+framework::DDim ForEachPair(const framework::DDim& x,
+                            const framework::DDim& y,
+                            int64_t axis,
+                            Visit visit) {
+  const int rank = std::max(x.rank(), y.rank());
+  const int x_axis = rank - x.rank();
+  const int y_axis = axis < 0 ? rank - y.rank() : static_cast<int>(axis);
+  framework::DDim dims(std::vector<int64_t>(rank, 1));
+  for (int i = 0; i < x.rank(); ++i) {
+    dims[x_axis + i] = x[i];
+  }
+  for (int i = 0; i < y.rank(); ++i) {
+    if (dims[y_axis + i] == 1) dims[y_axis + i] = y[i];
+  }
+  const Array out(dims);
+  const auto offset = [](const framework::DDim& own, int first,
+                         const std::vector<int64_t>& index) {
+    int64_t at = 0;
+    for (int i = 0; i < own.rank(); ++i) {
+      at = at * own[i] + (own[i] == 1 ? 0 : index[first + i]);
+    }
+    return static_cast<size_t>(at);
+  };
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const auto index = out.IndexOf(static_cast<int64_t>(i));
+    visit(offset(x, x_axis, index), offset(y, y_axis, index), i);
+  }
+  return dims;
+}
+
+// What the harness tests every kernel of the row's op and its gradient with.
+OpCase BinaryCase(const operators::math::BinaryInfo& info);
+OpCase BinaryGradCase(const operators::math::BinaryInfo& info);
+
+}  // namespace sluice::testing

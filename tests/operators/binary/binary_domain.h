@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cmath>
+
+#include "tests/operators/harness/op_case.h"
+
+#include "sluice/operators/math/binary/binary_row.h"
+
+namespace sluice::testing {
+
+// Moves a number, of a float dtype or an integer, to where an operand's
+// examples are; kSpacing / 2 keeps those of float64 off the kinks.
+inline double InBinaryDomain(operators::math::BinaryDomain domain,
+                             double value,
+                             bool integer) {
+  using operators::math::BinaryDomain;
+  constexpr double kAside = ExampleMaker::kSpacing / 2;
+  const double sign = value < 0 ? -1 : 1;
+  switch (domain) {
+    case BinaryDomain::kAnywhere:
+      return value;
+    case BinaryDomain::kNotZero:
+      return integer ? value : value + sign * kAside;
+    case BinaryDomain::kPositive:
+      return integer ? value : std::abs(value) + 0.5;
+    case BinaryDomain::kWide:
+      return integer ? value : 2.5 * value + sign * kAside;
+    case BinaryDomain::kBeyondOne:
+      if (integer) return value == 0 ? 1 : value;
+      return value + sign;
+    case BinaryDomain::kFewIntegers:
+      return integer ? std::fmod(std::abs(value), 4) : value;
+  }
+  return value;
+}
+
+}  // namespace sluice::testing

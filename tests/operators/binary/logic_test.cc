@@ -1,0 +1,206 @@
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
+#include "sluice/operators/math/binary/binary_row.h"
+
+// Comparisons, logic and bits; and what all rows have in common.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::Registry;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using testing::ExpectError;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+
+template <typename R, typename T>
+std::vector<R> Apply(const std::string& op,
+                     const std::vector<T>& x,
+                     const std::vector<T>& y) {
+  const DDim dims({static_cast<int64_t>(x.size())});
+  const Tensor out = RunOp(op, {{"X", Tensor::FromVector(dims, x)},
+                                {"Y", Tensor::FromVector(dims, y)}})["Out"];
+  EXPECT_EQ(out.dtype(), platform::kDTypeOf<R>);
+  return out.ToVector<R>();
+}
+
+using Bools = std::vector<bool>;
+
+TEST(Comparison, ValuesWrittenDownByHand) {
+  const std::vector<float> x = {1, 2, 3, -kInfinity, kNan, kNan};
+  const std::vector<float> y = {2, 2, 2, kInfinity, 1, kNan};
+  const auto compare = [&](const char* op) { return Apply<bool>(op, x, y); };
+  EXPECT_EQ(compare("less_than"), (Bools{1, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(compare("less_equal"), (Bools{1, 1, 0, 1, 0, 0}));
+  EXPECT_EQ(compare("greater_than"), (Bools{0, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(compare("greater_equal"), (Bools{0, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(compare("equal"), (Bools{0, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(compare("not_equal"), (Bools{1, 0, 1, 1, 1, 1}));
+}
+
+template <typename T>
+void ExpectEndsAreInOrder() {
+  constexpr T kLeast = std::numeric_limits<T>::min();
+  constexpr T kMost = std::numeric_limits<T>::max();
+  const std::vector<T> x = {kLeast, kMost, kMost}, y = {kMost, kLeast, kMost};
+  EXPECT_EQ((Apply<bool>("less_than", x, y)), (Bools{1, 0, 0}));
+  EXPECT_EQ((Apply<bool>("greater_equal", x, y)), (Bools{0, 1, 1}));
+  EXPECT_EQ((Apply<bool>("equal", x, y)), (Bools{0, 0, 1}));
+}
+
+TEST(Comparison, TheLargestAndTheLeastIntegers) {
+  ExpectEndsAreInOrder<int8_t>();
+  ExpectEndsAreInOrder<uint8_t>();
+  ExpectEndsAreInOrder<int32_t>();
+  ExpectEndsAreInOrder<int64_t>();
+}
+
+TEST(Comparison, BoolsAreEqualOrNot) {
+  const Bools x = {0, 0, 1, 1}, y = {0, 1, 0, 1};
+  EXPECT_EQ((Apply<bool>("equal", x, y)), (Bools{1, 0, 0, 1}));
+  EXPECT_EQ((Apply<bool>("not_equal", x, y)), (Bools{0, 1, 1, 0}));
+}
+
+TEST(Comparison, HalvesCompareAsNumbers) {
+  using Halves = std::vector<platform::float16>;
+  const Halves x = {{0x8000}, {0xBC00}, {0x7E00}};  // -0, -1, NaN
+  const Halves y = {{0x0000}, {0x3C00}, {0x7E00}};  // 0, 1, NaN
+  EXPECT_EQ((Apply<bool>("equal", x, y)), (Bools{1, 0, 0}));
+  EXPECT_EQ((Apply<bool>("less_than", x, y)), (Bools{0, 1, 0}));
+}
+
+TEST(Comparison, RepeatsEitherSide) {
+  const auto column = Tensor::FromVector<float>({2, 1}, {1, 3});
+  const auto row = Tensor::FromVector<float>({3}, {1, 2, 3});
+  const auto out = RunOp("less_than", {{"X", column}, {"Y", row}})["Out"];
+  EXPECT_EQ(out.dims(), DDim({2, 3}));
+  EXPECT_EQ(out.ToVector<bool>(), (Bools{0, 1, 1, 0, 0, 0}));
+  const auto other = RunOp("less_than", {{"X", row}, {"Y", column}})["Out"];
+  EXPECT_EQ(other.ToVector<bool>(), (Bools{0, 0, 0, 1, 1, 0}));
+}
+
+TEST(Comparison, RefusesShapesThatDoNotFit) {
+  ExpectError(
+      ErrorCode::kInvalidArgument, "elementwise.shapes",
+      {"less_than", "[2, 3]", "[2]", "dim 1"}, [] {
+        testing::InferOpShapes("less_than", {{"X", {2, 3}}, {"Y", {2}}});
+      });
+}
+
+TEST(Comparison, RefusesTwoDTypes) {
+  const auto x = Tensor::FromVector<float>({1}, {1});
+  const auto y = Tensor::FromVector<double>({1}, {1});
+  ExpectError(ErrorCode::kInvalidArgument, "op.dtype_mismatch",
+              {"equal", "Y", "float64"}, [&] {
+                RunOp("equal", {{"X", x}, {"Y", y}});
+              });
+}
+
+TEST(Logic, ValuesWrittenDownByHand) {
+  const Bools x = {0, 0, 1, 1}, y = {0, 1, 0, 1};
+  EXPECT_EQ((Apply<bool>("logical_and", x, y)), (Bools{0, 0, 0, 1}));
+  EXPECT_EQ((Apply<bool>("logical_or", x, y)), (Bools{0, 1, 1, 1}));
+  EXPECT_EQ((Apply<bool>("logical_xor", x, y)), (Bools{0, 1, 1, 0}));
+}
+
+TEST(Logic, RefusesNumbers) {
+  const auto x = Tensor::FromVector<float>({1}, {1});
+  ExpectError(ErrorCode::kInvalidArgument, "op.dtype",
+              {"logical_and", "X", "float32"}, [&] {
+                RunOp("logical_and", {{"X", x}, {"Y", x}});
+              });
+}
+
+TEST(Bits, ValuesWrittenDownByHand) {
+  using Bytes = std::vector<uint8_t>;
+  const Bytes x = {0b1100, 255}, y = {0b1010, 1};
+  EXPECT_EQ(Apply<uint8_t>("bitwise_and", x, y), (Bytes{0b1000, 1}));
+  EXPECT_EQ(Apply<uint8_t>("bitwise_or", x, y), (Bytes{0b1110, 255}));
+  EXPECT_EQ(Apply<uint8_t>("bitwise_xor", x, y), (Bytes{0b0110, 254}));
+  EXPECT_EQ((Apply<int64_t, int64_t>("bitwise_xor", {-1}, {1})),
+            (std::vector<int64_t>{-2}));
+}
+
+TEST(Bits, ShiftsByAnyCountAreDefined) {
+  using Ints = std::vector<int32_t>;
+  const Ints x = {1, 1, 3, -3, 1, -1, 5};
+  const Ints y = {4, 31, 31, 1, 32, 64, -1};
+  constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
+  EXPECT_EQ(Apply<int32_t>("bitwise_left_shift", x, y),
+            (Ints{16, kLeast, kLeast, -6, 0, 0, 0}));
+  EXPECT_EQ(Apply<int32_t>("bitwise_right_shift", x, y),
+            (Ints{0, 0, 0, -2, 0, -1, 0}));
+  using Bytes = std::vector<uint8_t>;
+  EXPECT_EQ(Apply<uint8_t>("bitwise_left_shift", Bytes{255, 255, 255},
+                           Bytes{1, 8, 255}),
+            (Bytes{254, 0, 0}));
+  EXPECT_EQ(Apply<uint8_t>("bitwise_right_shift", Bytes{255, 255, 255},
+                           Bytes{1, 8, 255}),
+            (Bytes{127, 0, 0}));
+}
+
+TEST(Bits, RefusesFloats) {
+  const auto x = Tensor::FromVector<float>({1}, {1});
+  ExpectError(ErrorCode::kInvalidArgument, "op.dtype",
+              {"bitwise_and", "X", "float32"}, [&] {
+                RunOp("bitwise_and", {{"X", x}, {"Y", x}});
+              });
+}
+
+// Adding a row is all that an op needs.
+TEST(Binary, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
+  std::set<std::string> names;
+  for (const math::BinaryRow& row : math::BinaryRows()) {
+    SCOPED_TRACE(row.info.name);
+    EXPECT_TRUE(names.insert(row.info.name).second);
+    const framework::OpSchema& schema =
+        Registry::Global().Schema(row.info.name);
+    EXPECT_TRUE(schema.doc().starts_with(row.info.doc));
+    EXPECT_EQ(schema.onnx().op_type, row.info.onnx);
+    EXPECT_EQ(schema.torch(), row.info.torch);
+    EXPECT_TRUE(schema.elementwise());
+    EXPECT_EQ(schema.gradient_fn() != nullptr, row.info.differentiable());
+    EXPECT_EQ(math::FindBinaryRow(row.info.name), &row);
+  }
+  EXPECT_EQ(math::FindBinaryRow("conv2d"), nullptr);
+}
+
+// What a gradient does not read need not be kept until then.
+TEST(Binary, GradientsReadNoMoreThanTheyNeed) {
+  const auto shape_only = [](const char* op, const char* input) {
+    return Registry::Global().Schema(op).FindInput(input)->traits.shape_only;
+  };
+  for (const char* op : {"elementwise_add_grad", "elementwise_sub_grad"}) {
+    EXPECT_TRUE(shape_only(op, "X")) << op;
+    EXPECT_TRUE(shape_only(op, "Y")) << op;
+  }
+  EXPECT_FALSE(shape_only("elementwise_mul_grad", "X"));
+  EXPECT_FALSE(shape_only("elementwise_mul_grad", "Y"));
+  EXPECT_TRUE(shape_only("elementwise_div_grad", "X"));
+  EXPECT_FALSE(shape_only("elementwise_div_grad", "Y"));
+  const auto& registry = Registry::Global();
+  EXPECT_NE(registry.Schema("elementwise_div_grad").FindInput("Out"), nullptr);
+  EXPECT_EQ(registry.Schema("elementwise_mul_grad").FindInput("Out"), nullptr);
+  const auto& add = registry.Schema("elementwise_add_grad");
+  EXPECT_EQ(add.FindOutput("X@GRAD")->aliases, "Out@GRAD");
+  EXPECT_EQ(add.FindOutput("Y@GRAD")->aliases, "Out@GRAD");
+  const auto& sub = registry.Schema("elementwise_sub_grad");
+  EXPECT_EQ(sub.FindOutput("X@GRAD")->aliases, "Out@GRAD");
+  EXPECT_EQ(sub.FindOutput("Y@GRAD")->aliases, "");
+}
+
+}  // namespace
+}  // namespace sluice::operators

@@ -1,0 +1,100 @@
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+
+TEST(Sum, AddsAnyNumberOfTensors) {
+  const Tensor a = Tensor::FromVector<float>({2}, {1, 2});
+  const Tensor b = Tensor::FromVector<float>({2}, {10, 20});
+  const Tensor c = Tensor::FromVector<float>({2}, {100, 200});
+  EXPECT_EQ(RunOp("sum", {{"X", a}})["Out"].ToVector<float>(),
+            (std::vector<float>{1, 2}));
+  EXPECT_EQ(
+      RunOp("sum", {{"X", a}, {"X", b}, {"X", c}})["Out"].ToVector<float>(),
+      (std::vector<float>{111, 222}));
+}
+
+TEST(Sum, IntegersWrapAround) {
+  const Tensor x = Tensor::FromVector<int8_t>({1}, {127});
+  EXPECT_EQ(RunOp("sum", {{"X", x}, {"X", x}})["Out"].ToVector<int8_t>()[0],
+            -2);
+}
+
+TEST(Sum, HalvesRoundOnce) {
+  // 2048 + 1 + 1; a float16 of this size keeps even numbers only.
+  const auto half = [](uint16_t bits) {
+    return Tensor::FromVector<platform::float16>({1}, {{bits}});
+  };
+  const Tensor one = half(0x3C00);
+  EXPECT_EQ(RunOp("sum", {{"X", half(0x6800)}, {"X", one}, {"X", one}})["Out"]
+                .ToVector<platform::float16>()[0],
+            platform::float16{0x6801});
+}
+
+TEST(Sum, InfersWhatAnyInputKnows) {
+  EXPECT_EQ(InferOpShapes("sum", {{"X", {-1, 3}}, {"X", {4, -1}}}).at("Out"),
+            DDim({4, 3}));
+}
+
+TEST(Sum, RefusesOtherShapesAndNoInput) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"sum", "X[1]", "3", "4"}, [] {
+                InferOpShapes("sum", {{"X", {3}}, {"X", {4}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "op.argument_missing", {"sum", "X"},
+              [] { RunOp("sum", {}); });
+}
+
+TEST(Sum, IsTheFrameworksSum) {
+  EXPECT_EQ(framework::Registry::Global().Schema("sum").role(),
+            framework::OpRole::kSum);
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+std::vector<OpExample> SumExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const framework::DDim& dims :
+       {framework::DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
+    OpExample example;
+    for (int i = 0; i < 3; ++i) {
+      example.inputs.emplace_back("X", make.Values(dims));
+      examples.push_back(example);
+    }
+  }
+  return examples;
+}
+
+Arrays SumReference(const Arrays& in, const framework::OpDesc& /*op*/) {
+  Array out(in.at("X").dims);
+  for (const auto& [name, x] : in) {
+    for (size_t i = 0; i < out.values.size(); ++i) {
+      out.values[i] += x.values[i];
+    }
+  }
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(sum, SumExamples, SumReference);
+
+}  // namespace
+}  // namespace sluice::testing

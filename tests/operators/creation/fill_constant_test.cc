@@ -1,0 +1,120 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::DType;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using Ints = std::vector<int64_t>;
+
+Tensor Fill(const Ints& shape, DType dtype, double value) {
+  return RunOp("fill_constant", {},
+               {{"shape", shape}, {"dtype", dtype}, {"value", value}})["Out"];
+}
+
+TEST(FillConstant, FillsTheShape) {
+  const Tensor out = Fill({2, 3}, DType::kFloat64, 0.1);
+  EXPECT_EQ(out.dims(), DDim({2, 3}));
+  EXPECT_EQ(out.ToVector<double>(), std::vector<double>(6, 0.1));
+  EXPECT_EQ(Fill({}, DType::kFloat32, 3).ToVector<float>(),
+            std::vector<float>{3});
+  EXPECT_EQ(Fill({2}, DType::kBool, 1).ToVector<bool>(),
+            (std::vector<bool>{true, true}));
+}
+
+TEST(FillConstant, IsZeroInFloat32WhenNothingElseIsAsked) {
+  const Tensor out = RunOp("fill_constant", {}, {{"shape", Ints{2}}})["Out"];
+  EXPECT_EQ(out.ToVector<float>(), (std::vector<float>{0, 0}));
+}
+
+TEST(FillConstant, FloatsTakeNaNAndInfinity) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(Fill({1}, DType::kFloat32, kInfinity).ToVector<float>()[0],
+            std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(
+      Fill({1}, DType::kFloat64, std::nan("")).ToVector<double>()[0]));
+}
+
+TEST(FillConstant, TakesTheEndsOfTheRange) {
+  EXPECT_EQ(Fill({1}, DType::kInt64, -0x1p63).ToVector<int64_t>()[0],
+            std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(Fill({1}, DType::kUInt8, 255).ToVector<uint8_t>()[0], 255);
+}
+
+TEST(FillConstant, RefusesNumbersThatTheDTypeDoesNotHold) {
+  const auto refuse = [](DType dtype, double value) {
+    ExpectError(ErrorCode::kInvalidArgument, "fill_constant.value",
+                {"fill_constant", "value", ToString(dtype)},
+                [&] { Fill({1}, dtype, value); });
+  };
+  refuse(DType::kInt32, 0.5);
+  refuse(DType::kInt32, std::nan(""));
+  refuse(DType::kInt64, 0x1p63);
+  refuse(DType::kUInt8, -1);
+  refuse(DType::kInt8, 128);
+  refuse(DType::kBool, 2);
+}
+
+TEST(FillConstant, RefusesBadShapes) {
+  ExpectError(ErrorCode::kInvalidArgument, "fill_constant.rank",
+              {"fill_constant", "9 entries", "at most 8"},
+              [] { Fill(Ints(9, 1), DType::kFloat32, 0); });
+  for (const int64_t size :
+       {int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+    ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
+                {"fill_constant", "shape", "at least 0"}, [&] {
+                  Fill({2, size}, DType::kFloat32, 0);
+                });
+  }
+}
+
+TEST(FillConstant, IsTheFrameworksFill) {
+  EXPECT_EQ(framework::Registry::Global().Schema("fill_constant").role(),
+            framework::OpRole::kFill);
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+std::vector<OpExample> FillConstantExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const Ints& shape :
+       {Ints{3, 5}, Ints{}, Ints{1}, Ints{4, 0}, Ints{271, 301}}) {
+    examples.push_back(
+        {{}, {{"shape", shape}, {"dtype", make.dtype()}, {"value", 1.0}}});
+  }
+  return examples;
+}
+
+Arrays FillConstantReference(const Arrays& /*in*/,
+                             const framework::OpDesc& op) {
+  Array out(framework::DDim(GetAttr<Ints>(op, "shape")));
+  for (double& value : out.values) {
+    value = GetAttr<double>(op, "value");
+  }
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(fill_constant, FillConstantExamples, FillConstantReference);
+
+}  // namespace
+}  // namespace sluice::testing

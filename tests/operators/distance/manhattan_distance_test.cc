@@ -1,0 +1,329 @@
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/plan/plan.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/run_op.h"
+#include "sluice/operators/math/distance/manhattan_distance_functor.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using testing::ExpectError;
+using testing::InferOpShapes;
+
+constexpr const char* kVariants[] = {"plain", "blocked"};
+
+Tensor Distance(const Tensor& x,
+                const Tensor& y,
+                const std::string& variant = "blocked") {
+  return RunOp("manhattan_distance", {{"X", x}, {"Y", y}}, {},
+               {.hint = "require variant=" + variant})
+      .at("Out");
+}
+
+std::map<std::string, Tensor> Gradient(
+    const Tensor& x,
+    const Tensor& y,
+    const Tensor& out_grad,
+    const std::string& variant = "blocked",
+    const std::vector<std::string>& outputs = {"X@GRAD", "Y@GRAD"}) {
+  return RunOp("manhattan_distance_grad",
+               {{"X", x}, {"Y", y}, {"Out@GRAD", out_grad}}, {},
+               {.hint = "require variant=" + variant, .outputs = outputs});
+}
+
+template <typename T>
+std::vector<T> RandomValues(int64_t count, int seed) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  std::uniform_real_distribution<T> values(-1, 1);
+  std::vector<T> result(static_cast<size_t>(count));
+  for (T& value : result)
+    value = values(random);
+  return result;
+}
+
+TEST(ManhattanDistance, SumsAbsoluteDifferences) {
+  const auto x = Tensor::FromVector<float>({3, 2}, {0, 0, 1, 2, -1, 5});
+  const auto y = Tensor::FromVector<float>({1, 2}, {1, 1});
+  for (const char* variant : kVariants) {
+    const Tensor out = Distance(x, y, variant);
+    EXPECT_EQ(out.dims(), DDim({3, 1}));
+    EXPECT_EQ(out.ToVector<float>(), (std::vector<float>{2, 1, 6})) << variant;
+  }
+}
+
+template <typename T>
+void ExpectFormula(int64_t n, int64_t m, int64_t p, double tolerance) {
+  const auto x = RandomValues<T>(n * p, 1);
+  const auto y = RandomValues<T>(m * p, 2);
+  for (const char* variant : kVariants) {
+    const auto out = Distance(Tensor::FromVector<T>({n, p}, x),
+                              Tensor::FromVector<T>({m, p}, y), variant)
+                         .template ToVector<T>();
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < m; ++j) {
+        double expected = 0;
+        for (int64_t k = 0; k < p; ++k) {
+          expected += std::abs(static_cast<double>(x[i * p + k]) -
+                               static_cast<double>(y[j * p + k]));
+        }
+        ASSERT_NEAR(out[i * m + j], expected, tolerance * expected)
+            << variant << " " << i << " " << j << " of " << n << " " << m;
+      }
+    }
+  }
+}
+
+TEST(ManhattanDistance, BothVariantsFollowTheFormula) {
+  ExpectFormula<float>(1, 1, 1, 1e-5);
+  ExpectFormula<float>(37, 23, 65, 1e-5);
+  ExpectFormula<double>(37, 23, 65, 1e-13);
+  ExpectFormula<double>(5, 70, 3, 1e-13);
+}
+
+TEST(ManhattanDistance, BlockedIsTheDefault) {
+  framework::Program program;
+  framework::Feeds feeds;
+  for (const char* name : {"x", "y"}) {
+    feeds.emplace_back(
+        name, Tensor::FromVector<float>({40, 5}, std::vector<float>(200, 1)));
+    program.Data(name, framework::DType::kFloat32, {40, 5});
+  }
+  framework::OpDesc op;
+  op.type = "manhattan_distance";
+  op.inputs = {{"X", {"x"}}, {"Y", {"y"}}};
+  op.outputs = {{"Out", {"out"}}};
+  program.AppendOp(op);
+  framework::Executor executor;
+  const auto plan = executor.Prepare(program, feeds, {"out"});
+  EXPECT_EQ(plan->decisions()[0].kernel->variant, "blocked");
+}
+
+TEST(ManhattanDistance, EmptySizes) {
+  const auto rows = Tensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto no_rows = Tensor::FromVector<float>({0, 3}, {});
+  const auto no_width = Tensor::FromVector<float>({2, 0}, {});
+  for (const char* variant : kVariants) {
+    EXPECT_EQ(Distance(no_rows, rows, variant).dims(), DDim({0, 2}));
+    EXPECT_EQ(Distance(rows, no_rows, variant).dims(), DDim({2, 0}));
+    EXPECT_EQ(Distance(no_width, no_width, variant).ToVector<float>(),
+              std::vector<float>(4, 0));
+  }
+}
+
+TEST(ManhattanDistance, RefusesWidthsThatDiffer) {
+  const auto x = Tensor::FromVector<float>({1, 3}, {1, 2, 3});
+  const auto y = Tensor::FromVector<float>({1, 2}, {1, 2});
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"manhattan_distance", "X", "[1, 3]", "Y", "[1, 2]", "3 and 2"},
+              [&] { Distance(x, y); });
+  EXPECT_EQ(Distance(x, x).ToVector<float>(), std::vector<float>{0});
+}
+
+TEST(ManhattanDistance, RefusesWrongRanksAndDtypes) {
+  const auto x = Tensor::FromVector<float>({1, 2}, {1, 2});
+  const auto vector = Tensor::FromVector<float>({2}, {1, 2});
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"manhattan_distance", "Y", "rank 2", "rank 1"},
+              [&] { Distance(x, vector); });
+  const auto integers = Tensor::FromVector<int32_t>({1, 2}, {1, 2});
+  ExpectError(ErrorCode::kInvalidArgument, "op.dtype",
+              {"manhattan_distance", "float32", "int32"},
+              [&] { Distance(integers, integers); });
+}
+
+TEST(ManhattanDistance, InfersUnknownShapes) {
+  EXPECT_EQ(
+      InferOpShapes("manhattan_distance", {{"X", {-1, 48}}, {"Y", {5, -1}}})
+          .at("Out"),
+      DDim({-1, 5}));
+  EXPECT_EQ(InferOpShapes("manhattan_distance",
+                          {{"X", DDim::UnknownRank()}, {"Y", {5, 2}}})
+                .at("Out"),
+            DDim({-1, 5}));
+}
+
+TEST(ManhattanDistance, FunctorComputesByItself) {
+  const auto x = Tensor::FromVector<double>({2, 1}, {1, 2});
+  const auto y = Tensor::FromVector<double>({1, 1}, {5});
+  Tensor z;
+  z.mutable_data<double>({2, 1}, platform::CPUPlace());
+  const platform::CPUDeviceContext context;
+  math::ManhattanDistance<platform::CPUDeviceContext, double>()(context, x, y,
+                                                                &z);
+  EXPECT_EQ(z.ToVector<double>(), (std::vector<double>{4, 3}));
+}
+
+TEST(ManhattanDistanceGrad, TakesSignsAndLeavesEqualElementsOut) {
+  const auto x = Tensor::FromVector<float>({1, 3}, {1, 2, 3});
+  const auto y = Tensor::FromVector<float>({2, 3}, {0, 2, 4, 2, 2, 2});
+  const auto out_grad = Tensor::FromVector<float>({1, 2}, {1, 10});
+  for (const char* variant : kVariants) {
+    auto grads = Gradient(x, y, out_grad, variant);
+    EXPECT_EQ(grads["X@GRAD"].ToVector<float>(),
+              (std::vector<float>{1 - 10, 0, -1 + 10}));
+    EXPECT_EQ(grads["Y@GRAD"].ToVector<float>(),
+              (std::vector<float>{-1, 0, 1, 10, 0, -10}));
+  }
+}
+
+TEST(ManhattanDistanceGrad, AgreesWithDifferencesOfTheDistance) {
+  const int64_t n = 4;
+  const int64_t m = 3;
+  const int64_t p = 5;
+  const auto x = RandomValues<double>(n * p, 1);
+  const auto y = RandomValues<double>(m * p, 2);
+  const auto weights = RandomValues<double>(n * m, 3);
+  const auto loss = [&](const std::vector<double>& at_x,
+                        const std::vector<double>& at_y) {
+    const auto z = Distance(Tensor::FromVector({n, p}, at_x),
+                            Tensor::FromVector({m, p}, at_y))
+                       .ToVector<double>();
+    double sum = 0;
+    for (size_t i = 0; i < z.size(); ++i)
+      sum += weights[i] * z[i];
+    return sum;
+  };
+  const double step = 1e-6;
+  for (const char* variant : kVariants) {
+    auto grads =
+        Gradient(Tensor::FromVector({n, p}, x), Tensor::FromVector({m, p}, y),
+                 Tensor::FromVector({n, m}, weights), variant);
+    const auto x_grad = grads["X@GRAD"].ToVector<double>();
+    const auto y_grad = grads["Y@GRAD"].ToVector<double>();
+    for (size_t i = 0; i < x.size(); ++i) {
+      auto up = x;
+      auto down = x;
+      up[i] += step;
+      down[i] -= step;
+      EXPECT_NEAR((loss(up, y) - loss(down, y)) / (2 * step), x_grad[i], 1e-7);
+    }
+    for (size_t i = 0; i < y.size(); ++i) {
+      auto up = y;
+      auto down = y;
+      up[i] += step;
+      down[i] -= step;
+      EXPECT_NEAR((loss(x, up) - loss(x, down)) / (2 * step), y_grad[i], 1e-7);
+    }
+  }
+}
+
+TEST(ManhattanDistanceGrad, OneGradientAlone) {
+  const auto x = Tensor::FromVector<float>({1, 2}, {1, 2});
+  const auto y = Tensor::FromVector<float>({1, 2}, {0, 3});
+  const auto out_grad = Tensor::FromVector<float>({1, 1}, {2});
+  for (const char* variant : kVariants) {
+    auto only_x = Gradient(x, y, out_grad, variant, {"X@GRAD"});
+    EXPECT_EQ(only_x.size(), 1U);
+    EXPECT_EQ(only_x["X@GRAD"].ToVector<float>(), (std::vector<float>{2, -2}));
+    auto only_y = Gradient(x, y, out_grad, variant, {"Y@GRAD"});
+    EXPECT_EQ(only_y.size(), 1U);
+    EXPECT_EQ(only_y["Y@GRAD"].ToVector<float>(), (std::vector<float>{-2, 2}));
+  }
+}
+
+TEST(ManhattanDistanceGrad, EmptySizes) {
+  const auto rows = Tensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto no_rows = Tensor::FromVector<float>({0, 3}, {});
+  const auto no_grad = Tensor::FromVector<float>({2, 0}, {});
+  for (const char* variant : kVariants) {
+    auto grads = Gradient(rows, no_rows, no_grad, variant);
+    EXPECT_EQ(grads["X@GRAD"].ToVector<float>(), std::vector<float>(6, 0));
+    EXPECT_EQ(grads["Y@GRAD"].dims(), DDim({0, 3}));
+  }
+}
+
+TEST(ManhattanDistanceGrad, RefusesAGradientOfAnotherShape) {
+  const auto x = Tensor::FromVector<float>({1, 2}, {1, 2});
+  const auto out_grad = Tensor::FromVector<float>({1, 2}, {1, 2});
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"manhattan_distance_grad", "Out@GRAD", "[1, 2]"},
+              [&] { Gradient(x, x, out_grad); });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+
+std::vector<OpExample> DistanceExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  const int64_t sizes[][3] = {{3, 5, 7},  {1, 1, 1},  {2, 3, 16},  {5, 1, 9},
+                              {1, 6, 33}, {4, 4, 0},  {0, 3, 2},   {3, 0, 2},
+                              {0, 0, 0},  {17, 9, 1}, {67, 71, 35}};
+  for (const auto& [n, m, p] : sizes) {
+    examples.push_back(
+        {{{"X", make.Values({n, p})}, {"Y", make.Values({m, p})}}, {}});
+  }
+  return examples;
+}
+
+Arrays DistanceReference(const Arrays& in, const OpDesc&) {
+  const Array& x = in.at("X");
+  const Array& y = in.at("Y");
+  Array out({x.dims[0], y.dims[0]});
+  for (int64_t k = 0; k < x.dims[1]; ++k) {
+    for (int64_t i = 0; i < x.dims[0]; ++i) {
+      for (int64_t j = 0; j < y.dims[0]; ++j) {
+        out(i, j) += std::max(x(i, k) - y(j, k), y(j, k) - x(i, k));
+      }
+    }
+  }
+  return {{"Out", out}};
+}
+
+std::vector<OpExample> DistanceGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = DistanceExamples(make);
+  for (OpExample& example : examples) {
+    const int64_t n = example.inputs[0].second.dims()[0];
+    const int64_t m = example.inputs[1].second.dims()[0];
+    example.inputs.emplace_back("Out@GRAD", make.Values({n, m}));
+  }
+  return examples;
+}
+
+Arrays DistanceGradReference(const Arrays& in, const OpDesc&) {
+  const Array& x = in.at("X");
+  const Array& y = in.at("Y");
+  const Array& grad = in.at("Out@GRAD");
+  Array x_grad(x.dims);
+  Array y_grad(y.dims);
+  for (int64_t k = 0; k < x.dims[1]; ++k) {
+    for (int64_t i = 0; i < x.dims[0]; ++i) {
+      for (int64_t j = 0; j < y.dims[0]; ++j) {
+        if (x(i, k) == y(j, k)) continue;
+        const bool above = x(i, k) > y(j, k);
+        x_grad(i, k) += above ? grad(i, j) : -grad(i, j);
+        y_grad(j, k) += above ? -grad(i, j) : grad(i, j);
+      }
+    }
+  }
+  return {{"X@GRAD", x_grad}, {"Y@GRAD", y_grad}};
+}
+
+// Sums of up to 71 numbers: a few digits more.
+REGISTER_OP_CASE(manhattan_distance, DistanceExamples, DistanceReference, 4);
+REGISTER_OP_CASE(manhattan_distance_grad,
+                 DistanceGradExamples,
+                 DistanceGradReference,
+                 16);
+
+}  // namespace
+}  // namespace sluice::testing

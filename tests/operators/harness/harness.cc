@@ -1,0 +1,196 @@
+#include "tests/operators/harness/harness.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/operators/harness/kernel_choice.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/op_check.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/plugin/kernel_module.h"
+#include "sluice/platform/plugin/plugin_loader.h"
+
+namespace sluice::testing {
+
+using framework::KernelDef;
+using framework::OpDesc;
+using framework::Registry;
+using framework::Tensor;
+using platform::DType;
+
+namespace {
+
+// The kernels of a plug-in and of a module are there once a place of it was
+// asked for.
+void LoadDevices() {
+  static const bool fpga = !platform::FindPlugin("fpga").empty();
+  if (fpga) platform::DeviceManager::Instance().Get(platform::FPGAPlace{0});
+  platform::LoadModule("cuda");
+}
+
+bool IsNear(double got, double want, double limit) {
+  if (got == want || (std::isnan(got) && std::isnan(want))) return true;
+  if (std::isinf(got) || std::isinf(want)) return false;
+  return std::abs(got - want) <= limit * std::max(1.0, std::abs(want));
+}
+
+// So that a tensor of 10,000 wrong elements is one failure.
+void ExpectNoneWrong(int wrong, const std::string& first) {
+  EXPECT_EQ(wrong, 0) << "the first of them: " << first;
+}
+
+}  // namespace
+
+std::vector<const KernelDef*> KernelsOf(const std::string& op) {
+  LoadDevices();
+  for (const auto* module : Registry::Global().Modules(op)) {
+    platform::LoadModule(module->name);
+  }
+  auto kernels = Registry::Global().Kernels(op);
+  std::erase_if(kernels,
+                [](const KernelDef* kernel) { return !IsChosen(*kernel); });
+  return kernels;
+}
+
+std::string HintFor(const KernelDef& kernel) {
+  std::string hint = platform::Format(
+      "require place={}:0, library={}, variant={}", ToString(kernel.key.place),
+      kernel.key.library, kernel.variant);
+  if (kernel.key.place == platform::PlaceKind::kCPU) {
+    hint.replace(hint.find(":0"), 2, "");
+  }
+  if (kernel.key.layout != framework::Layout::kAny) {
+    hint += platform::Format(", layout={}", kernel.key.layout);
+  }
+  // Also where SLUICE_ENABLE_... switches its library off.
+  if (kernel.key.library != "PLAIN") {
+    hint += platform::Format("; allow library={}", kernel.key.library);
+  }
+  return hint;
+}
+
+void ReportFailure(const KernelDef& kernel, const platform::Error& error) {
+  const std::string text = ToString(kernel) + ": " + error.what();
+  if (error.code() == platform::ErrorCode::kDeviceLost) LossOfDevice() = text;
+  ADD_FAILURE() << text;
+}
+
+std::optional<Outputs> RunKernel(const KernelDef& kernel,
+                                 const OpExample& example,
+                                 bool isolate) {
+  if (!LossOfDevice().empty()) {
+    ADD_FAILURE() << "the device was lost before, by " << LossOfDevice();
+    return std::nullopt;
+  }
+  framework::RunOpOptions options{.hint = HintFor(kernel), .isolate = isolate};
+  for (const auto& def : Registry::Global().Schema(kernel.op).outputs()) {
+    options.outputs.push_back(def.name);
+  }
+  try {
+    return framework::RunOp(kernel.op, example.inputs, example.attributes,
+                            options);
+  } catch (const platform::Error& error) {
+    if (error.check_id() == "resolver.no_kernel") return std::nullopt;
+    ReportFailure(kernel, error);
+    return std::nullopt;
+  }
+}
+
+std::vector<std::string> InputNames(const OpExample& example) {
+  std::map<std::string, int> seen;
+  std::vector<std::string> names;
+  for (const auto& [argument, tensor] : example.inputs) {
+    const int number = seen[argument]++;
+    names.push_back(number == 0 ? argument
+                                : platform::Format("{}[{}]", argument, number));
+  }
+  return names;
+}
+
+void BindInputs(const OpExample& example, OpDesc* op) {
+  const std::vector<std::string> names = InputNames(example);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& argument = example.inputs[i].first;
+    if (names[i] == argument) op->inputs.push_back({argument, {}});
+    for (auto& [bound, vars] : op->inputs) {
+      if (bound == argument) vars.push_back(names[i]);
+    }
+  }
+}
+
+OpDesc DescribeExample(const std::string& op, const OpExample& example) {
+  OpDesc desc;
+  desc.type = op;
+  BindInputs(example, &desc);
+  desc.attributes = example.attributes;
+  framework::CompleteOp(Registry::Global().Schema(op), &desc);
+  return desc;
+}
+
+Arrays InputArrays(const OpExample& example) {
+  const std::vector<std::string> names = InputNames(example);
+  Arrays arrays;
+  for (size_t i = 0; i < names.size(); ++i) {
+    arrays.emplace(names[i], ToArray(example.inputs[i].second));
+  }
+  return arrays;
+}
+
+void ExpectNear(const Tensor& got, const Array& want, double slack) {
+  ExpectNearEither(got, want, want, slack);
+}
+
+void ExpectNearEither(const Tensor& got,
+                      const Array& want,
+                      const Array& other,
+                      double slack) {
+  ASSERT_EQ(got.dims(), want.dims);
+  ASSERT_EQ(got.dims(), other.dims);
+  const double limit = slack * Tolerance(got.dtype());
+  const Array numbers = ToArray(got);
+  int wrong = 0;
+  std::string first;
+  for (size_t i = 0; i < numbers.values.size(); ++i) {
+    const double a = numbers.values[i];
+    const double b = want.values[i];
+    if (IsNear(a, b, limit) || IsNear(a, other.values[i], limit)) continue;
+    if (wrong++ == 0) {
+      first = platform::Format("element {} of {} is {}, expected {} +- {}", i,
+                               got, a, b, limit);
+    }
+  }
+  ExpectNoneWrong(wrong, first);
+}
+
+void ExpectSameBits(const Tensor& got, const Tensor& want) {
+  ASSERT_EQ(got.dims(), want.dims());
+  ASSERT_EQ(got.dtype(), want.dtype());
+  const auto* a = static_cast<const char*>(got.raw_data());
+  const auto* b = static_cast<const char*>(want.raw_data());
+  const size_t size = platform::SizeOf(got.dtype());
+  int wrong = 0;
+  std::string first;
+  for (int64_t i = 0; i < got.numel(); ++i) {
+    if (std::memcmp(a + i * size, b + i * size, size) == 0) continue;
+    if (wrong++ == 0) {
+      first = platform::Format("element {} of {}: {} and {}", i, got,
+                               ToArray(got).values[i], ToArray(want).values[i]);
+    }
+  }
+  ExpectNoneWrong(wrong, first);
+}
+
+std::string ToString(const OpExample& example) {
+  std::string text;
+  for (const auto& [argument, tensor] : example.inputs) {
+    text +=
+        platform::Format("{} {} {}, ", argument, tensor.dtype(), tensor.dims());
+  }
+  for (const auto& [name, value] : example.attributes) {
+    text += platform::Format("{} = {}, ", name, framework::ToString(value));
+  }
+  return text.empty() ? text : text.substr(0, text.size() - 2);
+}
+
+}  // namespace sluice::testing

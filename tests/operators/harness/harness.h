@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/op_case.h"
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
+
+// How harness_test.cc runs kernels and compares what they give.
+namespace sluice::testing {
+
+// By argument name.
+using Outputs = std::map<std::string, framework::Tensor>;
+
+// "require place=cpu, library=PLAIN, variant=blocked": that kernel or none.
+std::string HintFor(const framework::KernelDef& kernel);
+
+// Fails the test with the error of a kernel. After a lost device all other runs
+// fail with it, too (kernel_choice.h).
+void ReportFailure(const framework::KernelDef& kernel,
+                   const platform::Error& error);
+
+// `example` run by `kernel` alone, with all outputs; nothing when the kernel
+// does not take these inputs.
+std::optional<Outputs> RunKernel(const framework::KernelDef& kernel,
+                                 const OpExample& example,
+                                 bool isolate = false);
+
+// The variable of each input: named as its argument, or X[1], X[2] for the
+// further ones of a variadic X.
+std::vector<std::string> InputNames(const OpExample& example);
+
+// Binds these variables to the arguments of `op`.
+void BindInputs(const OpExample& example, framework::OpDesc* op);
+
+// The op as the reference sees it, arguments and attributes complete.
+framework::OpDesc DescribeExample(const std::string& op,
+                                  const OpExample& example);
+
+// The inputs of `example` as numbers, by argument name.
+Arrays InputArrays(const OpExample& example);
+
+// Fail the test where `got` is not `want`, within `slack` tolerances of its
+// dtype; NaN is NaN.
+void ExpectNear(const framework::Tensor& got, const Array& want, double slack);
+// Where the elements of `want` and of `other` differ, both are right.
+void ExpectNearEither(const framework::Tensor& got,
+                      const Array& want,
+                      const Array& other,
+                      double slack);
+void ExpectSameBits(const framework::Tensor& got,
+                    const framework::Tensor& want);
+
+// Kernels of `op`, those of modules, the FPGA stub and CUDA included where they
+// are built, but for those that --kernels leaves out (kernel_choice.h).
+std::vector<const framework::KernelDef*> KernelsOf(const std::string& op);
+
+// "X float32 [2, 3], Y float32 [4, 3], axis = 1".
+std::string ToString(const OpExample& example);
+
+}  // namespace sluice::testing

@@ -1,0 +1,233 @@
+#include "tests/operators/harness/harness.h"
+
+#include <cstring>
+#include <set>
+
+#include "tests/operators/harness/kernel_choice.h"
+#include <gtest/gtest.h>
+
+#include "sluice/memory/testing.h"
+#include "sluice/platform/cpu/cpu_info.h"
+#include "sluice/platform/parallel_for.h"
+#include "sluice/platform/plugin/plugin_loader.h"
+
+namespace sluice::testing {
+namespace {
+
+using framework::ArgDef;
+using framework::KernelDef;
+using framework::Registry;
+using framework::Tensor;
+using platform::DType;
+
+// The build runs this one, so that no op comes in untested.
+TEST(OpCases, EveryRegisteredOpHasOne) {
+  std::set<std::string> missing;
+  for (const std::string& op : Registry::Global().OpNames()) {
+    // What only passes make cannot be run by itself; see fuse_pass_test.cc.
+    if (Registry::Global().Schema(op).internal()) continue;
+    if (OpCases().count(op) == 0) missing.insert(op);
+  }
+  std::string list;
+  for (const std::string& op : missing)
+    list += " " + op;
+  EXPECT_TRUE(missing.empty())
+      << "no case for:" << list
+      << "\nAdd REGISTER_OP_CASE(op, examples, reference) to "
+         "tests/operators/<op>_test.cc; see tests/operators/harness/op_case.h.";
+  for (const auto& [op, unused] : OpCases()) {
+    EXPECT_NE(Registry::Global().FindSchema(op), nullptr)
+        << "there is a case for " << op << ", but no such op";
+  }
+}
+
+// Where the FPGA stub is built, its kernels are among those tested.
+TEST(OpCases, KernelsOfPluginsAreTestedToo) {
+  if (platform::FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
+  int found = 0;
+  const auto before = ChooseKernels(std::nullopt);
+  for (const KernelDef* kernel : KernelsOf("manhattan_distance")) {
+    if (kernel->key.place == platform::PlaceKind::kFPGA) ++found;
+  }
+  ChooseKernels(before);
+  EXPECT_GT(found, 0);
+}
+
+TEST(OpCases, AreThoseOfOnePlaceAndPlainOnesWhereAskedFor) {
+  const auto before = ChooseKernels(platform::PlaceKind::kFPGA);
+  int chosen = 0;
+  for (const KernelDef* kernel : KernelsOf("mul")) {
+    EXPECT_TRUE(kernel->key.place == platform::PlaceKind::kFPGA ||
+                (kernel->key.place == platform::PlaceKind::kCPU &&
+                 kernel->key.library == "PLAIN"))
+        << ToString(*kernel);
+    ++chosen;
+  }
+  ChooseKernels(before);
+  EXPECT_GT(chosen, 0);
+}
+
+// oneDNN has bfloat16 and the gradient of softmax only for CPUs with AVX-512.
+bool CpuLacks(const KernelDef& kernel) {
+  return kernel.key.library == "ONEDNN" &&
+         (kernel.key.dtype == DType::kBFloat16 ||
+          kernel.op == "softmax_grad") &&
+         !platform::CpuInstructionSet().starts_with("AVX3");
+}
+
+class OpHarness : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(LossOfDevice(), "") << "the device was lost before";
+  }
+
+  // Calls visit(kernel, example, index of the example) for each kernel of the
+  // op with each example of the kernel's dtype.
+  template <typename Visit>
+  void ForEachRun(Visit visit) {
+    for (const KernelDef* kernel : KernelsOf(op_)) {
+      ExampleMaker make(kernel->key.dtype);
+      const auto examples = op_case_.examples(make);
+      for (size_t i = 0; i < examples.size(); ++i) {
+        SCOPED_TRACE(ToString(*kernel) + " with " + ToString(examples[i]));
+        visit(*kernel, examples[i], i);
+        if (!LossOfDevice().empty()) return;
+      }
+    }
+  }
+
+  const std::string op_ = GetParam();
+  const OpCase& op_case_ = OpCases().at(op_);
+};
+
+TEST_P(OpHarness, ExamplesCoverEmptyOneAndOddSizes) {
+  for (const KernelDef* kernel : KernelsOf(op_)) {
+    ExampleMaker make(kernel->key.dtype);
+    bool empty = false, one = false, odd = false;
+    for (const OpExample& example : op_case_.examples(make)) {
+      Arrays arrays = InputArrays(example);
+      if (arrays.empty()) {  // as for fill_constant: what comes out, then
+        arrays = op_case_.reference({}, DescribeExample(op_, example));
+      }
+      for (const auto& [argument, array] : arrays) {
+        empty = empty || array.values.empty();
+        for (int64_t size : array.dims) {
+          one = one || size == 1;
+          odd = odd || (size > 1 && size % 2 == 1);
+        }
+      }
+    }
+    EXPECT_TRUE(empty && one && odd) << ToString(*kernel);
+  }
+}
+
+// Fresh memory is full of NaNs meanwhile: elements left out show as well.
+TEST_P(OpHarness, EveryKernelMatchesTheReference) {
+  memory::SetFillFreshMemory(true);
+  std::map<const KernelDef*, int> runs;
+  ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t) {
+    const auto got = RunKernel(kernel, example);
+    if (!got) return;
+    ++runs[&kernel];
+    const Arrays want =
+        op_case_.reference(InputArrays(example), DescribeExample(op_, example));
+    for (const ArgDef& def : Registry::Global().Schema(op_).outputs()) {
+      SCOPED_TRACE("output " + def.name);
+      ASSERT_EQ(want.count(def.name), 1u) << "the reference has no such output";
+      ExpectNear(got->at(def.name), want.at(def.name), op_case_.slack);
+    }
+  });
+  for (const KernelDef* kernel : KernelsOf(op_)) {
+    if (CpuLacks(*kernel)) continue;
+    EXPECT_GT(runs[kernel], 0)
+        << ToString(*kernel) << " takes no example of the op's case";
+  }
+}
+
+TEST_P(OpHarness, KernelsOfOneDTypeAgree) {
+  std::map<DType, int> kernels;
+  for (const KernelDef* kernel : KernelsOf(op_))
+    ++kernels[kernel->key.dtype];
+  std::map<std::pair<DType, size_t>, Outputs> firsts;
+  ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t i) {
+    if (kernels[kernel.key.dtype] == 1) return;
+    auto got = RunKernel(kernel, example);
+    if (!got) return;
+    const auto [first, is_first] =
+        firsts.try_emplace({kernel.key.dtype, i}, *got);
+    if (is_first) return;
+    for (const auto& [argument, tensor] : *got) {
+      SCOPED_TRACE("output " + argument);
+      ExpectNear(tensor, ToArray(first->second.at(argument)),
+                 2 * op_case_.slack);
+    }
+  });
+}
+
+TEST_P(OpHarness, KernelsLeaveTheirInputsAlone) {
+  ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t) {
+    std::vector<Tensor> before;
+    for (const auto& [argument, tensor] : example.inputs) {
+      before.push_back(tensor.CopyTo(platform::CPUPlace()));
+    }
+    RunKernel(kernel, example);
+    for (size_t i = 0; i < before.size(); ++i) {
+      SCOPED_TRACE("input " + example.inputs[i].first);
+      ExpectSameBits(example.inputs[i].second, before[i]);
+    }
+  });
+}
+
+// With memory of its own for every value, where reads and writes out of
+// bounds are caught under AddressSanitizer.
+TEST_P(OpHarness, IsolatedRunsGiveTheSameBits) {
+  ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t) {
+    const auto shared = RunKernel(kernel, example);
+    const auto isolated = RunKernel(kernel, example, /*isolate=*/true);
+    ASSERT_EQ(shared.has_value(), isolated.has_value());
+    if (!shared) return;
+    for (const auto& [argument, tensor] : *shared) {
+      SCOPED_TRACE("output " + argument);
+      ExpectSameBits(isolated->at(argument), tensor);
+    }
+  });
+}
+
+// `plain` kernels promise the same bits for any number of threads, others the
+// same numbers.
+TEST_P(OpHarness, OneThreadAndTwoGiveTheSame) {
+  const auto run = [](const KernelDef& kernel, const OpExample& example,
+                      int threads) {
+    const platform::ThreadCountGuard guard(threads);
+    return RunKernel(kernel, example);
+  };
+  ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t) {
+    const auto one = run(kernel, example, 1);
+    const auto two = run(kernel, example, 2);
+    if (!one || !two) return;
+    for (const auto& [argument, tensor] : *one) {
+      SCOPED_TRACE("output " + argument);
+      if (kernel.variant == "plain") {
+        ExpectSameBits(two->at(argument), tensor);
+      } else {
+        ExpectNear(two->at(argument), ToArray(tensor), 2 * op_case_.slack);
+      }
+    }
+  });
+}
+
+std::vector<std::string> OpsWithCases() {
+  std::vector<std::string> ops;
+  for (const auto& [op, unused] : OpCases()) {
+    if (Registry::Global().FindSchema(op) != nullptr) ops.push_back(op);
+  }
+  return ops;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops,
+                         OpHarness,
+                         ::testing::ValuesIn(OpsWithCases()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,62 @@
+#include "sluice/framework/laboratory/kernel_check.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/harness.h"
+#include "tests/operators/harness/op_case.h"
+#include <gtest/gtest.h>
+
+// What other people's kernels are checked with finds no mistake in ours.
+namespace sluice::testing {
+namespace {
+
+using framework::KernelDef;
+using framework::KernelReport;
+using framework::Registry;
+using platform::DType;
+
+class CheckedKernels : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CheckedKernels, AreFoundToBeRight) {
+  std::map<DType, std::vector<const KernelDef*>> by_dtype;
+  for (const KernelDef* kernel : KernelsOf(GetParam())) {
+    // Emulated ones take long; the harness has them.
+    if (kernel->key.place == platform::PlaceKind::kCPU) {
+      by_dtype[kernel->key.dtype].push_back(kernel);
+    }
+  }
+  framework::KernelCheckOptions options;
+  options.most_others = 4;
+  options.threads = {2};
+  for (const auto& [dtype, kernels] : by_dtype) {
+    int examples = 0;
+    for (const KernelReport& report :
+         framework::CheckKernels(kernels, options)) {
+      examples += report.examples;
+      for (const auto& mistake : report.mistakes) {
+        ADD_FAILURE() << ToString(*report.kernel) << " with "
+                      << mistake.signature << ": " << mistake.check << ": "
+                      << mistake.message;
+      }
+    }
+    EXPECT_GT(examples, 0) << ToString(dtype);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops,
+                         CheckedKernels,
+                         ::testing::ValuesIn([] {
+                           std::vector<std::string> ops;
+                           for (const auto& [op, unused] : OpCases()) {
+                             if (Registry::Global().FindSchema(op) != nullptr) {
+                               ops.push_back(op);
+                             }
+                           }
+                           return ops;
+                         }()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace sluice::testing

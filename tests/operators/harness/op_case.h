@@ -1,0 +1,113 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/op/op_desc.h"
+#include "sluice/framework/values/tensor.h"
+
+// What the harness (harness_test.cc) must know of an op to test every kernel
+// of it: inputs to run with, and what comes out. Each op has a case, in its
+// own test file; a registered op without one fails the build.
+namespace sluice::testing {
+
+// A dense array of numbers that any dtype converts to. int64 values stay
+// within 2^53 in cases.
+struct Array {
+  framework::DDim dims;
+  std::vector<double> values;                         // row-major
+  platform::DType dtype = platform::DType::kFloat64;  // where it came from
+
+  Array() = default;
+  explicit Array(const framework::DDim& shape)
+      : dims(shape), values(static_cast<size_t>(shape.numel())) {}
+
+  template <typename... Index>
+  double& operator()(Index... index) {
+    return values[Offset({static_cast<int64_t>(index)...})];
+  }
+  template <typename... Index>
+  double operator()(Index... index) const {
+    return values[Offset({static_cast<int64_t>(index)...})];
+  }
+  // The indices of element `offset` of the row-major order, and the reverse.
+  std::vector<int64_t> IndexOf(int64_t offset) const;
+  size_t Offset(const std::vector<int64_t>& index) const;
+};
+// By argument name. Optional inputs that were left out are not there; further
+// variables of a variadic input X are X[1], X[2].
+using Arrays = std::map<std::string, Array>;
+
+Array ToArray(const framework::Tensor& tensor);
+// Rounds to `dtype`: to nearest even for floats.
+framework::Tensor ToTensor(const Array& array, platform::DType dtype);
+
+// One way to run the op. A variadic argument is given several times.
+struct OpExample {
+  std::vector<std::pair<std::string, framework::Tensor>> inputs;
+  framework::AttributeMap attributes;
+};
+
+// Makes inputs for kernels of one dtype, the same in every process.
+class ExampleMaker {
+ public:
+  explicit ExampleMaker(platform::DType dtype) : dtype_(dtype) {}
+
+  platform::DType dtype() const { return dtype_; }
+  // Numbers around 0 of the kernel's dtype. float64: all different, at least
+  // kSpacing apart, over all arrays of one maker, so that numerical gradients
+  // meet no kink. Others: small, exact in every dtype, with many equal ones.
+  framework::Tensor Values(const framework::DDim& dims);
+  // Integers from `low` to `high`, as `dtype`.
+  framework::Tensor Integers(platform::DType dtype,
+                             const framework::DDim& dims,
+                             int64_t low,
+                             int64_t high);
+  int64_t Integer(int64_t low, int64_t high);
+
+  static constexpr double kSpacing = 4e-4;
+
+ private:
+  platform::DType dtype_;
+  uint32_t state_ = 20261121;
+  int64_t distinct_ = 0;
+};
+
+struct OpCase {
+  // At least one with an empty input, one with a size of 1 and one with an odd
+  // size; one large enough that two threads share the work.
+  std::function<std::vector<OpExample>(ExampleMaker& make)> examples = nullptr;
+  // The outputs, written down naively and not as the kernels compute them.
+  // Attributes of `op` are complete.
+  std::function<Arrays(const Arrays& inputs, const framework::OpDesc& op)>
+      reference = nullptr;
+  // Multiplies Tolerance(dtype), where the formula itself loses digits.
+  double slack = 1;
+  // Where the op leaves open what becomes of a NaN or an infinity: the outputs
+  // by the other rule. Each element may be as here or as in `reference`.
+  std::function<Arrays(const Arrays& inputs, const framework::OpDesc& op)>
+      alternative = nullptr;
+};
+
+// Largest |got - want| / max(1, |want|) of an output of this dtype: 0 for
+// integers, else a few units in the last place of numbers around 1.
+double Tolerance(platform::DType dtype);
+
+const std::map<std::string, OpCase>& OpCases();
+bool AddOpCase(const std::string& op, OpCase op_case);
+
+template <typename T>
+const T& GetAttr(const framework::OpDesc& op, std::string_view name) {
+  return std::get<T>(op.attributes.find(name)->second);
+}
+
+}  // namespace sluice::testing
+
+// REGISTER_OP_CASE(crop, CropExamples, CropReference), in namespace scope of
+// the op's test file. A fourth argument is the slack, a fifth the alternative.
+#define REGISTER_OP_CASE(op, ...)                \
+  [[maybe_unused]] static const bool op##_case = \
+      ::sluice::testing::AddOpCase(#op, {__VA_ARGS__})

@@ -1,0 +1,126 @@
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+
+void Infer(const DDim& indices, const DDim& label) {
+  InferOpShapes("accuracy", {{"Indices", indices}, {"Label", label}});
+}
+
+TEST(AccuracyTest, CountsRowsWithTheLabelAmongThePredicted) {
+  auto out =
+      RunOp("accuracy",
+            {{"Indices",
+              Tensor::FromVector<int64_t>({4, 2}, {1, 2, 3, 3, 9, 0, 5, 6})},
+             {"Label", Tensor::FromVector<int64_t>({4, 1}, {2, 3, 1, 6})}});
+  EXPECT_EQ(out["Accuracy"].ToVector<float>(), std::vector<float>({0.75F}));
+  EXPECT_EQ(out["Correct"].ToVector<int32_t>(), std::vector<int32_t>({3}));
+  EXPECT_EQ(out["Total"].ToVector<int32_t>(), std::vector<int32_t>({4}));
+}
+
+TEST(AccuracyTest, TakesInt32LabelsInOneDim) {
+  auto out = RunOp("accuracy",
+                   {{"Indices", Tensor::FromVector<int32_t>({3, 1}, {1, 2, 3})},
+                    {"Label", Tensor::FromVector<int32_t>({3}, {1, 0, 0})}});
+  EXPECT_EQ(out["Accuracy"].ToVector<float>(),
+            std::vector<float>({static_cast<float>(1.0 / 3)}));
+}
+
+TEST(AccuracyTest, PredictingNothingIsNeverRight) {
+  auto out =
+      RunOp("accuracy", {{"Indices", Tensor::FromVector<int64_t>({2, 0}, {})},
+                         {"Label", Tensor::FromVector<int64_t>({2}, {1, 0})}});
+  EXPECT_EQ(out["Accuracy"].ToVector<float>(), std::vector<float>({0}));
+}
+
+TEST(AccuracyTest, RefusesNoRows) {
+  ExpectError(ErrorCode::kInvalidArgument, "accuracy.empty",
+              {"accuracy", "Label [0, 1] has no rows"}, [] {
+                Infer({0, 1}, {0, 1});
+              });
+}
+
+TEST(AccuracyTest, RefusesMoreRowsThanItCanCount) {
+  constexpr int64_t kRows = int64_t{1} << 31;
+  ExpectError(ErrorCode::kInvalidArgument, "accuracy.too_many",
+              {"Label [2147483648]"}, [] {
+                Infer({kRows, 1}, {kRows});
+              });
+}
+
+TEST(AccuracyTest, RefusesShapesThatDoNotFit) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"Indices", "Label", "3", "4"}, [] {
+                Infer({3, 1}, {4});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.value", {"Label", "2"},
+              [] {
+                Infer({3, 1}, {3, 2});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"Label", "[3, 1, 1]"}, [] {
+                Infer({3, 1}, {3, 1, 1});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"Indices", "[3]"}, [] { Infer({3}, {3}); });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+
+std::vector<OpExample> AccuracyExamples(ExampleMaker& make) {
+  const auto labels = [&](const framework::DDim& dims) {
+    return make.Integers(make.dtype(), dims, 0, 4);
+  };
+  return {{{{"Indices", labels({7, 1})}, {"Label", labels({7, 1})}}, {}},
+          {{{"Indices", labels({1, 3})}, {"Label", labels({1})}}, {}},
+          {{{"Indices", labels({5, 0})}, {"Label", labels({5})}}, {}},
+          {{{"Indices", labels({40001, 2})}, {"Label", labels({40001})}}, {}}};
+}
+
+Arrays AccuracyReference(const Arrays& in, const OpDesc&) {
+  const Array& indices = in.at("Indices");
+  const std::vector<double>& label = in.at("Label").values;
+  double right = 0;
+  for (int64_t i = 0; i < indices.dims[0]; ++i) {
+    double found = 0;
+    for (int64_t j = 0; j < indices.dims[1]; ++j) {
+      if (indices(i, j) == label[i]) found = 1;
+    }
+    right += found;
+  }
+  const auto total = static_cast<double>(label.size());
+  Arrays out;
+  for (const char* name : {"Accuracy", "Correct", "Total"}) {
+    out[name] = Array({1});
+  }
+  out["Accuracy"](0) = right / total;
+  out["Correct"](0) = right;
+  out["Total"](0) = total;
+  return out;
+}
+
+REGISTER_OP_CASE(accuracy, AccuracyExamples, AccuracyReference);
+
+}  // namespace
+}  // namespace sluice::testing

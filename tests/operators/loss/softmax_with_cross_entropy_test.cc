@@ -1,0 +1,208 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+
+const Tensor kLogits = Tensor::FromVector<float>({2, 2}, {0, 0, 1000, 0});
+
+std::vector<float> Losses(const std::vector<int64_t>& labels,
+                          const AttributeMap& attributes = {}) {
+  const Tensor label = Tensor::FromVector<int64_t>({2, 1}, labels);
+  return RunOp("softmax_with_cross_entropy",
+               {{"Logits", kLogits}, {"Label", label}}, attributes)["Loss"]
+      .ToVector<float>();
+}
+
+TEST(SoftmaxWithCrossEntropy, TakesTheLogarithmOfTheLabelsPart) {
+  EXPECT_EQ(Losses({1, 0}), (std::vector<float>{std::log(2.0F), 0}));
+  EXPECT_EQ(Losses({0, 1}), (std::vector<float>{std::log(2.0F), 1000}));
+}
+
+TEST(SoftmaxWithCrossEntropy, IgnoredRowsHaveNoLossAndNoGradient) {
+  EXPECT_EQ(Losses({-100, 1}), (std::vector<float>{0, 1000}));
+  EXPECT_EQ(Losses({0, 1}, {{"ignore_index", int64_t{1}}}),
+            (std::vector<float>{std::log(2.0F), 0}));
+  const Tensor grad =
+      RunOp("softmax_with_cross_entropy_grad",
+            {{"Label", Tensor::FromVector<int64_t>({2, 1}, {1, -100})},
+             {"Softmax", Tensor::FromVector<float>({2, 2}, {.5, .5, 1, 0})},
+             {"Loss@GRAD", Tensor::FromVector<float>({2, 1}, {2, 2})}})
+          .at("Logits@GRAD");
+  EXPECT_EQ(grad.ToVector<float>(), (std::vector<float>{1, -1, 0, 0}));
+}
+
+TEST(SoftmaxWithCrossEntropy, RefusesALabelThatIsNoClass) {
+  for (const int64_t bad :
+       {int64_t{2}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+    ExpectError(ErrorCode::kOutOfRange,
+                "softmax_with_cross_entropy.label_range",
+                {"softmax_with_cross_entropy", "Label", std::to_string(bad),
+                 "row 1", "0 to 1", "ignore_index = -100"},
+                [&] {
+                  Losses({0, bad});
+                });
+  }
+  ExpectError(ErrorCode::kOutOfRange, "softmax_with_cross_entropy.label_range",
+              {"softmax_with_cross_entropy_grad", "row 0"}, [] {
+                RunOp("softmax_with_cross_entropy_grad",
+                      {{"Label", Tensor::FromVector<int64_t>({1, 1}, {7})},
+                       {"Softmax", Tensor::FromVector<float>({1, 2}, {1, 0})},
+                       {"Loss@GRAD", Tensor::FromVector<float>({1, 1}, {1})}});
+              });
+}
+
+TEST(SoftmaxWithCrossEntropy, RefusesLabelsOfAnotherKind) {
+  ExpectError(ErrorCode::kInvalidArgument,
+              "softmax_with_cross_entropy.label_dtype",
+              {"Label", "int64", "soft_label = false", "float32"}, [] {
+                RunOp("softmax_with_cross_entropy",
+                      {{"Logits", kLogits}, {"Label", kLogits}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument,
+              "softmax_with_cross_entropy.label_dtype",
+              {"Label", "soft_label = true", "int64"}, [] {
+                Losses({0, 0}, {{"soft_label", true}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"softmax_with_cross_entropy", "Label"}, [] {
+                RunOp("softmax_with_cross_entropy",
+                      {{"Logits", kLogits},
+                       {"Label", Tensor::FromVector<int64_t>({1, 1}, {0})}});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::DDim;
+using framework::OpDesc;
+using platform::DType;
+
+// Values in (0, 1) that sum to nothing in particular.
+framework::Tensor Weights(ExampleMaker& make, const DDim& dims) {
+  Array weights = ToArray(make.Values(dims));
+  for (double& value : weights.values) {
+    value = 0.25 + std::abs(value) / 8;
+  }
+  return ToTensor(weights, make.dtype());
+}
+
+DDim RowDims(DDim dims) {
+  dims[dims.rank() - 1] = 1;
+  return dims;
+}
+
+std::vector<OpExample> Examples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const DDim& dims :
+       {DDim{3, 5}, {1, 1}, {0, 4}, {7}, {2, 3, 19}, {261, 131}, {1999, 10}}) {
+    const int64_t classes = dims[dims.rank() - 1];
+    examples.push_back({{{"Logits", make.Values(dims)},
+                         {"Label", make.Integers(DType::kInt64, RowDims(dims),
+                                                 0, classes - 1)}},
+                        {{"ignore_index", int64_t{classes > 4 ? 2 : -100}}}});
+    examples.push_back(
+        {{{"Logits", make.Values(dims)}, {"Label", Weights(make, dims)}},
+         {{"soft_label", true}}});
+  }
+  return examples;
+}
+
+// The weight of class j in row i, whatever the labels are.
+double WeightOf(
+    const Arrays& in, const OpDesc& op, int64_t i, int64_t j, int64_t classes) {
+  const Array& label = in.at("Label");
+  if (GetAttr<bool>(op, "soft_label")) return label.values[i * classes + j];
+  const auto index = static_cast<int64_t>(label.values[i]);
+  return index == j && index != GetAttr<int64_t>(op, "ignore_index") ? 1 : 0;
+}
+
+Arrays Reference(const Arrays& in, const OpDesc& op) {
+  const Array& logits = in.at("Logits");
+  const int64_t classes = logits.dims[logits.dims.rank() - 1];
+  Array softmax(logits.dims), loss(RowDims(logits.dims));
+  for (size_t i = 0; i < loss.values.size(); ++i) {
+    double sum = 0;
+    for (int64_t j = 0; j < classes; ++j) {
+      sum += std::exp(logits.values[i * classes + j]);
+    }
+    for (int64_t j = 0; j < classes; ++j) {
+      const size_t at = i * classes + j;
+      softmax.values[at] = std::exp(logits.values[at]) / sum;
+      loss.values[i] -= WeightOf(in, op, static_cast<int64_t>(i), j, classes) *
+                        std::log(softmax.values[at]);
+    }
+  }
+  return {{"Softmax", softmax}, {"Loss", loss}};
+}
+
+std::vector<OpExample> GradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = Examples(make);
+  int number = 0;
+  for (OpExample& example : examples) {
+    const DDim dims = example.inputs[0].second.dims();
+    example.inputs.erase(example.inputs.begin());
+    example.inputs.emplace_back("Softmax", Weights(make, dims));
+    if (number % 3 != 0) {
+      example.inputs.emplace_back("Softmax@GRAD", make.Values(dims));
+    }
+    if (number % 3 != 1) {
+      example.inputs.emplace_back("Loss@GRAD", make.Values(RowDims(dims)));
+    }
+    ++number;
+  }
+  return examples;
+}
+
+Arrays GradReference(const Arrays& in, const OpDesc& op) {
+  const Array& softmax = in.at("Softmax");
+  const int64_t classes = softmax.dims[softmax.dims.rank() - 1];
+  Array grad(softmax.dims);
+  for (size_t at = 0; at < grad.values.size(); ++at) {
+    const auto i = static_cast<int64_t>(at) / classes;
+    for (int64_t j = 0; j < classes; ++j) {
+      const size_t other = i * classes + j;
+      const double same = other == at ? 1 : 0;
+      if (in.count("Softmax@GRAD") > 0) {
+        grad.values[at] += in.at("Softmax@GRAD").values[other] *
+                           softmax.values[other] * (same - softmax.values[at]);
+      }
+      if (in.count("Loss@GRAD") > 0) {
+        grad.values[at] += in.at("Loss@GRAD").values[i] *
+                           WeightOf(in, op, i, j, classes) *
+                           (softmax.values[at] - same);
+      }
+    }
+  }
+  return {{"Logits@GRAD", grad}};
+}
+
+// Sums of up to 131 terms.
+REGISTER_OP_CASE(softmax_with_cross_entropy, Examples, Reference, 64);
+REGISTER_OP_CASE(softmax_with_cross_entropy_grad,
+                 GradExamples,
+                 GradReference,
+                 64);
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,157 @@
+#include "sluice/operators/math/binary/binary_row.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "tests/operators/binary/binary_domain.h"
+#include <gtest/gtest.h>
+
+namespace sluice::operators::math {
+namespace {
+
+template <typename T>
+bool HasFloats(const BinaryRow& row) {
+  return row.Of(platform::kDTypeOf<T>).forward.both != nullptr &&
+         row.info.result == BinaryResult::kSame;
+}
+
+// `count` numbers on a line from -reach to reach, from a place in the middle
+// of it on, where the operand's examples are.
+template <typename T>
+std::vector<T> Line(BinaryDomain domain,
+                    double reach,
+                    int64_t count,
+                    int64_t from) {
+  std::vector<T> values(count);
+  for (int64_t i = 0; i < count; ++i) {
+    const double place = static_cast<double>(2 * ((i + from) % count) - count) /
+                         static_cast<double>(count);
+    values[i] =
+        static_cast<T>(testing::InBinaryDomain(domain, reach * place, false));
+  }
+  return values;
+}
+
+// How many units in the last place `got` is off.
+template <typename T>
+double Error(T got, double want) {
+  const auto rounded = static_cast<T>(want);
+  if (got == rounded || (std::isnan(rounded) && std::isnan(got))) return 0;
+  if (std::isinf(rounded) || std::isinf(got)) return 1e9;
+  const T size = std::abs(rounded);
+  const T unit =
+      std::nextafter(size, std::numeric_limits<T>::infinity()) - size;
+  return static_cast<double>(std::abs(got - want) / unit);
+}
+
+template <typename T>
+class BinaryRowTest : public ::testing::Test {};
+using Types = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(BinaryRowTest, Types);
+
+TYPED_TEST(BinaryRowTest, FunctionsAreWithinTheirUnits) {
+  using T = TypeParam;
+  constexpr int64_t kCount = 5003;
+  for (const BinaryRow& row : BinaryRows()) {
+    if (!HasFloats<T>(row)) continue;
+    SCOPED_TRACE(row.info.name);
+    const auto x = Line<T>(row.info.x_domain, 3, kCount, 0);
+    const auto y = Line<T>(row.info.y_domain, 3, kCount, 1234);
+    std::vector<T> out(kCount);
+    row.Of(platform::kDTypeOf<T>)
+        .forward.both(x.data(), y.data(), kCount, out.data());
+    double worst = 0;
+    for (int64_t i = 0; i < kCount; ++i) {
+      worst = std::max(worst, Error(out[i], row.info.reference(x[i], y[i])));
+    }
+    EXPECT_LE(worst, row.info.units + 0.5);
+  }
+}
+
+TYPED_TEST(BinaryRowTest, EveryRowForEveryLengthAndSide) {
+  using T = TypeParam;
+  for (const BinaryRow& row : BinaryRows()) {
+    if (!HasFloats<T>(row)) continue;
+    const BinaryLoops& loops = row.Of(platform::kDTypeOf<T>).forward;
+    const auto x = Line<T>(row.info.x_domain, 3, 140, 0);
+    const auto y = Line<T>(row.info.y_domain, 3, 140, 77);
+    for (int64_t count = 0; count < 70; ++count) {
+      SCOPED_TRACE(std::string(row.info.name) + " of " + std::to_string(count));
+      const T* some_x = x.data() + 70;
+      const T* some_y = y.data() + 70;
+      std::vector<T> both(count + 1, T{-7}), left = both, right = both;
+      loops.both(some_x, some_y, count, both.data());
+      loops.left(some_x, some_y, count, left.data());
+      loops.right(some_x, some_y, count, right.data());
+      const auto expect = [&](T got, T a, T b) {
+        T one = 0;
+        loops.both(&a, &b, 1, &one);
+        ASSERT_EQ(std::memcmp(&got, &one, sizeof(T)), 0) << got << " " << one;
+      };
+      for (int64_t i = 0; i < count; ++i) {
+        expect(both[i], some_x[i], some_y[i]);
+        expect(left[i], some_x[0], some_y[i]);
+        expect(right[i], some_x[i], some_y[0]);
+      }
+      EXPECT_EQ(both.back(), T{-7});
+      EXPECT_EQ(left.back(), T{-7});
+      EXPECT_EQ(right.back(), T{-7});
+    }
+  }
+}
+
+TYPED_TEST(BinaryRowTest, GradientsForEveryLengthAndSide) {
+  using T = TypeParam;
+  for (const BinaryRow& row : BinaryRows()) {
+    const BinaryFunctions& functions = row.Of(platform::kDTypeOf<T>);
+    const auto x = Line<T>(row.info.x_domain, 3, 40, 0);
+    const auto y = Line<T>(row.info.y_domain, 3, 40, 17);
+    const auto grad = Line<T>(BinaryDomain::kBeyondOne, 3, 40, 5);
+    const auto out = Line<T>(BinaryDomain::kBeyondOne, 3, 40, 9);
+    for (const auto* loops : {&functions.x_terms, &functions.y_terms}) {
+      if (loops->both == nullptr) continue;
+      for (int64_t count = 0; count < 40; ++count) {
+        SCOPED_TRACE(std::string(row.info.name) + " of " +
+                     std::to_string(count));
+        std::vector<T> both(count + 1, T{-7}), left = both, right = both;
+        const auto run = [&](auto loop, std::vector<T>* terms) {
+          loop(grad.data(), x.data(), y.data(), out.data(), count,
+               terms->data());
+        };
+        run(loops->both, &both);
+        run(loops->left, &left);
+        run(loops->right, &right);
+        const auto expect = [&](T got, int64_t i, const T& a, const T& b) {
+          T one = 0;
+          loops->both(&grad[i], &a, &b, &out[i], 1, &one);
+          ASSERT_EQ(std::memcmp(&got, &one, sizeof(T)), 0) << got << " " << one;
+        };
+        for (int64_t i = 0; i < count; ++i) {
+          expect(both[i], i, x[i], y[i]);
+          expect(left[i], i, x[0], y[i]);
+          expect(right[i], i, x[i], y[0]);
+        }
+        EXPECT_EQ(both.back(), T{-7});
+        EXPECT_EQ(left.back(), T{-7});
+        EXPECT_EQ(right.back(), T{-7});
+      }
+    }
+  }
+}
+
+TYPED_TEST(BinaryRowTest, WorksInPlace) {
+  using T = TypeParam;
+  const BinaryLoops& sub =
+      FindBinaryRow("elementwise_sub")->Of(platform::kDTypeOf<T>).forward;
+  std::vector<T> x(77, T{5}), y(77, T{3});
+  sub.both(x.data(), y.data(), 77, x.data());
+  EXPECT_EQ(x, std::vector<T>(77, T{2}));
+  sub.both(x.data(), y.data(), 77, y.data());
+  EXPECT_EQ(y, std::vector<T>(77, T{-1}));
+}
+
+}  // namespace
+}  // namespace sluice::operators::math

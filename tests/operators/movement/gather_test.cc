@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "tests/operators/harness/harness.h"
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+
+Tensor Index(const DDim& dims, const std::vector<int64_t>& values) {
+  return Tensor::FromVector<int64_t>(dims, values);
+}
+
+Tensor Gather(const Tensor& x, const Tensor& index, int64_t axis = 0) {
+  return RunOp("gather", {{"X", x}, {"Index", index}}, {{"axis", axis}})["Out"];
+}
+
+TEST(GatherTest, PicksRows) {
+  const Tensor x = Tensor::FromVector<float>({3, 2}, {0, 1, 10, 11, 20, 21});
+  const Tensor out = Gather(x, Index({4}, {2, 0, 0, 1}));
+  EXPECT_EQ(out.dims(), DDim({4, 2}));
+  EXPECT_EQ(out.ToVector<float>(),
+            std::vector<float>({20, 21, 0, 1, 0, 1, 10, 11}));
+}
+
+TEST(GatherTest, PicksAlongAnyAxis) {
+  const Tensor x = Tensor::FromVector<int8_t>({2, 3, 2}, {0, 1, 2, 3, 4, 5,  //
+                                                          6, 7, 8, 9, 10, 11});
+  const std::vector<int8_t> middle = {4, 5, 0, 1, 10, 11, 6, 7};
+  EXPECT_EQ(Gather(x, Index({2}, {2, 0}), 1).ToVector<int8_t>(), middle);
+  EXPECT_EQ(Gather(x, Index({2}, {2, 0}), -2).ToVector<int8_t>(), middle);
+  const Tensor last = Gather(x, Index({1}, {1}), 2);
+  EXPECT_EQ(last.dims(), DDim({2, 3, 1}));
+  EXPECT_EQ(last.ToVector<int8_t>(), std::vector<int8_t>({1, 3, 5, 7, 9, 11}));
+}
+
+TEST(GatherTest, TheShapeOfIndexTakesThePlaceOfTheAxis) {
+  const Tensor labels = Tensor::FromVector<int64_t>({3}, {7, 8, 9});
+  const Tensor out = Gather(labels, Index({2, 1}, {2, 1}));
+  EXPECT_EQ(out.dims(), DDim({2, 1}));
+  EXPECT_EQ(out.ToVector<int64_t>(), std::vector<int64_t>({9, 8}));
+  EXPECT_EQ(Gather(labels, Index({}, {1})).dims(), DDim({}));
+}
+
+TEST(GatherTest, NegativeIndicesCountFromTheEnd) {
+  const Tensor x = Tensor::FromVector<double>({3}, {5, 6, 7});
+  EXPECT_EQ(Gather(x, Index({3}, {-1, -3, 1})).ToVector<double>(),
+            std::vector<double>({7, 5, 6}));
+}
+
+TEST(GatherTest, TakesInt32Indices) {
+  const Tensor x = Tensor::FromVector<double>({2}, {5, 6});
+  const Tensor index = Tensor::FromVector<int32_t>({3}, {1, 0, 1});
+  EXPECT_EQ(Gather(x, index).ToVector<double>(),
+            std::vector<double>({6, 5, 6}));
+}
+
+TEST(GatherTest, GathersManySlicesOnSeveralThreads) {
+  std::vector<float> values(2 * 1000 * 3);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(i);
+  }
+  const Tensor x = Tensor::FromVector(DDim({2, 1000, 3}), values);
+  std::vector<int64_t> index(9001);
+  for (size_t i = 0; i < index.size(); ++i) {
+    index[i] = static_cast<int64_t>(i * 37 % 1000);
+  }
+  const std::vector<float> out =
+      Gather(x, Index({9001}, index), 1).ToVector<float>();
+  for (size_t outer = 0; outer < 2; ++outer) {
+    for (size_t i = 0; i < index.size(); ++i) {
+      ASSERT_EQ(out[(outer * 9001 + i) * 3 + 2],
+                values[(outer * 1000 + index[i]) * 3 + 2]);
+    }
+  }
+}
+
+TEST(GatherTest, SizesOf0GiveAnEmptyResult) {
+  const Tensor x = Tensor::FromVector<float>({2, 0}, {});
+  EXPECT_EQ(Gather(x, Index({3}, {0, 1, 0})).dims(), DDim({3, 0}));
+  EXPECT_EQ(Gather(x, Index({0}, {}), 1).dims(), DDim({2, 0}));
+}
+
+TEST(GatherTest, RefusesAnIndexPastTheEnd) {
+  const Tensor x = Tensor::FromVector<float>({3, 1}, {1, 2, 3});
+  ExpectError(ErrorCode::kOutOfRange, "gather.index_range_at_run",
+              {"gather: input Index[1] = 3", "[-3, 3)", "dim 0", "[3, 1]"},
+              [&] {
+                Gather(x, Index({3}, {0, 3, 9}));
+              });
+  ExpectError(ErrorCode::kOutOfRange, "gather.index_range_at_run",
+              {"Index[1, 0] = -4"}, [&] {
+                Gather(x, Index({2, 1}, {0, -4}));
+              });
+  const Tensor none = Tensor::FromVector<float>({0, 1}, {});
+  ExpectError(ErrorCode::kOutOfRange, "gather.index_range_at_run",
+              {"Index[0] = 0", "[-0, 0)"},
+              [&] { Gather(none, Index({1}, {0})); });
+}
+
+TEST(GatherTest, RefusesAnAxisThatXDoesNotHave) {
+  for (int64_t axis : {2, -3}) {
+    ExpectError(ErrorCode::kInvalidArgument, "gather.axis",
+                {"gather: axis = ", "[3, 2]", "rank 2"}, [&] {
+                  Gather(Tensor::FromVector<float>({3, 2}, {0, 0, 0, 0, 0, 0}),
+                         Index({1}, {0}), axis);
+                });
+  }
+}
+
+TEST(GatherTest, RefusesAResultOfTooManyDims) {
+  ExpectError(ErrorCode::kInvalidArgument, "gather.rank", {"rank 9"}, [] {
+    InferOpShapes("gather",
+                  {{"X", {1, 1, 1, 1, 1}}, {"Index", {1, 1, 1, 1, 1}}});
+  });
+}
+
+TEST(GatherGradTest, AddsUpWhatWasPickedTwice) {
+  const Tensor x = Tensor::FromVector<float>({3, 1}, {0, 0, 0});
+  const Tensor grad = Tensor::FromVector<float>({3, 1}, {1, 2, 4});
+  EXPECT_EQ(RunOp("gather_grad", {{"X", x},
+                                  {"Index", Index({3}, {2, 0, 2})},
+                                  {"Out@GRAD", grad}})["X@GRAD"]
+                .ToVector<float>(),
+            (std::vector<float>{2, 0, 5}));
+}
+
+TEST(GatherGradTest, RefusesIndicesAndShapesThatDoNotFit) {
+  const Tensor x = Tensor::FromVector<float>({3}, {0, 0, 0});
+  const auto run = [&](const Tensor& index, const Tensor& grad) {
+    RunOp("gather_grad", {{"X", x}, {"Index", index}, {"Out@GRAD", grad}});
+  };
+  ExpectError(ErrorCode::kOutOfRange, "gather.index_range_at_run",
+              {"gather_grad: input Index[0] = 3", "[-3, 3)"},
+              [&] { run(Index({1}, {3}), Tensor(x).Slice(0, 1)); });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"gather_grad", "Out@GRAD"}, [&] { run(Index({1}, {1}), x); });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::DDim;
+using framework::OpDesc;
+using platform::DType;
+
+std::vector<OpExample> GatherExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  const auto add = [&](const DDim& x, const DDim& index, int64_t axis,
+                       DType dtype) {
+    const int64_t size = x[static_cast<int>(axis < 0 ? axis + x.rank() : axis)];
+    examples.push_back(
+        {{{"X", make.Values(x)},
+          {"Index", make.Integers(dtype, index, size > 1 ? -size : 0,
+                                  std::max<int64_t>(size - 1, 0))}},
+         {{"axis", axis}}});
+  };
+  for (DType dtype : {DType::kInt32, DType::kInt64}) {
+    add({5, 3}, {7}, 0, dtype);
+    add({9}, {2, 3}, 0, dtype);
+    add({2, 5, 3}, {4}, 1, dtype);
+    add({2, 5, 3}, {2, 2}, -1, dtype);
+    add({1, 1}, {}, 0, dtype);
+    add({4, 0}, {3}, 0, dtype);
+    add({0, 3}, {0}, 0, dtype);
+    add({4, 3}, {0}, 1, dtype);
+    add({97, 31}, {2101}, 0, dtype);
+  }
+  return examples;
+}
+
+Arrays GatherReference(const Arrays& in, const OpDesc& op) {
+  const Array& x = in.at("X");
+  const Array& picked = in.at("Index");
+  int64_t axis = GetAttr<int64_t>(op, "axis");
+  if (axis < 0) axis += x.dims.rank();
+  std::vector<int64_t> dims(x.dims.begin(), x.dims.begin() + axis);
+  dims.insert(dims.end(), picked.dims.begin(), picked.dims.end());
+  dims.insert(dims.end(), x.dims.begin() + axis + 1, x.dims.end());
+  Array out{DDim(dims)};
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    std::vector<int64_t> index = out.IndexOf(static_cast<int64_t>(i));
+    const auto first = index.begin() + axis;
+    const auto last = first + picked.dims.rank();
+    double at = picked.values[picked.Offset({first, last})];
+    if (at < 0) at += static_cast<double>(x.dims[static_cast<int>(axis)]);
+    index.insert(index.erase(first, last), static_cast<int64_t>(at));
+    out.values[i] = x.values[x.Offset(index)];
+  }
+  return {{"Out", out}};
+}
+
+std::vector<OpExample> GatherGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = GatherExamples(make);
+  for (OpExample& example : examples) {
+    const OpDesc op = DescribeExample("gather", example);
+    const Arrays out = GatherReference(InputArrays(example), op);
+    example.inputs.emplace_back("Out@GRAD", make.Values(out.at("Out").dims));
+  }
+  return examples;
+}
+
+Arrays GatherGradReference(const Arrays& in, const OpDesc& op) {
+  // What gather makes of the offsets in X says where each gradient goes.
+  Array offsets = in.at("X");
+  std::iota(offsets.values.begin(), offsets.values.end(), 0.0);
+  const Array picked =
+      GatherReference({{"X", offsets}, {"Index", in.at("Index")}}, op)
+          .at("Out");
+  Array x_grad(offsets.dims);
+  for (size_t i = 0; i < picked.values.size(); ++i) {
+    x_grad.values[static_cast<size_t>(picked.values[i])] +=
+        in.at("Out@GRAD").values[i];
+  }
+  return {{"X@GRAD", x_grad}};
+}
+
+REGISTER_OP_CASE(gather, GatherExamples, GatherReference);
+// Sums of some twenty numbers, in float32.
+REGISTER_OP_CASE(gather_grad, GatherGradExamples, GatherGradReference, 8);
+
+}  // namespace
+}  // namespace sluice::testing

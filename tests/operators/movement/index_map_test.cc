@@ -1,0 +1,206 @@
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+using Numbers = std::vector<int32_t>;
+
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+Tensor Row(const Numbers& values) {
+  return Tensor::FromVector<int32_t>({static_cast<int64_t>(values.size())},
+                                     values);
+}
+
+Numbers Apply(const char* op, const Tensor& x, const AttributeMap& attributes) {
+  return RunOp(op, {{"X", x}}, attributes)["Out"].ToVector<int32_t>();
+}
+
+Numbers Slice(int64_t start, int64_t end, int64_t step) {
+  return Apply(
+      "slice", Row({0, 1, 2, 3, 4}),
+      {{"starts", Ints{start}}, {"ends", Ints{end}}, {"steps", Ints{step}}});
+}
+
+TEST(Slice, GoesForwardAndBackAndIsCutAtTheEnds) {
+  EXPECT_EQ(Slice(1, 4, 1), (Numbers{1, 2, 3}));
+  EXPECT_EQ(Slice(-4, -1, 2), (Numbers{1, 3}));
+  EXPECT_EQ(Slice(-99, 99, 3), (Numbers{0, 3}));
+  EXPECT_EQ(Slice(4, 1, -1), (Numbers{4, 3, 2}));
+  EXPECT_EQ(Slice(99, -99, -2), (Numbers{4, 2, 0}));
+  EXPECT_EQ(Slice(kMax, kMin, -1), (Numbers{4, 3, 2, 1, 0}));
+  EXPECT_EQ(Slice(kMin, kMax, kMax), (Numbers{0}));
+  EXPECT_EQ(Slice(-1, kMin, kMin), (Numbers{4}));
+  EXPECT_EQ(Slice(3, 3, 1), Numbers());
+  EXPECT_EQ(Slice(1, 4, -1), Numbers());
+}
+
+Numbers Pad(int64_t before, int64_t after, const char* mode) {
+  return Apply("pad", Row({1, 2, 3}),
+               {{"pads", Ints{before, after}}, {"mode", mode}, {"value", 9.0}});
+}
+
+TEST(Pad, FillsByItsMode) {
+  EXPECT_EQ(Pad(2, 1, "constant"), (Numbers{9, 9, 1, 2, 3, 9}));
+  EXPECT_EQ(Pad(2, 1, "edge"), (Numbers{1, 1, 1, 2, 3, 3}));
+  EXPECT_EQ(Pad(4, 5, "reflect"), (Numbers{1, 2, 3, 2, 1, 2, 3, 2, 1, 2, 3,  //
+                                           2}));
+  EXPECT_EQ(Pad(4, 2, "wrap"), (Numbers{3, 1, 2, 3, 1, 2, 3, 1, 2}));
+}
+
+TEST(Pad, RemovesWhatIsNegative) {
+  for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
+    EXPECT_EQ(Pad(-1, -1, mode), Numbers{2}) << mode;
+    EXPECT_EQ(Pad(-2, -1, mode), Numbers()) << mode;
+  }
+  EXPECT_EQ(Pad(-2, 2, "edge"), (Numbers{3, 3, 3}));
+  EXPECT_EQ(Pad(-3, 1, "constant"), (Numbers{9}));
+}
+
+TEST(Pad, FillsWhatHasNoElements) {
+  const Tensor none = Tensor::FromVector<int32_t>({0}, {});
+  EXPECT_EQ(Apply("pad", none, {{"pads", Ints{1, 1}}, {"value", 7.0}}),
+            (Numbers{7, 7}));
+}
+
+TEST(Expand, RepeatsDimsOfSize1AndAddsDims) {
+  const Tensor x = Tensor::FromVector<int32_t>({2, 1}, {1, 2});
+  const Tensor out =
+      RunOp("expand", {{"X", x}}, {{"shape", Ints{2, 1, 3}}})["Out"];
+  EXPECT_EQ(out.dims(), DDim({2, 2, 3}));
+  EXPECT_EQ(out.ToVector<int32_t>(),
+            (Numbers{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(Apply("expand", x, {{"shape", Ints{}}}), (Numbers{1, 2}));
+}
+
+TEST(Tile, RepeatsEachDim) {
+  const Tensor x = Tensor::FromVector<int32_t>({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{1, 2}}}),
+            (Numbers{1, 2, 1, 2, 3, 4, 3, 4}));
+  EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{2, 1}}}),
+            (Numbers{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{0, 1}}}), Numbers());
+}
+
+TEST(IndexMap, UnknownSizesStayUnknown) {
+  EXPECT_EQ(InferOpShapes("slice", {{"X", {-1, 5}}},
+                          {{"starts", Ints{1, 1}}, {"ends", Ints{9, 9}}})
+                .at("Out"),
+            DDim({-1, 4}));
+  EXPECT_EQ(InferOpShapes("pad", {{"X", {-1, 5}}}, {{"pads", Ints{1, 1, 1, 1}}})
+                .at("Out"),
+            DDim({-1, 7}));
+  EXPECT_EQ(InferOpShapes("tile", {{"X", {-1, 5}}}, {{"repeats", Ints{2, 2}}})
+                .at("Out"),
+            DDim({-1, 10}));
+  for (const auto& [op, attributes] : std::map<const char*, AttributeMap>{
+           {"slice", {{"starts", Ints{1}}, {"ends", Ints{9}}}},
+           {"pad", {{"pads", Ints{1, 1}}}},
+           {"expand", {{"shape", Ints{1}}}},
+           {"tile", {{"repeats", Ints{2}}}}}) {
+    EXPECT_FALSE(InferOpShapes(op, {{"X", DDim::UnknownRank()}}, attributes)
+                     .at("Out")
+                     .rank_known());
+  }
+}
+
+void Refuses(const char* op,
+             const DDim& x,
+             const AttributeMap& attributes,
+             const char* check,
+             std::initializer_list<std::string_view> words) {
+  ExpectError(ErrorCode::kInvalidArgument, check, words, [&] {
+    InferOpShapes(op, {{"X", x}}, attributes);
+  });
+}
+
+AttributeMap Slices(const Ints& starts,
+                    const Ints& ends,
+                    const Ints& axes,
+                    const Ints& steps) {
+  return {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}};
+}
+
+TEST(Slice, RefusesListsThatDoNotFit) {
+  Refuses("slice", {3, 4}, Slices({1, 1}, {2}, {}, {}), "slice.ends",
+          {"ends has 1", "2"});
+  Refuses("slice", {3, 4}, Slices({1}, {2}, {0, 1}, {}), "slice.entries",
+          {"axes has 2", "1"});
+  Refuses("slice", {3, 4}, Slices({1}, {2}, {}, {1, 1}), "slice.entries",
+          {"steps has 2", "1"});
+  Refuses("slice", {3, 4}, Slices({1}, {2}, {}, {0}), "slice.step",
+          {"steps[0] = 0"});
+  Refuses("slice", {3}, Slices({1, 1}, {2, 2}, {}, {}), "slice.rank",
+          {"starts has 2", "[3]", "1 dims"});
+  Refuses("slice", {3, 4}, Slices({1}, {2}, {2}, {}), "slice.axis",
+          {"axes[0] = 2", "[3, 4]", "-2 to 1"});
+  Refuses("slice", {3, 4}, Slices({1}, {2}, {-3}, {}), "slice.axis",
+          {"axes[0] = -3"});
+  Refuses("slice", {3, 4}, Slices({1, 1}, {2, 2}, {1, -1}, {}),
+          "slice.axis_twice", {"axes[1] = -1", "[3, 4]"});
+}
+
+TEST(Pad, RefusesListsThatDoNotFit) {
+  Refuses("pad", {3, 4}, {{"pads", Ints{1, 1}}}, "pad.entries",
+          {"pads has 2", "4", "[3, 4]"});
+  Refuses("pad", {3}, {{"pads", Ints{-4, 9}}}, "pad.crop",
+          {"4 elements", "dim 0", "[3]"});
+  Refuses("pad", {3}, {{"pads", Ints{9, kMin}}}, "pad.crop", {"[3]"});
+  Refuses("pad", {3}, {{"pads", Ints{1, kMax}}}, "pad.overflow",
+          {"dim 0", "[3]"});
+  Refuses("pad", {3}, {{"pads", Ints{-2, -2}}}, "pad.nothing",
+          {"2 and 2", "dim 0", "[3]"});
+  Refuses("pad", {0}, {{"pads", Ints{1, 0}}, {"mode", "edge"}}, "pad.empty",
+          {"dim 0", "[0]", "edge"});
+}
+
+TEST(Pad, RefusesAValueThatXCannotHold) {
+  const Tensor x = Tensor::FromVector<uint8_t>({1}, {1});
+  for (const double value : {-1.0, 256.0, 0.5}) {
+    ExpectError(
+        ErrorCode::kInvalidArgument, "pad.value", {"pad", "value", "uint8"},
+        [&] {
+          RunOp("pad", {{"X", x}}, {{"pads", Ints{1, 1}}, {"value", value}});
+        });
+  }
+  RunOp("pad", {{"X", x}},
+        {{"pads", Ints{1, 1}}, {"value", 1e300}, {"mode", "edge"}});
+}
+
+TEST(Expand, RefusesShapesThatDoNotFit) {
+  Refuses("expand", {3}, {{"shape", Ints(9, 1)}}, "expand.rank",
+          {"shape has 9", "8"});
+  Refuses("expand", {3}, {{"shape", Ints{-1}}}, "expand.size",
+          {"shape[0] = -1"});
+  Refuses("expand", {3, 4}, {{"shape", Ints{2, 4}}}, "expand.shape",
+          {"[3, 4]", "[2, 4]"});
+}
+
+TEST(Tile, RefusesListsThatDoNotFit) {
+  Refuses("tile", {3}, {{"repeats", Ints{-1}}}, "tile.negative",
+          {"repeats[0] = -1"});
+  Refuses("tile", {3}, {{"repeats", Ints{1, 2}}}, "tile.entries",
+          {"repeats has 2", "[3]"});
+  Refuses("tile", {3}, {{"repeats", Ints{kMax}}}, "tile.overflow",
+          {"repeats[0]", "dim 0", "[3]"});
+}
+
+}  // namespace
+}  // namespace sluice::operators

@@ -1,0 +1,172 @@
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+
+DDim Inferred(const DDim& x, const Ints& shape) {
+  return InferOpShapes("reshape", {{"X", x}}, {{"shape", shape}})["Out"];
+}
+
+void ExpectRefused(std::string_view check,
+                   std::initializer_list<std::string_view> fragments,
+                   const DDim& x,
+                   const Ints& shape) {
+  ExpectError(ErrorCode::kInvalidArgument, check, fragments,
+              [&] { Inferred(x, shape); });
+}
+
+TEST(ReshapeTest, KeepsTheElementsInOrder) {
+  const Tensor x = Tensor::FromVector<int32_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor out =
+      RunOp("reshape", {{"X", x}}, {{"shape", Ints{3, -1}}})["Out"];
+  EXPECT_EQ(out.dims(), DDim({3, 2}));
+  EXPECT_EQ(out.ToVector<int32_t>(), x.ToVector<int32_t>());
+}
+
+TEST(ReshapeTest, CopiesLargeTensorsToo) {
+  std::vector<double> values(100001);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<double>(i);
+  }
+  const Tensor x = Tensor::FromVector(DDim({100001}), values);
+  const Tensor out =
+      RunOp("reshape", {{"X", x}}, {{"shape", Ints{1, -1}}})["Out"];
+  EXPECT_EQ(out.ToVector<double>(), values);
+}
+
+TEST(ReshapeTest, ZeroCopiesAndMinus1Infers) {
+  EXPECT_EQ(Inferred({4, 6}, {0, 2, -1}), DDim({4, 2, 3}));
+  EXPECT_EQ(Inferred({4, 6}, {-1}), DDim({24}));
+  EXPECT_EQ(Inferred({}, {1, 1}), DDim({1, 1}));
+  EXPECT_EQ(Inferred({1}, {}), DDim({}));
+}
+
+TEST(ReshapeTest, SizesOf0StayEmpty) {
+  EXPECT_EQ(Inferred({0, 6}, {-1, 3}), DDim({0, 3}));
+  EXPECT_EQ(Inferred({0, 6}, {0, -1}), DDim({0, 6}));
+  EXPECT_EQ(Inferred({6, 0}, {-1, 4}), DDim({0, 4}));
+  const Tensor x = Tensor::FromVector<float>({0, 6}, {});
+  EXPECT_EQ(
+      RunOp("reshape", {{"X", x}}, {{"shape", Ints{-1, 3}}})["Out"].dims(),
+      DDim({0, 3}));
+}
+
+TEST(ReshapeTest, InfersWhatIsKnown) {
+  EXPECT_EQ(Inferred({-1, 8, 6}, {-1, 48}), DDim({-1, 48}));
+  EXPECT_EQ(Inferred({-1, 8, 6}, {0, -1}), DDim({-1, 48}));
+  EXPECT_EQ(Inferred(DDim::UnknownRank(), {0, -1, 3}), DDim({-1, -1, 3}));
+}
+
+TEST(ReshapeTest, RefusesAnotherNumberOfElements) {
+  ExpectRefused("reshape.count", {"[2, 3]", "[7]", "6 and 7"}, {2, 3}, {7});
+  ExpectRefused("reshape.count", {"3 and 4"}, {-1, 3}, {0, 4});
+  ExpectRefused("reshape.not_divisible", {"[2, 3]", "6 elements", "by 4"},
+                {2, 3}, {4, -1});
+}
+
+TEST(ReshapeTest, RefusesBadEntries) {
+  ExpectRefused("reshape.size", {"shape[1] = -2"}, {2, 3}, {2, -2});
+  ExpectRefused("reshape.two_inferred", {"shape[0] and shape[2]"}, {2, 3},
+                {-1, 2, -1});
+  ExpectRefused("reshape.copied_axis", {"shape[2] = 0", "[2, 3]"}, {2, 3},
+                {0, 0, 0});
+  ExpectRefused("reshape.rank", {"9 entries", "at most 8"}, {1}, Ints(9, 1));
+}
+
+TEST(ReshapeTest, RefusesAProductThatOverflows) {
+  constexpr int64_t kLarge = int64_t{1} << 33;
+  ExpectRefused("reshape.overflow", {"does not fit into 64 bits"}, {2, 3},
+                {kLarge, kLarge});
+}
+
+TEST(ReshapeGradTest, RefusesAnotherNumberOfElements) {
+  ExpectError(
+      ErrorCode::kInvalidArgument, "reshape_grad.count",
+      {"reshape_grad", "Out@GRAD [7]", "X [2, 3]"}, [] {
+        InferOpShapes("reshape_grad", {{"X", {2, 3}}, {"Out@GRAD", {7}}});
+      });
+  EXPECT_EQ(InferOpShapes("reshape_grad", {{"X", {-1, 3}}, {"Out@GRAD", {7}}})
+                .at("X@GRAD"),
+            DDim({-1, 3}));
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+using Ints = std::vector<int64_t>;
+
+std::vector<OpExample> ReshapeExamples(ExampleMaker& make) {
+  const auto example = [&](const framework::DDim& dims, const Ints& shape) {
+    return OpExample{{{"X", make.Values(dims)}}, {{"shape", shape}}};
+  };
+  return {example({3, 4}, {2, 6}),     example({3, 4}, {-1}),
+          example({3, 5, 2}, {0, -1}), example({1}, {}),
+          example({}, {1, 1}),         example({0, 3}, {0, -1}),
+          example({0, 3}, {-1, 3}),    example({301, 150}, {150, 301})};
+}
+
+Arrays ReshapeReference(const Arrays& in, const OpDesc& op) {
+  const Array& x = in.at("X");
+  Ints shape = GetAttr<Ints>(op, "shape");
+  int64_t rest = 1;  // elements of X beside the copied sizes
+  for (int axis = 0; axis < x.dims.rank(); ++axis) {
+    if (axis >= static_cast<int>(shape.size()) || shape[axis] != 0) {
+      rest *= x.dims[axis];
+    }
+  }
+  for (int64_t size : shape) {
+    if (size > 0) rest /= size;
+  }
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] < 0)
+      shape[axis] = rest;
+    else if (shape[axis] == 0)
+      shape[axis] = x.dims[static_cast<int>(axis)];
+  }
+  Array out{framework::DDim(shape)};
+  out.values = x.values;
+  return {{"Out", out}};
+}
+
+std::vector<OpExample> ReshapeGradExamples(ExampleMaker& make) {
+  const auto example = [&](const framework::DDim& x,
+                           const framework::DDim& out) {
+    return OpExample{{{"X", make.Values(x)}, {"Out@GRAD", make.Values(out)}},
+                     {}};
+  };
+  return {example({3, 4}, {2, 6}), example({}, {1, 1}), example({1}, {}),
+          example({0, 3}, {5, 0}), example({301, 150}, {150, 301})};
+}
+
+Arrays ReshapeGradReference(const Arrays& in, const OpDesc& /*op*/) {
+  Array x_grad(in.at("X").dims);
+  x_grad.values = in.at("Out@GRAD").values;
+  return {{"X@GRAD", x_grad}};
+}
+
+REGISTER_OP_CASE(reshape, ReshapeExamples, ReshapeReference);
+REGISTER_OP_CASE(reshape_grad, ReshapeGradExamples, ReshapeGradReference);
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/harness.h"
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+
+Tensor Transpose(const Tensor& x, const Ints& axis) {
+  return RunOp("transpose", {{"X", x}}, {{"axis", axis}})["Out"];
+}
+
+DDim Inferred(const DDim& x, const Ints& axis) {
+  return InferOpShapes("transpose", {{"X", x}}, {{"axis", axis}})["Out"];
+}
+
+void ExpectRefused(std::string_view check,
+                   std::initializer_list<std::string_view> fragments,
+                   const DDim& x,
+                   const Ints& axis) {
+  ExpectError(ErrorCode::kInvalidArgument, check, fragments,
+              [&] { Inferred(x, axis); });
+}
+
+TEST(TransposeTest, TurnsAMatrix) {
+  const Tensor x = Tensor::FromVector<double>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor out = Transpose(x, {1, 0});
+  EXPECT_EQ(out.dims(), DDim({3, 2}));
+  EXPECT_EQ(out.ToVector<double>(), std::vector<double>({1, 4, 2, 5, 3, 6}));
+}
+
+TEST(TransposeTest, PermutesLikeAnIndexLoop) {
+  const Ints sizes = {3, 34, 5, 40};
+  std::vector<int32_t> values(3 * 34 * 5 * 40);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<int32_t>(i);
+  }
+  const Tensor x = Tensor::FromVector(DDim(sizes), values);
+  const Ints strides = {34 * 5 * 40, 5 * 40, 40, 1};
+  for (const Ints& axis : {Ints{0, 1, 2, 3}, Ints{0, 3, 1, 2}, Ints{3, 2, 1, 0},
+                           Ints{1, 0, 2, 3}, Ints{0, 1, 3, 2}}) {
+    const std::vector<int32_t> out = Transpose(x, axis).ToVector<int32_t>();
+    size_t at = 0;
+    for (int64_t a = 0; a < sizes[axis[0]]; ++a) {
+      for (int64_t b = 0; b < sizes[axis[1]]; ++b) {
+        for (int64_t c = 0; c < sizes[axis[2]]; ++c) {
+          for (int64_t d = 0; d < sizes[axis[3]]; ++d) {
+            ASSERT_EQ(out[at++], a * strides[axis[0]] + b * strides[axis[1]] +
+                                     c * strides[axis[2]] +
+                                     d * strides[axis[3]]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Every kernel of every dtype, also where oneDNN has code of its own for blocks
+// of 8 and 16: elements are moved, not computed.
+TEST(TransposeTest, EveryKernelKeepsEveryBit) {
+  using ::sluice::testing::KernelsOf;
+  std::mt19937_64 random(1);
+  for (const framework::KernelDef* kernel : KernelsOf("transpose")) {
+    if (kernel->key.dtype == platform::DType::kBool) continue;
+    for (const Ints& sizes : {Ints{8, 8, 1}, Ints{16, 5, 8}, Ints{3, 32, 16}}) {
+      for (const Ints& axis : {Ints{1, 0, 2}, Ints{2, 1, 0}, Ints{0, 2, 1}}) {
+        Tensor x;
+        x.Resize(DDim(sizes))
+            .mutable_data(kernel->key.dtype, platform::CPUPlace());
+        auto* bytes = static_cast<uint8_t*>(x.raw_data());
+        for (size_t i = 0; i < x.bytes(); ++i) {
+          bytes[i] = static_cast<uint8_t>(random());
+        }
+        // A signalling NaN of each size of float, and 2^24 + 1.
+        const uint64_t patterns[] = {0x7FA0000100007FA1, 0x7FF4000000000001,
+                                     0x0100000101000001, 0xFC017D01FF817FC1};
+        std::memcpy(bytes, patterns, std::min(x.bytes(), sizeof(patterns)));
+        SCOPED_TRACE(ToString(*kernel) + " " + ToString(x.dims()));
+        const framework::RunOpOptions options{
+            .hint = ::sluice::testing::HintFor(*kernel)};
+        const Tensor there =
+            RunOp("transpose", {{"X", x}}, {{"axis", axis}}, options)["Out"];
+        Ints back(3);
+        for (int64_t i = 0; i < 3; ++i) {
+          back[static_cast<size_t>(axis[static_cast<size_t>(i)])] = i;
+        }
+        const Tensor again = RunOp("transpose", {{"X", there}},
+                                   {{"axis", back}}, options)["Out"];
+        ASSERT_EQ(std::memcmp(again.raw_data(), x.raw_data(), x.bytes()), 0);
+      }
+    }
+  }
+}
+
+TEST(TransposeTest, SizesOf0GiveAnEmptyResult) {
+  const Tensor x = Tensor::FromVector<float>({2, 0}, {});
+  EXPECT_EQ(Transpose(x, {1, 0}).dims(), DDim({0, 2}));
+}
+
+TEST(TransposeTest, InfersWhatIsKnown) {
+  EXPECT_EQ(Inferred({-1, 2}, {1, 0}), DDim({2, -1}));
+  EXPECT_EQ(Inferred(DDim::UnknownRank(), {1, 0}), DDim({-1, -1}));
+  EXPECT_EQ(Inferred({}, {}), DDim({}));
+}
+
+TEST(TransposeTest, RefusesWhatIsNoPermutation) {
+  ExpectRefused("transpose.rank", {"1 entries", "[2, 3]"}, {2, 3}, {0});
+  ExpectRefused("transpose.rank", {"9 entries"}, DDim::UnknownRank(),
+                Ints(9, 0));
+  ExpectRefused("transpose.axis_range", {"axis[1] = 2", "from 0 to 1"}, {2, 3},
+                {0, 2});
+  ExpectRefused("transpose.axis_range", {"axis[0] = -5"}, {2, 3}, {-5, 0});
+  ExpectRefused("transpose.axis_twice", {"axis[1] = 0"}, {2, 3}, {0, 0});
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+using Ints = std::vector<int64_t>;
+
+std::vector<OpExample> TransposeExamples(ExampleMaker& make) {
+  const auto example = [&](const framework::DDim& dims, const Ints& axis) {
+    return OpExample{{{"X", make.Values(dims)}}, {{"axis", axis}}};
+  };
+  return {example({3, 5}, {1, 0}),
+          example({2, 3, 4}, {1, 2, 0}),
+          example({2, 3, 5, 7}, {3, 1, 0, 2}),
+          example({2, 3, 4}, {0, 1, 2}),
+          example({7}, {0}),
+          example({1, 1}, {1, 0}),
+          example({}, {}),
+          example({0, 3}, {1, 0}),
+          example({2, 0, 3}, {2, 0, 1}),
+          example({211, 197}, {1, 0}),
+          example({19, 61, 33}, {1, 0, 2})};
+}
+
+Arrays TransposeReference(const Arrays& in, const OpDesc& op) {
+  const Array& x = in.at("X");
+  const Ints& axes = GetAttr<Ints>(op, "axis");
+  Ints dims(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i)
+    dims[i] = x.dims[axes[i]];
+  Array out{framework::DDim(dims)};
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const Ints from = x.IndexOf(static_cast<int64_t>(i));
+    Ints to(axes.size());
+    for (size_t j = 0; j < axes.size(); ++j)
+      to[j] = from[axes[j]];
+    out.values[out.Offset(to)] = x.values[i];
+  }
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(transpose, TransposeExamples, TransposeReference);
+
+}  // namespace
+}  // namespace sluice::testing

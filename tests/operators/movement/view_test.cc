@@ -1,0 +1,164 @@
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+
+DDim Shape(const char* op, const DDim& x, const AttributeMap& attributes) {
+  return InferOpShapes(op, {{"X", x}}, attributes).at("Out");
+}
+
+TEST(Squeeze, LeavesOutTheDimsNamedOrAllOfSize1) {
+  EXPECT_EQ(Shape("squeeze", {1, 3, 1, 5}, {}), DDim({3, 5}));
+  EXPECT_EQ(Shape("squeeze", {1, 3, 1, 5}, {{"axes", Ints{-2}}}),
+            DDim({1, 3, 5}));
+  EXPECT_EQ(Shape("squeeze", {-1, 3}, {{"axes", Ints{0}}}), DDim({3}));
+  EXPECT_FALSE(Shape("squeeze", {-1, 3}, {}).rank_known());
+}
+
+TEST(Unsqueeze, CountsAxesInOut) {
+  EXPECT_EQ(Shape("unsqueeze", {3, -1}, {{"axes", Ints{0, -1}}}),
+            DDim({1, 3, -1, 1}));
+  EXPECT_EQ(Shape("unsqueeze", {}, {{"axes", Ints{1, 0}}}), DDim({1, 1}));
+  EXPECT_FALSE(Shape("unsqueeze", DDim::UnknownRank(), {{"axes", Ints{0}}})
+                   .rank_known());
+}
+
+TEST(Flatten, MakesAMatrix) {
+  EXPECT_EQ(Shape("flatten", {2, 3, 5}, {}), DDim({2, 15}));
+  EXPECT_EQ(Shape("flatten", {2, 3, 5}, {{"axis", int64_t{0}}}), DDim({1, 30}));
+  EXPECT_EQ(Shape("flatten", {2, 3, 5}, {{"axis", int64_t{3}}}), DDim({30, 1}));
+  EXPECT_EQ(Shape("flatten", {2, -1, 5}, {{"axis", int64_t{-1}}}),
+            DDim({-1, 5}));
+  EXPECT_EQ(Shape("flatten", DDim::UnknownRank(), {}), DDim({-1, -1}));
+}
+
+void Refuses(const char* op,
+             const DDim& x,
+             const AttributeMap& attributes,
+             const char* check,
+             std::initializer_list<std::string_view> words) {
+  ExpectError(ErrorCode::kInvalidArgument, check, words,
+              [&] { Shape(op, x, attributes); });
+}
+
+TEST(View, RefusesAxesThatDoNotFit) {
+  Refuses("squeeze", {1, 3}, {{"axes", Ints{2}}}, "view.axis",
+          {"squeeze", "axes[0] = 2", "[1, 3]", "-2 to 1"});
+  Refuses("unsqueeze", {1, 3}, {{"axes", Ints{-4}}}, "view.axis",
+          {"unsqueeze", "axes[0] = -4", "-3 to 2"});
+  Refuses("squeeze", {1, 3}, {{"axes", Ints{0, -2}}}, "view.axis_twice",
+          {"axes[1] = -2"});
+  Refuses("squeeze", {1, 3}, {{"axes", Ints{1}}}, "squeeze.size",
+          {"dim 1", "[1, 3]"});
+  Refuses("unsqueeze", {1, 3}, {{"axes", Ints(9, 0)}}, "unsqueeze.entries",
+          {"axes has 9", "8"});
+  Refuses("unsqueeze", {1, 3}, {{"axes", Ints(7, 0)}}, "unsqueeze.rank",
+          {"[1, 3]", "rank 9", "8"});
+  Refuses("flatten", {1, 3}, {{"axis", int64_t{3}}}, "flatten.axis",
+          {"axis = 3", "-2 to 2", "[1, 3]"});
+  Refuses("flatten", {int64_t{1} << 40, int64_t{1} << 40},
+          {{"axis", int64_t{0}}}, "flatten.overflow", {"input X", "64 bits"});
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+namespace sluice::testing {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::OpDesc;
+using Ints = std::vector<int64_t>;
+
+std::vector<OpExample> Examples(
+    ExampleMaker& make, const std::vector<std::pair<DDim, AttributeMap>>& all) {
+  std::vector<OpExample> examples;
+  for (const auto& [dims, attributes] : all) {
+    examples.push_back({{{"X", make.Values(dims)}}, attributes});
+  }
+  return examples;
+}
+
+std::vector<OpExample> SqueezeExamples(ExampleMaker& make) {
+  return Examples(make, {{{1, 3, 1, 5}, {{"axes", Ints{0, -2}}}},
+                         {{1, 3, 1, 5}, {}},
+                         {{1, 1}, {}},
+                         {{}, {}},
+                         {{0, 1}, {{"axes", Ints{1}}}},
+                         {{301, 1, 257}, {{"axes", Ints{1}}}}});
+}
+
+std::vector<OpExample> UnsqueezeExamples(ExampleMaker& make) {
+  return Examples(make, {{{3, 5}, {{"axes", Ints{1, -1}}}},
+                         {{3, 1}, {{"axes", Ints{}}}},
+                         {{}, {{"axes", Ints{0}}}},
+                         {{0, 3}, {{"axes", Ints{0}}}},
+                         {{301, 257}, {{"axes", Ints{1}}}}});
+}
+
+std::vector<OpExample> FlattenExamples(ExampleMaker& make) {
+  const auto axis = [](int64_t at) { return AttributeMap{{"axis", at}}; };
+  return Examples(make, {{{3, 5, 2}, axis(2)},
+                         {{3, 1, 5}, axis(-2)},
+                         {{}, axis(0)},
+                         {{3, 0, 2}, axis(3)},
+                         {{3, 101, 257}, axis(1)}});
+}
+
+Arrays SqueezeReference(const Arrays& in, const OpDesc& op) {
+  Array out = in.at("X");
+  const DDim x = out.dims;
+  const Ints& axes = GetAttr<Ints>(op, "axes");
+  out.dims = DDim();
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    bool named = axes.empty();
+    for (const int64_t one : axes)
+      named = named || one == axis || one == axis - x.rank();
+    if (!named || x[axis] != 1) out.dims.InsertDim(out.dims.rank(), x[axis]);
+  }
+  return {{"Out", out}};
+}
+
+// Axes of the examples ascend, the negative ones come last.
+Arrays UnsqueezeReference(const Arrays& in, const OpDesc& op) {
+  Array out = in.at("X");
+  const Ints& axes = GetAttr<Ints>(op, "axes");
+  for (const int64_t axis : axes) {
+    out.dims.InsertDim(
+        static_cast<int>(axis < 0 ? axis + out.dims.rank() + 1  //
+                                  : axis),
+        1);
+  }
+  return {{"Out", out}};
+}
+
+Arrays FlattenReference(const Arrays& in, const OpDesc& op) {
+  Array out = in.at("X");
+  auto axis = GetAttr<int64_t>(op, "axis");
+  if (axis < 0) axis += out.dims.rank();
+  DDim matrix{1, 1};
+  for (int i = 0; i < out.dims.rank(); ++i)
+    matrix[i < axis ? 0 : 1] *= out.dims[i];
+  out.dims = matrix;
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(squeeze, SqueezeExamples, SqueezeReference);
+REGISTER_OP_CASE(unsqueeze, UnsqueezeExamples, UnsqueezeReference);
+REGISTER_OP_CASE(flatten, FlattenExamples, FlattenReference);
+
+}  // namespace
+}  // namespace sluice::testing

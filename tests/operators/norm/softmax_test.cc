@@ -1,0 +1,188 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/harness.h"
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<float> Softmax(const std::vector<float>& x, int64_t axis = -1) {
+  const auto size = static_cast<int64_t>(x.size());
+  const Tensor row = Tensor::FromVector<float>({1, size, 1}, x);
+  return RunOp("softmax", {{"X", row}}, {{"axis", axis}})["Out"]
+      .ToVector<float>();
+}
+
+TEST(Softmax, SumsTo1AlongTheAxis) {
+  EXPECT_EQ(Softmax({3, 3}, 1), (std::vector<float>{0.5F, 0.5F}));
+  EXPECT_EQ(Softmax({3, 3}, -2), (std::vector<float>{0.5F, 0.5F}));
+  EXPECT_EQ(Softmax({3, 3}, -1), (std::vector<float>{1, 1}));
+}
+
+TEST(Softmax, LargeValuesDoNotOverflow) {
+  EXPECT_EQ(Softmax({1e30F, -1e30F}, 1), (std::vector<float>{1, 0}));
+  EXPECT_EQ(Softmax({1000, 1000}, 1), (std::vector<float>{0.5F, 0.5F}));
+}
+
+TEST(Softmax, MinusInfinityHasNoPart) {
+  EXPECT_EQ(Softmax({0, -kInfinity, 0}, 1),
+            (std::vector<float>{0.5F, 0, 0.5F}));
+}
+
+TEST(Softmax, NanMakesAllNan) {
+  for (const int64_t size : {2, 17, 40}) {
+    std::vector<float> x(size, 1);
+    x[1] = std::nanf("");
+    for (const float value : Softmax(x, 1)) {
+      EXPECT_TRUE(std::isnan(value));
+    }
+  }
+}
+
+// Which kernel computes must not decide whether a NaN is seen.
+TEST(Softmax, EveryKernelKeepsNanAndInfinityAtEverySize) {
+  using ::sluice::testing::Array;
+  for (const framework::KernelDef* kernel :
+       ::sluice::testing::KernelsOf("softmax")) {
+    for (const auto& dims : {DDim{2, 3}, DDim{64, 1000}}) {
+      for (const double bad : {std::nan(""), double{kInfinity}}) {
+        SCOPED_TRACE(ToString(*kernel) + " " + ToString(dims));
+        Array x(dims);
+        x(1, 2) = bad;
+        const Array out = ::sluice::testing::ToArray(
+            RunOp("softmax",
+                  {{"X", ::sluice::testing::ToTensor(x, kernel->key.dtype)}},
+                  {}, {.hint = ::sluice::testing::HintFor(*kernel)})["Out"]);
+        for (int64_t i = 0; i < dims[1]; ++i) {
+          ASSERT_TRUE(std::isnan(out(1, i))) << i;
+          ASSERT_FALSE(std::isnan(out(0, i))) << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(Softmax, RefusesAnAxisOutOfRange) {
+  for (const int64_t axis :
+       {int64_t{3}, int64_t{-4}, std::numeric_limits<int64_t>::min()}) {
+    ExpectError(ErrorCode::kInvalidArgument, "softmax.axis",
+                {"softmax", "axis = ", "[1, 1, 1]", "-3 to 2"},
+                [&] { Softmax({1}, axis); });
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
+              {"softmax", "X"}, [] {
+                RunOp("softmax", {{"X", Tensor::FromVector<float>({}, {1})}});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::DDim;
+using framework::OpDesc;
+
+std::vector<OpExample> SoftmaxExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const auto& [dims, axis] :
+       std::vector<std::pair<DDim, int64_t>>{{{3, 5}, -1},
+                                             {{1}, 0},
+                                             {{1, 1}, 0},
+                                             {{0, 4}, 1},
+                                             {{4, 0}, 1},
+                                             {{2, 3, 5}, 1},
+                                             {{7, 2, 3}, 0},
+                                             {{3, 4, 19}, -2},
+                                             {{61, 67, 5}, 1},
+                                             {{3, 9001}, 0},
+                                             {{257, 131}, -1}}) {
+    examples.push_back({{{"X", make.Values(dims)}}, {{"axis", axis}}});
+  }
+  return examples;
+}
+
+// Calls visit(indices of one softmax) for each.
+template <typename Visit>
+void ForEachSoftmax(const DDim& dims, int64_t axis, const Visit& visit) {
+  const auto at = static_cast<int>(axis < 0 ? axis + dims.rank() : axis);
+  const int64_t inner = dims.Product(at + 1, dims.rank());
+  for (int64_t outer = 0; outer < dims.Product(0, at); ++outer) {
+    for (int64_t i = 0; i < inner; ++i) {
+      std::vector<size_t> line;
+      for (int64_t j = 0; j < dims[at]; ++j) {
+        line.push_back((outer * dims[at] + j) * inner + i);
+      }
+      visit(line);
+    }
+  }
+}
+
+Array SoftmaxOf(const Array& x, int64_t axis) {
+  Array out(x.dims);
+  ForEachSoftmax(x.dims, axis, [&](const std::vector<size_t>& line) {
+    long double sum = 0;
+    for (const size_t i : line) {
+      sum += std::exp(static_cast<long double>(x.values[i]));
+    }
+    for (const size_t i : line) {
+      out.values[i] = static_cast<double>(
+          std::exp(static_cast<long double>(x.values[i])) / sum);
+    }
+  });
+  return out;
+}
+
+Arrays SoftmaxReference(const Arrays& in, const OpDesc& op) {
+  return {{"Out", SoftmaxOf(in.at("X"), GetAttr<int64_t>(op, "axis"))}};
+}
+
+std::vector<OpExample> SoftmaxGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = SoftmaxExamples(make);
+  for (OpExample& example : examples) {
+    const DDim dims = example.inputs[0].second.dims();
+    example.inputs = {{"Out", make.Values(dims)},
+                      {"Out@GRAD", make.Values(dims)}};
+  }
+  return examples;
+}
+
+Arrays SoftmaxGradReference(const Arrays& in, const OpDesc& op) {
+  const Array& out = in.at("Out");
+  const Array& grad = in.at("Out@GRAD");
+  Array x(out.dims);
+  ForEachSoftmax(out.dims, GetAttr<int64_t>(op, "axis"),
+                 [&](const std::vector<size_t>& line) {
+                   for (const size_t i : line) {
+                     for (const size_t j : line) {
+                       x.values[i] += grad.values[j] * out.values[j] *
+                                      ((i == j ? 1.0 : 0.0) - out.values[i]);
+                     }
+                   }
+                 });
+  return {{"X@GRAD", x}};
+}
+
+REGISTER_OP_CASE(softmax, SoftmaxExamples, SoftmaxReference, 4);
+// Sums of up to 131 products.
+REGISTER_OP_CASE(softmax_grad, SoftmaxGradExamples, SoftmaxGradReference, 64);
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,113 @@
+#include <cmath>
+
+#include "tests/operators/harness/op_case.h"
+#include "tests/operators/optimizer/optimizer_examples.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::testing {
+namespace {
+
+using framework::AttributeMap;
+using framework::OpDesc;
+using framework::RunOp;
+using framework::Tensor;
+using platform::DType;
+using platform::ErrorCode;
+
+auto RunAdam(const Tensor& param,
+             const Tensor& grad,
+             const AttributeMap& attributes = {}) {
+  const auto d = DType::kFloat64;
+  return RunOp("adam",
+               {{"Param", param},
+                {"Grad", grad},
+                {"Moment1", One(d, 0)},
+                {"Moment2", One(d, 0)},
+                {"Beta1Pow", One(d, 0.9)},
+                {"Beta2Pow", One(d, 0.999)},
+                {"LearningRate", One(d, 0.01)}},
+               attributes);
+}
+
+// Without bias the first step has the length of the learning rate, whatever
+// the gradient is.
+TEST(Adam, TheFirstStepIsTheLearningRate) {
+  for (const double grad : {1e-3, -7.0, 1e5}) {
+    const auto d = DType::kFloat64;
+    auto out = RunAdam(One(d, 1), One(d, grad));
+    EXPECT_NEAR(out["ParamOut"].data<double>()[0],
+                1 - std::copysign(0.01, grad), 1e-6);
+    EXPECT_DOUBLE_EQ(out["Beta1PowOut"].data<double>()[0], 0.81);
+    EXPECT_DOUBLE_EQ(out["Beta2PowOut"].data<double>()[0], 0.998001);
+  }
+}
+
+TEST(Adam, RefusesWhatCannotBe) {
+  const auto d = DType::kFloat64;
+  const Tensor one = One(d, 1);
+  for (const double beta : {1.0, -0.5, std::nan("")}) {
+    ExpectError(ErrorCode::kInvalidArgument, "adam.beta", {"adam", "beta2"},
+                [&] {
+                  RunAdam(one, one, {{"beta2", beta}});
+                });
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit", {"epsilon"},
+              [&] {
+                RunAdam(one, one, {{"epsilon", -1.0}});
+              });
+  const Tensor two = Tensor::FromVector<double>({2}, {1, 2});
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"adam", "Moment1", "[1]"}, [&] { RunAdam(two, two); });
+}
+
+std::vector<OpExample> AdamExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples =
+      UpdateExamples(make, {"Moment1", "Moment2"});
+  int step = 1;
+  for (OpExample& example : examples) {
+    // Kernels and reference begin with the same, rounded powers.
+    const DType d = make.dtype();
+    const Tensor rate = example.inputs.back().second;
+    example.inputs.back() = {"Beta1Pow", One(d, std::pow(0.875, step))};
+    example.inputs.emplace_back("Beta2Pow", One(d, std::pow(0.96875, step)));
+    example.inputs.emplace_back("LearningRate", rate);
+    example.attributes = {
+        {"beta1", 0.875}, {"beta2", 0.96875}, {"epsilon", 0.0078125}};
+    step *= 3;
+  }
+  return examples;
+}
+
+Arrays AdamReference(const Arrays& in, const OpDesc& op) {
+  Array param = in.at("Param");
+  Array moment1 = in.at("Moment1");
+  Array moment2 = in.at("Moment2");
+  Array power1 = in.at("Beta1Pow");
+  Array power2 = in.at("Beta2Pow");
+  const auto beta1 = GetAttr<double>(op, "beta1");
+  const auto beta2 = GetAttr<double>(op, "beta2");
+  for (size_t i = 0; i < param.values.size(); ++i) {
+    const double grad = in.at("Grad").values[i];
+    moment1.values[i] = beta1 * moment1.values[i] + (1 - beta1) * grad;
+    moment2.values[i] = beta2 * moment2.values[i] + (1 - beta2) * grad * grad;
+    const double m = moment1.values[i] / (1 - power1(0));
+    const double v = moment2.values[i] / (1 - power2(0));
+    param.values[i] -= in.at("LearningRate")(0) * m /
+                       (std::sqrt(v) + GetAttr<double>(op, "epsilon"));
+  }
+  power1(0) *= beta1;
+  power2(0) *= beta2;
+  return {{"ParamOut", param},
+          {"Moment1Out", moment1},
+          {"Moment2Out", moment2},
+          {"Beta1PowOut", power1},
+          {"Beta2PowOut", power2}};
+}
+
+REGISTER_OP_CASE(adam, AdamExamples, AdamReference);
+
+}  // namespace
+}  // namespace sluice::testing

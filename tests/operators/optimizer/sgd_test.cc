@@ -1,0 +1,79 @@
+#include "tests/operators/harness/op_case.h"
+#include "tests/operators/optimizer/optimizer_examples.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+using framework::RunOp;
+using framework::Tensor;
+using platform::DType;
+using platform::ErrorCode;
+
+Tensor Vector(const std::vector<float>& values) {
+  return Tensor::FromVector<float>({static_cast<int64_t>(values.size())},
+                                   values);
+}
+
+TEST(Sgd, StepsDownTheGradient) {
+  EXPECT_EQ(RunOp("sgd", {{"Param", Vector({1, 2})},
+                          {"Grad", Vector({4, -8})},
+                          {"LearningRate", Vector({0.25F})}})["ParamOut"]
+                .ToVector<float>(),
+            (std::vector<float>{0, 4}));
+}
+
+TEST(Sgd, UpdatesAParameterInItsScope) {
+  framework::Program program;
+  program.Persistable("w", DType::kFloat32, {2});
+  program.Persistable("rate", DType::kFloat32, {1});
+  program.Data("g", DType::kFloat32, {2});
+  program.AppendOp(
+      "sgd", {{"Param", {"w"}}, {"Grad", {"g"}}, {"LearningRate", {"rate"}}},
+      {}, {}, {{"ParamOut", {"w"}}});
+  framework::Executor executor;
+  *executor.scope().Var("w").GetMutable<Tensor>() = Vector({1, 2});
+  *executor.scope().Var("rate").GetMutable<Tensor>() = Vector({0.5F});
+  for (int step = 0; step < 3; ++step) {
+    executor.Run(program, {{"g", Vector({2, -2})}}, {});
+  }
+  EXPECT_EQ(executor.scope().FindVar("w")->Get<Tensor>()->ToVector<float>(),
+            (std::vector<float>{-2, 5}));
+}
+
+TEST(Sgd, RefusesOtherShapes) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"sgd", "Param", "[2]", "Grad", "[3]"}, [] {
+                RunOp("sgd", {{"Param", Vector({1, 2})},
+                              {"Grad", Vector({1, 2, 3})},
+                              {"LearningRate", Vector({1})}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"sgd", "LearningRate", "[2]"}, [] {
+                RunOp("sgd", {{"Param", Vector({1, 2})},
+                              {"Grad", Vector({1, 2})},
+                              {"LearningRate", Vector({1, 2})}});
+              });
+}
+
+std::vector<OpExample> SgdExamples(ExampleMaker& make) {
+  return UpdateExamples(make, {});
+}
+
+Arrays SgdReference(const Arrays& in, const OpDesc& /*op*/) {
+  Array out = in.at("Param");
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    out.values[i] -= in.at("LearningRate")(0) * in.at("Grad").values[i];
+  }
+  return {{"ParamOut", out}};
+}
+
+REGISTER_OP_CASE(sgd, SgdExamples, SgdReference);
+
+}  // namespace
+}  // namespace sluice::testing

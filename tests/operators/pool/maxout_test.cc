@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <Eigen/Core>
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+
+AttributeMap Groups(int64_t groups) {
+  return {{"groups", groups}};
+}
+
+TEST(MaxOutTest, TakesTheMaximumOfNeighbouringChannels) {
+  const Tensor x =
+      Tensor::FromVector<double>({2, 4, 1, 1}, {1, 2, 4, 3, -1, -2, -4, -3});
+  const Tensor out = RunOp("maxout", {{"X", x}}, Groups(2))["Out"];
+  EXPECT_EQ(out.dims(), DDim({2, 2, 1, 1}));
+  EXPECT_EQ(out.ToVector<double>(), std::vector<double>({2, 4, -1, -3}));
+}
+
+TEST(MaxOutTest, TakesHalfPrecision) {
+  std::vector<platform::float16> values;
+  for (float value : {-1.0F, 0.5F}) {
+    values.push_back(std::bit_cast<platform::float16>(Eigen::half(value)));
+  }
+  const Tensor x = Tensor::FromVector(DDim({1, 2, 1, 1}), values);
+  EXPECT_EQ(RunOp("maxout", {{"X", x}}, Groups(2))["Out"]
+                .ToVector<platform::float16>(),
+            std::vector<platform::float16>({values[1]}));
+}
+
+TEST(MaxOutTest, SizesOf0GiveAnEmptyResult) {
+  for (const DDim& dims : {DDim{0, 4, 2, 2}, DDim{2, 0, 2, 2}, DDim{2, 4, 0, 2},
+                           DDim{2, 4, 2, 0}}) {
+    DDim out = dims;
+    out[1] /= 2;
+    const Tensor x = Tensor::FromVector<float>(dims, {});
+    EXPECT_EQ(RunOp("maxout", {{"X", x}}, Groups(2))["Out"].dims(), out);
+    auto grad =
+        RunOp("maxout_grad",
+              {{"X", x}, {"Out@GRAD", Tensor::FromVector<float>(out, {})}},
+              Groups(2));
+    EXPECT_EQ(grad["X@GRAD"].dims(), dims);
+  }
+}
+
+TEST(MaxOutTest, RefusesGroupsThatDoNotDivide) {
+  ExpectError(ErrorCode::kInvalidArgument, "maxout.groups",
+              {"maxout: groups = 3 does not divide the 4 channels of input X",
+               "[1, 4, 2, 2]"},
+              [] {
+                InferOpShapes("maxout", {{"X", {1, 4, 2, 2}}}, Groups(3));
+              });
+}
+
+TEST(MaxOutTest, RefusesGroupsBelow1) {
+  for (int64_t groups : {0, -1}) {
+    ExpectError(
+        ErrorCode::kInvalidArgument, "op.attribute_limit",
+        {"maxout", "groups", "at least 1"}, [&] {
+          InferOpShapes("maxout", {{"X", {1, 4, 2, 2}}}, Groups(groups));
+        });
+  }
+}
+
+TEST(MaxOutTest, RefusesAnotherRank) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"maxout", "X", "[4, 2, 2]"}, [] {
+                InferOpShapes("maxout", {{"X", {4, 2, 2}}}, Groups(2));
+              });
+}
+
+TEST(MaxOutTest, InfersWhatIsKnown) {
+  const auto infer = [](const DDim& x) {
+    return InferOpShapes("maxout", {{"X", x}}, Groups(2))["Out"];
+  };
+  EXPECT_EQ(infer({-1, 4, -1, 3}), DDim({-1, 2, -1, 3}));
+  EXPECT_EQ(infer({1, -1, 2, 2}), DDim({1, -1, 2, 2}));
+  EXPECT_EQ(infer(DDim::UnknownRank()), DDim({-1, -1, -1, -1}));
+}
+
+TEST(MaxOutGradTest, GivesTheGradientToTheFirstMaximum) {
+  const Tensor x = Tensor::FromVector<float>({1, 4, 1, 1}, {2, 2, 1, 3});
+  const Tensor out_grad = Tensor::FromVector<float>({1, 2, 1, 1}, {5, 7});
+  const Tensor grad = RunOp("maxout_grad", {{"X", x}, {"Out@GRAD", out_grad}},
+                            Groups(2))["X@GRAD"];
+  EXPECT_EQ(grad.ToVector<float>(), std::vector<float>({5, 0, 0, 7}));
+}
+
+TEST(MaxOutGradTest, RefusesAGradientOfAnotherShape) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"maxout_grad", "Out@GRAD"}, [] {
+                InferOpShapes("maxout_grad",
+                              {{"X", {1, 4, 1, 1}}, {"Out@GRAD", {1, 4, 1, 1}}},
+                              Groups(2));
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+
+std::vector<OpExample> MaxOutExamples(ExampleMaker& make) {
+  const auto example = [&](const framework::DDim& dims, int64_t groups) {
+    return OpExample{{{"X", make.Values(dims)}}, {{"groups", groups}}};
+  };
+  return {example({2, 6, 3, 5}, 3),   example({1, 4, 1, 1}, 4),
+          example({3, 5, 2, 2}, 1),   example({1, 1, 1, 1}, 1),
+          example({0, 4, 3, 3}, 2),   example({2, 0, 3, 3}, 2),
+          example({2, 4, 0, 3}, 2),   example({2, 4, 3, 0}, 2),
+          example({5, 14, 31, 33}, 2)};
+}
+
+// Calls visit(offset in X, offset in Out) for each element of X.
+template <typename Visit>
+void ForEachPair(const Array& x,
+                 const Array& out,
+                 int64_t groups,
+                 Visit visit) {
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    std::vector<int64_t> index = x.IndexOf(static_cast<int64_t>(i));
+    index[1] /= groups;
+    visit(i, out.Offset(index));
+  }
+}
+
+Array MaxOf(const Array& x, int64_t groups) {
+  framework::DDim dims = x.dims;
+  dims[1] /= groups;
+  Array out(dims);
+  out.values.assign(out.values.size(), -INFINITY);
+  ForEachPair(x, out, groups, [&](size_t from, size_t to) {
+    out.values[to] = std::max(out.values[to], x.values[from]);
+  });
+  return out;
+}
+
+Arrays MaxOutReference(const Arrays& in, const OpDesc& op) {
+  return {{"Out", MaxOf(in.at("X"), GetAttr<int64_t>(op, "groups"))}};
+}
+
+std::vector<OpExample> MaxOutGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = MaxOutExamples(make);
+  for (OpExample& example : examples) {
+    framework::DDim dims = example.inputs[0].second.dims();
+    dims[1] /= std::get<int64_t>(example.attributes["groups"]);
+    example.inputs.emplace_back("Out@GRAD", make.Values(dims));
+  }
+  return examples;
+}
+
+Arrays MaxOutGradReference(const Arrays& in, const OpDesc& op) {
+  const Array& x = in.at("X");
+  const auto groups = GetAttr<int64_t>(op, "groups");
+  const Array out = MaxOf(x, groups);
+  Array left = in.at("Out@GRAD");  // what no channel has taken yet
+  Array x_grad(x.dims);
+  ForEachPair(x, out, groups, [&](size_t from, size_t to) {
+    if (x.values[from] != out.values[to]) return;
+    x_grad.values[from] = left.values[to];
+    left.values[to] = 0;
+  });
+  return {{"X@GRAD", x_grad}};
+}
+
+REGISTER_OP_CASE(maxout, MaxOutExamples, MaxOutReference);
+REGISTER_OP_CASE(maxout_grad, MaxOutGradExamples, MaxOutGradReference);
+
+}  // namespace
+}  // namespace sluice::testing

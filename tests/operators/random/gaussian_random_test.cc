@@ -1,0 +1,93 @@
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "tests/operators/harness/op_case.h"
+#include "tests/operators/random/random_reference.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::RunOp;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using Ints = std::vector<int64_t>;
+
+TEST(GaussianRandom, WithoutDeviationAllAreTheMean) {
+  EXPECT_EQ(RunOp("gaussian_random", {},
+                  {{"shape", Ints{3}}, {"mean", 2.5}, {"std", 0.0}})["Out"]
+                .ToVector<float>(),
+            (std::vector<float>{2.5, 2.5, 2.5}));
+}
+
+TEST(GaussianRandom, RefusesBadArguments) {
+  ExpectError(
+      ErrorCode::kInvalidArgument, "op.attribute_limit",
+      {"gaussian_random", "std", "at least 0"}, [] {
+        RunOp("gaussian_random", {}, {{"shape", Ints{3}}, {"std", -1.0}});
+      });
+  for (const char* name : {"mean", "std"}) {
+    ExpectError(ErrorCode::kInvalidArgument, "gaussian_random.finite",
+                {"gaussian_random", name, "inf"}, [&] {
+                  RunOp("gaussian_random", {},
+                        {{"shape", Ints{3}},
+                         {name, std::numeric_limits<double>::infinity()}});
+                });
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "gaussian_random.finite", {"nan"},
+              [] {
+                RunOp("gaussian_random", {},
+                      {{"shape", Ints{3}}, {"mean", std::nan("")}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "gaussian_random.rank",
+              {"gaussian_random", "9 entries", "at most 8"}, [] {
+                RunOp("gaussian_random", {}, {{"shape", Ints(9, 1)}});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+std::vector<OpExample> GaussianExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const Ints& shape :
+       {Ints{3, 5}, Ints{}, Ints{1}, Ints{4, 0}, Ints{91, 301}}) {
+    examples.push_back({{},
+                        {{"shape", shape},
+                         {"dtype", make.dtype()},
+                         {"mean", 0.25},
+                         {"std", 0.5},
+                         {"seed", int64_t{11}}}});
+  }
+  return examples;
+}
+
+Arrays GaussianReference(const Arrays& /*in*/, const framework::OpDesc& op) {
+  Array out(framework::DDim(GetAttr<Ints>(op, "shape")));
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const auto pair = static_cast<int64_t>(i / 2 * 2);
+    const long double u = (RandomWord(11, pair) + 0.5L) / 4294967296.0L;
+    const long double angle = 2 * std::numbers::pi_v<long double> *
+                              RandomWord(11, pair + 1) / 4294967296.0L;
+    const long double part = i % 2 == 0 ? std::cos(angle) : std::sin(angle);
+    out.values[i] =
+        static_cast<double>(0.25L + 0.5L * std::sqrt(-2 * std::log(u)) * part);
+  }
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(gaussian_random, GaussianExamples, GaussianReference, 4);
+
+}  // namespace
+}  // namespace sluice::testing

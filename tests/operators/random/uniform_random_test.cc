@@ -1,0 +1,123 @@
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/op_case.h"
+#include "tests/operators/random/random_reference.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::RunOp;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using Ints = std::vector<int64_t>;
+
+std::vector<float> Draw(AttributeMap attributes) {
+  attributes["shape"] = Ints{8};
+  return RunOp("uniform_random", {}, attributes)["Out"].ToVector<float>();
+}
+
+TEST(UniformRandom, DependsOnTheSeedAlone) {
+  EXPECT_EQ(Draw({{"seed", int64_t{3}}}), Draw({{"seed", int64_t{3}}}));
+  EXPECT_NE(Draw({{"seed", int64_t{3}}}), Draw({{"seed", int64_t{4}}}));
+}
+
+// Two ops of one program, and two runs of it in a scope, draw other numbers;
+// from the same step on a scope sees the same ones again.
+TEST(UniformRandom, EveryOpAndEveryRunDrawsOtherNumbers) {
+  framework::Program program;
+  for (const char* name : {"a", "b"}) {
+    framework::OpDesc op;
+    op.type = "uniform_random";
+    op.attributes = {{"shape", Ints{8}}};
+    op.outputs = {{"Out", {name}}};
+    program.AppendOp(op);
+  }
+  framework::Executor executor;
+  framework::Scope scope;
+  const auto run = [&] {
+    std::vector<std::vector<float>> values;
+    for (const auto& tensor : executor.Run(program, {}, {"a", "b"}, &scope)) {
+      values.push_back(tensor.ToVector<float>());
+    }
+    return values;
+  };
+  const auto first = run(), second = run();
+  EXPECT_NE(first[0], first[1]);
+  EXPECT_NE(first[0], second[0]);
+  EXPECT_NE(first[1], second[0]);
+  scope.set_step(0);
+  EXPECT_EQ(run(), first);
+}
+
+TEST(UniformRandom, RefusesBadArguments) {
+  ExpectError(ErrorCode::kInvalidArgument, "uniform_random.range",
+              {"uniform_random", "min", "max", "2 and 1"}, [] {
+                Draw({{"min", 2.0}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "uniform_random.range", {"nan"}, [] {
+    Draw({{"max", std::numeric_limits<double>::quiet_NaN()}});
+  });
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::pair<double, double> ranges[] = {
+      {0, kInfinity}, {-kInfinity, 0}, {-1.7e308, 1.7e308}};
+  for (const auto& [min, max] : ranges) {
+    ExpectError(ErrorCode::kInvalidArgument, "uniform_random.range",
+                {"finite difference"}, [&, low = min, high = max] {
+                  Draw({{"min", low}, {"max", high}});
+                });
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "uniform_random.rank",
+              {"uniform_random", "9 entries", "at most 8"}, [] {
+                RunOp("uniform_random", {}, {{"shape", Ints(9, 1)}});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+std::vector<OpExample> UniformExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const Ints& shape :
+       {Ints{3, 5}, Ints{}, Ints{1}, Ints{4, 0}, Ints{91, 301}}) {
+    examples.push_back({{},
+                        {{"shape", shape},
+                         {"dtype", make.dtype()},
+                         {"min", -0.5},
+                         {"max", 1.0},
+                         {"seed", int64_t{-7} << 33}}});
+  }
+  return examples;
+}
+
+Arrays UniformReference(const Arrays& /*in*/, const framework::OpDesc& op) {
+  Array out(framework::DDim(GetAttr<Ints>(op, "shape")));
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const auto seed = GetAttr<int64_t>(op, "seed");
+    const auto element = static_cast<int64_t>(i);
+    double u = RandomWord(seed, element) / 4294967296.0;
+    if (GetAttr<platform::DType>(op, "dtype") == platform::DType::kFloat64) {
+      constexpr int64_t kSecondWords = int64_t{4} << 47;
+      u += (RandomWord(seed, element + kSecondWords) >> 11) * 0x1p-53;
+    }
+    out.values[i] = -0.5 + 1.5 * u;
+  }
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(uniform_random, UniformExamples, UniformReference);
+
+}  // namespace
+}  // namespace sluice::testing

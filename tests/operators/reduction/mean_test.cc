@@ -1,0 +1,106 @@
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+
+TEST(Mean, IsAScalar) {
+  const Tensor x = Tensor::FromVector<float>({2, 2}, {1, 2, 3, 8});
+  const Tensor out = RunOp("mean", {{"X", x}})["Out"];
+  EXPECT_EQ(out.dims(), DDim());
+  EXPECT_EQ(out.ToVector<float>(), std::vector<float>{3.5F});
+  EXPECT_EQ(InferOpShapes("mean", {{"X", DDim::UnknownRank()}}).at("Out"),
+            DDim());
+}
+
+TEST(Mean, OfNothingIsNaN) {
+  const Tensor x = Tensor::FromVector<float>({0, 2}, {});
+  EXPECT_TRUE(
+      std::isnan(RunOp("mean", {{"X", x}})["Out"].ToVector<float>()[0]));
+}
+
+TEST(Mean, AHalfsSumMayBeLargerThanAHalf) {
+  const platform::float16 big{0x7800};  // 32768
+  const Tensor x = Tensor::FromVector({4}, std::vector(4, big));
+  EXPECT_EQ(RunOp("mean", {{"X", x}})["Out"].ToVector<platform::float16>()[0],
+            big);
+}
+
+TEST(MeanGrad, SharesTheGradient) {
+  const Tensor x = Tensor::FromVector<float>({2, 2}, {0, 0, 0, 0});
+  const Tensor grad = Tensor::FromVector<float>({}, {2});
+  EXPECT_EQ(RunOp("mean_grad", {{"X", x}, {"Out@GRAD", grad}})["X@GRAD"]
+                .ToVector<float>(),
+            std::vector<float>(4, 0.5F));
+}
+
+TEST(MeanGrad, RefusesAGradientThatIsNoScalar) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"mean_grad", "Out@GRAD", "[1]"}, [] {
+                InferOpShapes("mean_grad", {{"X", {4}}, {"Out@GRAD", {1}}});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+
+std::vector<OpExample> MeanExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const framework::DDim& dims :
+       {framework::DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
+    examples.push_back({{{"X", make.Values(dims)}}, {}});
+  }
+  return examples;
+}
+
+Arrays MeanReference(const Arrays& in, const OpDesc& /*op*/) {
+  const Array& x = in.at("X");
+  Array out{framework::DDim()};
+  out.values[0] = std::accumulate(x.values.begin(), x.values.end(), 0.0) /
+                  static_cast<double>(x.values.size());
+  return {{"Out", out}};
+}
+
+std::vector<OpExample> MeanGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = MeanExamples(make);
+  for (OpExample& example : examples) {
+    example.inputs.emplace_back("Out@GRAD", make.Values({}));
+  }
+  return examples;
+}
+
+Arrays MeanGradReference(const Arrays& in, const OpDesc& /*op*/) {
+  Array x_grad(in.at("X").dims);
+  for (double& value : x_grad.values) {
+    value =
+        in.at("Out@GRAD").values[0] / static_cast<double>(x_grad.values.size());
+  }
+  return {{"X@GRAD", x_grad}};
+}
+
+REGISTER_OP_CASE(mean, MeanExamples, MeanReference);
+REGISTER_OP_CASE(mean_grad, MeanGradExamples, MeanGradReference);
+
+}  // namespace
+}  // namespace sluice::testing

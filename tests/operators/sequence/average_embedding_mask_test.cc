@@ -1,0 +1,259 @@
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using testing::ExpectError;
+using testing::InferOpShapes;
+
+std::map<std::string, Tensor> Average(const Tensor& embedding,
+                                      const Tensor& mask) {
+  return RunOp("average_embedding_mask",
+               {{"Embedding", embedding}, {"Mask", mask}});
+}
+
+// B = 1, X = 2, Y = 3, N = 2: pixel (x, y) has the features 10 x + y and -y.
+template <typename T>
+Tensor SmallImage() {
+  std::vector<T> values;
+  for (int x = 0; x < 2; ++x) {
+    for (int y = 0; y < 3; ++y) {
+      values.push_back(static_cast<T>(10 * x + y));
+      values.push_back(static_cast<T>(-y));
+    }
+  }
+  return Tensor::FromVector<T>({1, 2, 3, 2}, values);
+}
+
+template <typename Types>
+class AverageEmbeddingMaskTest : public ::testing::Test {};
+using Combinations = ::testing::Types<std::pair<float, int32_t>,
+                                      std::pair<float, int64_t>,
+                                      std::pair<double, int32_t>,
+                                      std::pair<double, int64_t>>;
+TYPED_TEST_SUITE(AverageEmbeddingMaskTest, Combinations);
+
+TYPED_TEST(AverageEmbeddingMaskTest, AveragesThePixelsOfEachMask) {
+  using T = typename TypeParam::first_type;
+  using S = typename TypeParam::second_type;
+  // One pixel; a run on both x; nothing; everything.
+  const auto mask = Tensor::FromVector<S>(
+      {1, 4, 2, 2}, {2, 3, 0, 0, 1, 3, 0, 2, 0, 0, 3, 3, 0, 3, 0, 3});
+  auto outputs = Average(SmallImage<T>(), mask);
+  EXPECT_EQ(outputs["Out"].dims(), DDim({1, 4, 2}));
+  EXPECT_EQ(outputs["Out"].template ToVector<T>(),
+            (std::vector<T>{2, -2, 6, -1, 0, 0, 6, -1}));
+  EXPECT_EQ(outputs["Count"].dims(), DDim({1, 4}));
+  EXPECT_EQ(outputs["Count"].template ToVector<int64_t>(),
+            (std::vector<int64_t>{1, 4, 0, 6}));
+}
+
+TYPED_TEST(AverageEmbeddingMaskTest, AgreesWithAddingEachPixel) {
+  using T = typename TypeParam::first_type;
+  using S = typename TypeParam::second_type;
+  std::mt19937 random(11);
+  for (const int64_t features : {1, 3, 16, 19}) {
+    const int64_t batch = 2;
+    const int64_t masks = 5;
+    const int64_t width = 7;
+    const int64_t height = 33;
+    std::vector<T> embedding(batch * width * height * features);
+    for (T& value : embedding)
+      value = static_cast<T>(random() % 1000) / 1000;
+    std::vector<S> runs;
+    std::vector<double> sums(batch * masks * features);
+    std::vector<int64_t> counts(batch * masks);
+    for (int64_t i = 0; i < batch * masks * width; ++i) {
+      const auto start = static_cast<S>(random() % (height + 1));
+      const auto end = start + static_cast<S>(random() % (height - start + 1));
+      runs.insert(runs.end(), {start, static_cast<S>(end)});
+      const int64_t mask = i / width;
+      counts[mask] += end - start;
+      for (int64_t y = start; y < end; ++y) {
+        const int64_t pixel = (mask / masks * width + i % width) * height + y;
+        for (int64_t k = 0; k < features; ++k) {
+          sums[mask * features + k] += embedding[pixel * features + k];
+        }
+      }
+    }
+    auto outputs = Average(
+        Tensor::FromVector<T>({batch, width, height, features}, embedding),
+        Tensor::FromVector<S>({batch, masks, width, 2}, runs));
+    EXPECT_EQ(outputs["Count"].template ToVector<int64_t>(), counts);
+    const auto out = outputs["Out"].template ToVector<T>();
+    for (size_t i = 0; i < out.size(); ++i) {
+      const int64_t count = counts[i / features];
+      ASSERT_NEAR(out[i], count == 0 ? 0 : sums[i] / count, 1e-5);
+    }
+  }
+}
+
+TEST(AverageEmbeddingMask, EmptySizes) {
+  const auto average = [](const DDim& embedding, const DDim& mask) {
+    const std::vector<float> values(embedding.numel(), 1);
+    const std::vector<int32_t> runs(mask.numel(), 0);
+    return Average(Tensor::FromVector(embedding, values),
+                   Tensor::FromVector(mask, runs));
+  };
+  EXPECT_EQ(average({0, 2, 3, 4}, {0, 5, 2, 2})["Out"].dims(), DDim({0, 5, 4}));
+  EXPECT_EQ(average({1, 2, 3, 4}, {1, 0, 2, 2})["Count"].dims(), DDim({1, 0}));
+  for (auto outputs : {average({1, 0, 3, 1}, {1, 2, 0, 2}),
+                       average({1, 2, 0, 1}, {1, 2, 2, 2})}) {
+    EXPECT_EQ(outputs["Out"].ToVector<float>(), (std::vector<float>{0, 0}));
+    EXPECT_EQ(outputs["Count"].ToVector<int64_t>(),
+              (std::vector<int64_t>{0, 0}));
+  }
+  auto no_features = average({1, 2, 3, 0}, {1, 2, 2, 2});
+  EXPECT_EQ(no_features["Out"].dims(), DDim({1, 2, 0}));
+  EXPECT_EQ(no_features["Count"].ToVector<int64_t>(),
+            (std::vector<int64_t>{0, 0}));
+}
+
+TEST(AverageEmbeddingMask, CountsAlsoWithoutFeatures) {
+  const auto embedding = Tensor::FromVector<float>({1, 1, 3, 0}, {});
+  const auto mask = Tensor::FromVector<int64_t>({1, 1, 1, 2}, {1, 3});
+  EXPECT_EQ(Average(embedding, mask)["Count"].ToVector<int64_t>(),
+            std::vector<int64_t>{2});
+}
+
+TEST(AverageEmbeddingMask, InfersUnknownShapes) {
+  const auto shapes = InferOpShapes(
+      "average_embedding_mask",
+      {{"Embedding", {-1, -1, 8, 16}}, {"Mask", DDim::UnknownRank()}});
+  EXPECT_EQ(shapes.at("Out"), DDim({-1, -1, 16}));
+  EXPECT_EQ(
+      InferOpShapes("average_embedding_mask",
+                    {{"Embedding", {-1, -1, 8, 16}}, {"Mask", {4, 5, 6, 2}}})
+          .at("Out"),
+      DDim({4, 5, 16}));
+}
+
+TEST(AverageEmbeddingMask, RefusesShapesThatDoNotBelongTogether) {
+  const auto image = SmallImage<float>();
+  const auto refused = [&](std::string_view check, const DDim& dims,
+                           std::initializer_list<std::string_view> texts) {
+    const std::vector<int32_t> zeros(dims.numel(), 0);
+    const auto mask = Tensor::FromVector(dims, zeros);
+    ExpectError(ErrorCode::kInvalidArgument, check, texts,
+                [&] { Average(image, mask); });
+  };
+  refused("infer_shape.merge_dim", {2, 1, 2, 2},
+          {"average_embedding_mask", "dim 0", "Embedding", "Mask", "1 and 2"});
+  refused("infer_shape.merge_dim", {1, 1, 5, 2},
+          {"average_embedding_mask", "dim 1", "dim 2", "2 and 5"});
+  refused("infer_shape.value", {1, 1, 2, 3},
+          {"average_embedding_mask", "dim 3", "Mask", "must be 2, got 3"});
+  refused("infer_shape.rank", {1, 2, 2}, {"Mask", "rank 4"});
+}
+
+template <typename S>
+void ExpectRefused(std::string_view check,
+                   const std::vector<S>& runs,
+                   std::initializer_list<std::string_view> texts) {
+  const auto mask = Tensor::FromVector<S>({1, 2, 2, 2}, runs);
+  ExpectError(ErrorCode::kOutOfRange, check, texts,
+              [&] { Average(SmallImage<float>(), mask); });
+}
+
+TEST(AverageEmbeddingMask, RefusesRunsOutsideOfY) {
+  ExpectRefused<int32_t>(
+      "average_embedding_mask.start_past_end", {0, 1, 0, 1, 0, 1, 2, 1},
+      {"average_embedding_mask: ", "Mask[0, 1, 1]", "[2, 1)"});
+  ExpectRefused<int64_t>("average_embedding_mask.negative_start",
+                         {0, 1, -1, 1, 0, 1, 0, 1}, {"Mask[0, 0, 1]", "-1"});
+  ExpectRefused<int64_t>("average_embedding_mask.end_past_y",
+                         {0, 1, 0, 4, 0, 1, 0, 1},
+                         {"Mask[0, 0, 1]", "[0, 4)", "3"});
+  // An empty run lies within Y as well.
+  ExpectRefused<int32_t>("average_embedding_mask.end_past_y",
+                         {0, 1, 0, 1, 0, 1, 9, 9}, {"Mask[0, 1, 1]"});
+  ExpectRefused<int64_t>("average_embedding_mask.end_past_y",
+                         {0, 1, 0, 1, 0, 1, 0, int64_t{1} << 40},
+                         {"1099511627776"});
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+using platform::DType;
+
+// Runs with 0 <= start <= end <= Y, many of them empty.
+framework::Tensor RandomMask(ExampleMaker& make,
+                             DType dtype,
+                             const framework::DDim& dims,
+                             int64_t y) {
+  Array mask(dims);
+  for (size_t i = 0; i + 1 < mask.values.size(); i += 2) {
+    const int64_t start = make.Integer(0, y);
+    const int64_t end =
+        make.Integer(0, 2) == 0 ? start : make.Integer(start, y);
+    mask.values[i] = static_cast<double>(start);
+    mask.values[i + 1] = static_cast<double>(end);
+  }
+  return ToTensor(mask, dtype);
+}
+
+std::vector<OpExample> AverageExamples(ExampleMaker& make) {
+  const int64_t sizes[][5] = {
+      // B, M, X, Y, N
+      {2, 3, 5, 7, 3}, {1, 1, 1, 1, 1},   {3, 2, 4, 9, 16}, {1, 5, 3, 8, 33},
+      {0, 2, 3, 4, 5}, {2, 0, 3, 4, 5},   {2, 3, 0, 4, 5},  {2, 3, 4, 0, 5},
+      {2, 3, 4, 5, 0}, {2, 9, 37, 41, 16}};
+  std::vector<OpExample> examples;
+  for (DType dtype : {DType::kInt32, DType::kInt64}) {
+    for (const auto& [b, m, x, y, n] : sizes) {
+      examples.push_back({{{"Embedding", make.Values({b, x, y, n})},
+                           {"Mask", RandomMask(make, dtype, {b, m, x, 2}, y)}},
+                          {}});
+    }
+  }
+  return examples;
+}
+
+Arrays AverageReference(const Arrays& in, const OpDesc&) {
+  const Array& image = in.at("Embedding");
+  const Array& mask = in.at("Mask");
+  Array mean({mask.dims[0], mask.dims[1], image.dims[3]});
+  Array count({mask.dims[0], mask.dims[1]});
+  for (size_t i = 0; i < count.values.size(); ++i) {
+    const auto at = count.IndexOf(static_cast<int64_t>(i));
+    const int64_t b = at[0], m = at[1];
+    for (int64_t x = 0; x < image.dims[1]; ++x) {
+      for (int64_t y = 0; y < image.dims[2]; ++y) {
+        const auto place = static_cast<double>(y);
+        if (place < mask(b, m, x, 0) || place >= mask(b, m, x, 1)) continue;
+        count(b, m) += 1;
+        for (int64_t n = 0; n < image.dims[3]; ++n) {
+          mean(b, m, n) += image(b, x, y, n);
+        }
+      }
+    }
+    for (int64_t n = 0; n < image.dims[3]; ++n) {
+      mean(b, m, n) /= std::max(1.0, count(b, m));
+    }
+  }
+  return {{"Out", mean}, {"Count", count}};
+}
+
+REGISTER_OP_CASE(average_embedding_mask, AverageExamples, AverageReference, 4);
+
+}  // namespace
+}  // namespace sluice::testing

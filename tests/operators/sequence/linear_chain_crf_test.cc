@@ -1,0 +1,239 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/operators/sequence/crf_paths.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using testing::ExpectError;
+using testing::InferOpShapes;
+using Int64s = std::vector<int64_t>;
+using Floats = std::vector<float>;
+
+constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+
+// One sequence of two tags.
+Floats Cost(const Floats& emission,
+            const Floats& transition,
+            const Int64s& label,
+            int64_t length) {
+  const auto positions = static_cast<int64_t>(label.size());
+  return RunOp("linear_chain_crf",
+               {{"Emission",
+                 Tensor::FromVector<float>({1, positions, 2}, emission)},
+                {"Transition", Tensor::FromVector<float>({4, 2}, transition)},
+                {"Label", Tensor::FromVector<int64_t>({1, positions}, label)},
+                {"Length", Tensor::FromVector<int64_t>({1}, {length})}})
+      .at("LogLikelihood")
+      .ToVector<float>();
+}
+
+TEST(LinearChainCrf, IsMinusTheLogarithmOfTheProbability) {
+  const float half = std::log(2.0F);
+  const Floats nothing(8, 0);
+  EXPECT_FLOAT_EQ(Cost({0, 0}, nothing, {1}, 1)[0], half);
+  EXPECT_FLOAT_EQ(Cost({0, 0, 0, 0, 0, 0}, nothing, {1, 0, 1}, 3)[0], 3 * half);
+  // P(1) = e^2 / (e^2 + 1), from the start, the end and the emission.
+  EXPECT_FLOAT_EQ(Cost({0, 1}, {0, 0.5F, 0, 0.5F, 0, 0, 0, 0}, {1}, 1)[0],
+                  std::log1p(std::exp(-2.0F)));
+}
+
+TEST(LinearChainCrf, DoesNotReadPastTheLength) {
+  const float nan = std::nanf("");
+  EXPECT_FLOAT_EQ(Cost({0, 0, nan, nan}, Floats(8, 0), {1, -7}, 1)[0],
+                  std::log(2.0F));
+}
+
+TEST(LinearChainCrf, TakesAnyWeights) {
+  const Floats large = {1e4F, -1e4F, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(Cost({0, 0}, large, {0}, 1)[0], 0);
+  EXPECT_EQ(Cost({0, 0}, large, {1}, 1)[0], 2e4F);
+  // Tag 1 never follows itself, tag 0 never follows tag 0.
+  const Floats forbidding = {0, 0, 0, 0, kForbidden, 0, 0, kForbidden};
+  EXPECT_FLOAT_EQ(Cost({0, 0, 0, 0}, forbidding, {0, 1}, 2)[0], std::log(2.0F));
+}
+
+Tensor Ones(const DDim& dims) {
+  return Tensor::FromVector(dims,
+                            Floats(static_cast<size_t>(dims.numel()), 1.0F));
+}
+
+void RunTwo(const Tensor& transition,
+            const Int64s& length,
+            const Int64s& label) {
+  RunOp("linear_chain_crf",
+        {{"Emission", Ones({2, 3, 2})},
+         {"Transition", transition},
+         {"Label", Tensor::FromVector<int64_t>({2, 3}, label)},
+         {"Length", Tensor::FromVector<int64_t>({2}, length)}});
+}
+
+TEST(LinearChainCrf, RefusesLengthsOutsideOfTheSequence) {
+  const Int64s label(6, 0);
+  for (const int64_t bad :
+       {int64_t{0}, int64_t{4}, std::numeric_limits<int64_t>::min()}) {
+    ExpectError(
+        ErrorCode::kOutOfRange, "crf.length",
+        {"linear_chain_crf", "Length[1] = " + std::to_string(bad), "1 to 3"},
+        [&] {
+          RunTwo(Ones({4, 2}), {3, bad}, label);
+        });
+  }
+}
+
+TEST(LinearChainCrf, RefusesLabelsThatAreNoTags) {
+  for (const int64_t bad : {int64_t{2}, int64_t{-1}}) {
+    ExpectError(
+        ErrorCode::kOutOfRange, "crf.label",
+        {"linear_chain_crf", "Label[1, 0] = " + std::to_string(bad), "0 to 1"},
+        [&] {
+          RunTwo(Ones({4, 2}), {3, 1}, {0, 0, 0, bad, 0, 0});
+        });
+  }
+}
+
+TEST(LinearChainCrf, RefusesShapesThatDoNotFit) {
+  for (const DDim& wrong : {DDim{2, 2}, DDim{4, 3}, DDim{5, 2}}) {
+    ExpectError(ErrorCode::kInvalidArgument, "crf.transition",
+                {"linear_chain_crf", "Transition", "[4, 2]", ToString(wrong)},
+                [&] {
+                  RunTwo(Ones(wrong), {1, 1}, Int64s(6, 0));
+                });
+  }
+  const auto infer = [](const DDim& emission, const DDim& label,
+                        const DDim& length) {
+    InferOpShapes("linear_chain_crf", {{"Emission", emission},
+                                       {"Transition", {4, 2}},
+                                       {"Label", label},
+                                       {"Length", length}});
+  };
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"Label", "[2, 4]"}, [&] {
+                infer({2, 3, 2}, {2, 4}, {2});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"Length", "[3]"}, [&] {
+                infer({2, 3, 2}, {2, 3}, {3});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"Emission", "rank 3"}, [&] {
+                infer({6, 2}, {2, 3}, {2});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "crf.tags", {"[2, 3, 0]"}, [&] {
+    infer({2, 3, 0}, {2, 3}, {2});
+  });
+}
+
+TEST(LinearChainCrf, InfersUnknownShapes) {
+  EXPECT_EQ(InferOpShapes("linear_chain_crf", {{"Emission", {-1, -1, 2}},
+                                               {"Transition", {4, 2}},
+                                               {"Label", {5, -1}},
+                                               {"Length", {-1}}})
+                .at("LogLikelihood"),
+            DDim({5, 1}));
+  EXPECT_EQ(
+      InferOpShapes("linear_chain_crf", {{"Emission", DDim::UnknownRank()},
+                                         {"Transition", DDim::UnknownRank()},
+                                         {"Label", DDim::UnknownRank()},
+                                         {"Length", DDim::UnknownRank()}})
+          .at("LogLikelihood"),
+      DDim({-1, 1}));
+}
+
+TEST(LinearChainCrfGrad, IsZeroPastTheLength) {
+  const float nan = std::nanf("");
+  auto got = RunOp(
+      "linear_chain_crf_grad",
+      {{"Emission", Tensor::FromVector<float>({1, 2, 2}, {0, 0, nan, nan})},
+       {"Transition", Ones({4, 2})},
+       {"Label", Tensor::FromVector<int64_t>({1, 2}, {1, 9})},
+       {"Length", Tensor::FromVector<int64_t>({1}, {1})},
+       {"LogLikelihood@GRAD", Tensor::FromVector<float>({1, 1}, {2})}},
+      {}, {.outputs = {"Emission@GRAD", "Transition@GRAD"}});
+  EXPECT_EQ(got["Emission@GRAD"].ToVector<float>(), (Floats{1, -1, 0, 0}));
+  EXPECT_EQ(got["Transition@GRAD"].ToVector<float>(),
+            (Floats{1, -1, 1, -1, 0, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the ops with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+
+double LogZ(const Arrays& in, int64_t b) {
+  double largest = -HUGE_VAL, sum = 0;
+  ForEachCrfPath(in, b, [&](const CrfPath&, double score) {
+    largest = std::max(largest, score);
+  });
+  ForEachCrfPath(in, b, [&](const CrfPath&, double score) {
+    sum += std::exp(score - largest);
+  });
+  return largest + std::log(sum);
+}
+
+Arrays CrfReference(const Arrays& in, const OpDesc&) {
+  const int64_t batch = in.at("Emission").dims[0];
+  Array cost({batch, 1});
+  for (int64_t b = 0; b < batch; ++b) {
+    cost(b, 0) = LogZ(in, b) - CrfPathScore(in, b, CrfLabels(in, b));
+  }
+  return {{"LogLikelihood", cost}};
+}
+
+std::vector<OpExample> CrfExamples(ExampleMaker& make) {
+  return CrfSequences(make);
+}
+
+std::vector<OpExample> CrfGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = CrfExamples(make);
+  for (OpExample& example : examples) {
+    example.inputs.emplace_back(
+        "LogLikelihood@GRAD",
+        make.Values({example.inputs[0].second.dims()[0], 1}));
+  }
+  return examples;
+}
+
+// Each path counts by its probability, the right one is taken away.
+Arrays CrfGradReference(const Arrays& in, const OpDesc&) {
+  Array emission(in.at("Emission").dims), transition(in.at("Transition").dims);
+  for (int64_t b = 0; b < emission.dims[0]; ++b) {
+    const double log_z = LogZ(in, b);
+    const auto count = [&](const CrfPath& path, double weight) {
+      weight *= in.at("LogLikelihood@GRAD")(b, 0);
+      transition(0, path[0]) += weight;
+      transition(1, path.back()) += weight;
+      for (size_t t = 0; t < path.size(); ++t) {
+        emission(b, t, path[t]) += weight;
+        if (t > 0) transition(2 + path[t - 1], path[t]) += weight;
+      }
+    };
+    ForEachCrfPath(in, b, [&](const CrfPath& path, double score) {
+      count(path, std::exp(score - log_z));
+    });
+    count(CrfLabels(in, b), -1);
+  }
+  return {{"Emission@GRAD", emission}, {"Transition@GRAD", transition}};
+}
+
+REGISTER_OP_CASE(linear_chain_crf, CrfExamples, CrfReference, 4);
+REGISTER_OP_CASE(linear_chain_crf_grad, CrfGradExamples, CrfGradReference, 8);
+
+}  // namespace
+}  // namespace sluice::testing

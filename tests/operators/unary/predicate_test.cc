@@ -1,0 +1,145 @@
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
+#include "sluice/operators/math/unary/predicate_row.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+
+template <typename R, typename T>
+std::vector<R> Apply(const std::string& op, const std::vector<T>& x) {
+  const DDim dims({static_cast<int64_t>(x.size())});
+  const Tensor out = RunOp(op, {{"X", Tensor::FromVector(dims, x)}})["Out"];
+  EXPECT_EQ(out.dtype(), platform::kDTypeOf<R>);
+  return out.ToVector<R>();
+}
+
+using Bools = std::vector<bool>;
+
+template <typename T>
+void ExpectFloatsAreTold() {
+  using Limits = std::numeric_limits<T>;
+  const std::vector<T> x = {0,
+                            -Limits::max(),
+                            Limits::denorm_min(),
+                            Limits::infinity(),
+                            -Limits::infinity(),
+                            Limits::quiet_NaN(),
+                            -Limits::quiet_NaN()};
+  EXPECT_EQ((Apply<bool>("isnan", x)), (Bools{0, 0, 0, 0, 0, 1, 1}));
+  EXPECT_EQ((Apply<bool>("isinf", x)), (Bools{0, 0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ((Apply<bool>("isfinite", x)), (Bools{1, 1, 1, 0, 0, 0, 0}));
+}
+
+TEST(Predicate, TellsFloatsApart) {
+  ExpectFloatsAreTold<float>();
+  ExpectFloatsAreTold<double>();
+}
+
+TEST(Predicate, TellsHalvesApart) {
+  // The largest number, infinity and NaN.
+  const std::vector<platform::float16> x = {{0x7BFF}, {0xFC00}, {0x7E00}};
+  EXPECT_EQ((Apply<bool>("isfinite", x)), (Bools{1, 0, 0}));
+  EXPECT_EQ((Apply<bool>("isinf", x)), (Bools{0, 1, 0}));
+  const std::vector<platform::bfloat16> y = {{0x7F7F}, {0x7F80}, {0x7FC0}};
+  EXPECT_EQ((Apply<bool>("isnan", y)), (Bools{0, 0, 1}));
+}
+
+TEST(Predicate, TurnsBoolsAndBitsRound) {
+  EXPECT_EQ((Apply<bool>("logical_not", Bools{0, 1})), (Bools{1, 0}));
+  EXPECT_EQ((Apply<uint8_t>("bitwise_not", std::vector<uint8_t>{0, 0b1100})),
+            (std::vector<uint8_t>{255, 0b11110011}));
+  EXPECT_EQ((Apply<int64_t>("bitwise_not", std::vector<int64_t>{0, -8})),
+            (std::vector<int64_t>{-1, 7}));
+}
+
+TEST(Predicate, RefusesOtherDTypes) {
+  const auto refuse = [](const char* op, const Tensor& x, const char* dtype) {
+    testing::ExpectError(ErrorCode::kInvalidArgument, "op.dtype",
+                         {op, "X", dtype}, [&] {
+                           RunOp(op, {{"X", x}});
+                         });
+  };
+  refuse("isnan", Tensor::FromVector<int32_t>({1}, {1}), "int32");
+  refuse("logical_not", Tensor::FromVector<float>({1}, {1}), "float32");
+  refuse("bitwise_not", Tensor::FromVector<bool>({1}, {true}), "bool");
+}
+
+// Adding a row is all that an op needs.
+TEST(Predicate, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
+  std::set<std::string> names;
+  for (const math::PredicateInfo& info : math::Predicates()) {
+    SCOPED_TRACE(info.name);
+    EXPECT_TRUE(names.insert(info.name).second);
+    const framework::OpSchema& schema =
+        framework::Registry::Global().Schema(info.name);
+    EXPECT_EQ(schema.doc(), info.doc);
+    EXPECT_EQ(schema.onnx().op_type, info.onnx);
+    EXPECT_EQ(schema.torch(), info.torch);
+    EXPECT_TRUE(schema.elementwise());
+    EXPECT_EQ(schema.gradient_fn(), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the ops with.
+namespace sluice::testing {
+namespace {
+
+using operators::math::PredicateInfo;
+
+// With some of the floats NaN or infinite.
+std::vector<OpExample> Examples(ExampleMaker& make) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<OpExample> examples;
+  for (const framework::DDim& dims :
+       {framework::DDim{3, 7}, {}, {1}, {5, 0}, {2, 131, 521}}) {
+    Array x = ToArray(make.Values(dims));
+    if (platform::IsFloating(make.dtype())) {
+      for (size_t i = 0; i + 2 < x.values.size(); i += 5) {
+        x.values[i] = kInfinity;
+        x.values[i + 1] = -kInfinity;
+        x.values[i + 2] = std::nan("");
+      }
+    }
+    examples.push_back({{{"X", ToTensor(x, make.dtype())}}, {}});
+  }
+  return examples;
+}
+
+[[maybe_unused]] const bool predicate_cases = [] {
+  for (const PredicateInfo& info : operators::math::Predicates()) {
+    OpCase op_case;
+    op_case.examples = Examples;
+    op_case.reference = [&info](const Arrays& in, const framework::OpDesc&) {
+      Array out = in.at("X");
+      const bool wraps = out.dtype == platform::DType::kUInt8;
+      for (double& value : out.values) {
+        value = info.reference(value);
+        if (wraps && value < 0) value += 256;
+      }
+      return Arrays{{"Out", out}};
+    };
+    AddOpCase(info.name, op_case);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace sluice::testing

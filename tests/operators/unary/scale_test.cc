@@ -1,0 +1,124 @@
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using testing::ExpectError;
+
+Tensor Scale(const Tensor& x,
+             double scale,
+             double bias = 0.0,
+             bool bias_after_scale = true) {
+  return RunOp("scale", {{"X", x}},
+               {{"scale", scale},
+                {"bias", bias},
+                {"bias_after_scale", bias_after_scale}})
+      .at("Out");
+}
+
+template <typename T>
+class ScaleTest : public ::testing::Test {};
+using Numbers = ::testing::Types<float, double, int32_t, int64_t>;
+TYPED_TEST_SUITE(ScaleTest, Numbers);
+
+TYPED_TEST(ScaleTest, MultipliesAndAdds) {
+  const auto x = Tensor::FromVector<TypeParam>({3}, {1, -2, 3});
+  EXPECT_EQ(Scale(x, 2, 5).template ToVector<TypeParam>(),
+            (std::vector<TypeParam>{7, 1, 11}));
+  EXPECT_EQ(Scale(x, -2, 5, false).template ToVector<TypeParam>(),
+            (std::vector<TypeParam>{-12, -6, -16}));
+}
+
+TEST(Scale, DefaultsCopy) {
+  const auto x = Tensor::FromVector<float>({2}, {1.5F, -2});
+  EXPECT_EQ(RunOp("scale", {{"X", x}}).at("Out").ToVector<float>(),
+            x.ToVector<float>());
+}
+
+TEST(Scale, HalvesRoundOnce) {
+  // 2049 * 1 - 1 = 2048; 2049 itself is no float16.
+  const platform::float16 big{0x6800};  // 2048
+  const auto x = Tensor::FromVector<platform::float16>({1}, {big});
+  EXPECT_EQ(Scale(x, 1.00048828125, -1).ToVector<platform::float16>()[0], big);
+  const auto b = Tensor::FromVector<platform::bfloat16>({1}, {{0x3F80}});
+  EXPECT_EQ(Scale(b, 3, -1).ToVector<platform::bfloat16>()[0],
+            platform::bfloat16{0x4000});
+}
+
+TEST(Scale, IntegersWrapAround) {
+  const auto x =
+      Tensor::FromVector<int32_t>({1}, {std::numeric_limits<int32_t>::max()});
+  EXPECT_EQ(Scale(x, 2).ToVector<int32_t>()[0], -2);
+}
+
+TEST(Scale, EmptyScalarAndLarge) {
+  const auto empty = Tensor::FromVector<float>({0, 2}, {});
+  EXPECT_EQ(Scale(empty, 2).dims(), DDim({0, 2}));
+  const auto scalar = Tensor::FromVector<double>({}, {4});
+  EXPECT_EQ(Scale(scalar, 0.25).ToVector<double>(), std::vector<double>{1});
+  const auto large =
+      Tensor::FromVector<float>({100003}, std::vector<float>(100003, 3));
+  EXPECT_EQ(Scale(large, 2, 1).ToVector<float>(),
+            std::vector<float>(100003, 7));
+}
+
+TEST(Scale, RefusesFractionsForIntegers) {
+  const auto x = Tensor::FromVector<int64_t>({1}, {3});
+  ExpectError(ErrorCode::kInvalidArgument, "scale.whole_number",
+              {"scale: attribute scale is 0.5", "int64"},
+              [&] { Scale(x, 0.5); });
+  ExpectError(ErrorCode::kInvalidArgument, "scale.whole_number",
+              {"attribute bias is inf"},
+              [&] { Scale(x, 1, std::numeric_limits<double>::infinity()); });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::OpDesc;
+
+std::vector<OpExample> ScaleExamples(ExampleMaker& make) {
+  const double factor = platform::IsFloating(make.dtype()) ? -0.75 : -3;
+  const auto example = [&](const framework::DDim& dims, bool after = true) {
+    return OpExample{
+        {{"X", make.Values(dims)}},
+        {{"scale", factor}, {"bias", 2.0}, {"bias_after_scale", after}}};
+  };
+  return {example({3, 7}),
+          example({3, 7}, false),
+          example({1}),
+          example({}),
+          example({5, 0}),
+          example({131, 521}),
+          example({131, 521}, false)};
+}
+
+Arrays ScaleReference(const Arrays& in, const OpDesc& op) {
+  Array out = in.at("X");
+  const auto scale = GetAttr<double>(op, "scale");
+  auto bias = GetAttr<double>(op, "bias");
+  if (!GetAttr<bool>(op, "bias_after_scale")) bias *= scale;
+  for (double& value : out.values)
+    value = scale * value + bias;
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(scale, ScaleExamples, ScaleReference);
+
+}  // namespace
+}  // namespace sluice::testing

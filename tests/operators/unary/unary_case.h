@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/op_case.h"
+
+#include "sluice/operators/math/unary/unary_row.h"
+
+namespace sluice::testing {
+
+// The attributes of a row's examples: the defaults, and others where it has
+// any.
+std::vector<framework::AttributeMap> UnaryAttributes(
+    const operators::math::UnaryInfo& info);
+
+// What the harness tests every kernel of the row's op and its gradient with.
+OpCase UnaryCase(const operators::math::UnaryInfo& info);
+OpCase UnaryGradCase(const operators::math::UnaryInfo& info);
+
+}  // namespace sluice::testing

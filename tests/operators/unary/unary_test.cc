@@ -1,0 +1,150 @@
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
+#include "sluice/operators/math/unary/unary_row.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::Registry;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using testing::ExpectError;
+using testing::InferOpShapes;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<float> Apply(const std::string& op,
+                         const std::vector<float>& x,
+                         const AttributeMap& attributes = {}) {
+  const Tensor tensor =
+      Tensor::FromVector<float>({static_cast<int64_t>(x.size())}, x);
+  return RunOp(op, {{"X", tensor}}, attributes)["Out"].ToVector<float>();
+}
+
+using Numbers = std::vector<float>;
+
+TEST(Unary, ValuesWrittenDownByHand) {
+  EXPECT_EQ(Apply("abs", {-2, 0, 3}), (Numbers{2, 0, 3}));
+  EXPECT_EQ(Apply("neg", {-2, 0, 3}), (Numbers{2, 0, -3}));
+  EXPECT_EQ(Apply("sign", {-2, 0, 3}), (Numbers{-1, 0, 1}));
+  EXPECT_EQ(Apply("square", {-3, 0, 2}), (Numbers{9, 0, 4}));
+  EXPECT_EQ(Apply("reciprocal", {-2, 0, 4}),
+            (Numbers{-0.5F, kInfinity, 0.25F}));
+  EXPECT_EQ(Apply("sqrt", {4, 0, kInfinity}), (Numbers{2, 0, kInfinity}));
+  EXPECT_EQ(Apply("rsqrt", {4, 0, kInfinity}), (Numbers{0.5F, kInfinity, 0}));
+  EXPECT_EQ(Apply("floor", {-1.5F, 2.5F, 7}), (Numbers{-2, 2, 7}));
+  EXPECT_EQ(Apply("ceil", {-1.5F, 2.5F, 7}), (Numbers{-1, 3, 7}));
+  EXPECT_EQ(Apply("round", {-1.5F, 2.5F, 0.5F, 3.5F}), (Numbers{-2, 2, 0, 4}));
+  EXPECT_EQ(Apply("trunc", {-1.5F, 2.5F, 7}), (Numbers{-1, 2, 7}));
+  EXPECT_EQ(Apply("exp", {0, -kInfinity, kInfinity}),
+            (Numbers{1, 0, kInfinity}));
+  EXPECT_EQ(Apply("log", {1, 0, kInfinity}),
+            (Numbers{0, -kInfinity, kInfinity}));
+  EXPECT_EQ(Apply("sigmoid", {0, -kInfinity, kInfinity}),
+            (Numbers{0.5F, 0, 1}));
+  EXPECT_EQ(Apply("softplus", {-kInfinity, kInfinity, 100}),
+            (Numbers{0, kInfinity, 100}));
+  EXPECT_EQ(Apply("tanh", {0, -kInfinity, kInfinity}), (Numbers{0, -1, 1}));
+  EXPECT_EQ(Apply("erf", {0, -kInfinity, kInfinity}), (Numbers{0, -1, 1}));
+  EXPECT_EQ(Apply("relu", {-2, 0, 3}), (Numbers{0, 0, 3}));
+  EXPECT_EQ(Apply("relu6", {-2, 3, 7}), (Numbers{0, 3, 6}));
+  EXPECT_EQ(Apply("leaky_relu", {-2, 3}, {{"alpha", 0.5}}), (Numbers{-1, 3}));
+  EXPECT_EQ(Apply("thresholded_relu", {1, 2, 3}, {{"threshold", 2.0}}),
+            (Numbers{0, 0, 3}));
+  EXPECT_EQ(Apply("hard_sigmoid", {-3, 0, 3}), (Numbers{0, 0.5F, 1}));
+  EXPECT_EQ(Apply("hard_swish", {-3, -1.5F, 0, 3, 5}),
+            (Numbers{0, -0.375F, 0, 3, 5}));
+  EXPECT_EQ(Apply("shrink", {-2, 0.25F, 2}, {{"bias", 0.5}}),
+            (Numbers{-1.5F, 0, 1.5F}));
+}
+
+TEST(Unary, NegativeNumbersHaveNoLogarithmAndNoRoot) {
+  for (const char* op : {"log", "log1p", "sqrt", "rsqrt"}) {
+    EXPECT_TRUE(std::isnan(Apply(op, {-2})[0])) << op;
+  }
+}
+
+TEST(Unary, NaNStaysNaN) {
+  for (const math::UnaryRow& row : math::UnaryRows()) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(std::isnan(Apply(row.info.name, {nan, 1})[0])) << row.info.name;
+  }
+}
+
+TEST(Unary, IntegersWrapAround) {
+  constexpr int8_t kLeast = std::numeric_limits<int8_t>::min();
+  const Tensor x = Tensor::FromVector<int8_t>({3}, {kLeast, -3, 16});
+  const auto apply = [&](const char* op) {
+    return RunOp(op, {{"X", x}})["Out"].ToVector<int8_t>();
+  };
+  EXPECT_EQ(apply("abs"), (std::vector<int8_t>{kLeast, 3, 16}));
+  EXPECT_EQ(apply("neg"), (std::vector<int8_t>{kLeast, 3, -16}));
+  EXPECT_EQ(apply("sign"), (std::vector<int8_t>{-1, -1, 1}));
+  EXPECT_EQ(apply("square"), (std::vector<int8_t>{0, 9, 0}));
+}
+
+TEST(Unary, AbsHasNoGradientAt0) {
+  const Tensor x = Tensor::FromVector<float>({3}, {-2, 0, 3});
+  const Tensor grad = Tensor::FromVector<float>({3}, {5, 6, 7});
+  EXPECT_EQ(RunOp("abs_grad", {{"X", x}, {"Out@GRAD", grad}})["X@GRAD"]
+                .ToVector<float>(),
+            (Numbers{-5, 0, 7}));
+}
+
+TEST(Unary, InfersUnknownShapes) {
+  EXPECT_EQ(InferOpShapes("relu", {{"X", {-1, 3}}}).at("Out"), DDim({-1, 3}));
+  EXPECT_FALSE(InferOpShapes("relu", {{"X", DDim::UnknownRank()}})
+                   .at("Out")
+                   .rank_known());
+  EXPECT_EQ(InferOpShapes("relu_grad", {{"Out", {-1}}, {"Out@GRAD", {4}}})
+                .at("X@GRAD"),
+            DDim({4}));
+}
+
+TEST(Unary, RefusesAGradientOfAnotherShape) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"relu_grad", "Out@GRAD", "3", "4"}, [] {
+                InferOpShapes("relu_grad", {{"Out", {3}}, {"Out@GRAD", {4}}});
+              });
+}
+
+TEST(Unary, RefusesIntegersWhereTheFormulaHasFractions) {
+  const Tensor x = Tensor::FromVector<int32_t>({1}, {1});
+  ExpectError(ErrorCode::kInvalidArgument, "op.dtype", {"relu", "X", "int32"},
+              [&] {
+                RunOp("relu", {{"X", x}});
+              });
+}
+
+// Adding a row is all that an op needs.
+TEST(Unary, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
+  std::set<std::string> names;
+  for (const math::UnaryRow& row : math::UnaryRows()) {
+    SCOPED_TRACE(row.info.name);
+    EXPECT_TRUE(names.insert(row.info.name).second);
+    const framework::OpSchema& schema =
+        Registry::Global().Schema(row.info.name);
+    EXPECT_EQ(schema.doc(), row.info.doc);
+    EXPECT_EQ(schema.onnx().op_type, row.info.onnx);
+    EXPECT_EQ(schema.torch(), row.info.torch);
+    EXPECT_TRUE(schema.elementwise());
+    EXPECT_EQ(math::FindUnaryRow(row.info.name), &row);
+  }
+  EXPECT_EQ(math::FindUnaryRow("conv2d"), nullptr);
+}
+
+}  // namespace
+}  // namespace sluice::operators
