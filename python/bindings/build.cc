@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <nanobind/stl/map.h>
@@ -54,6 +55,21 @@ nb::dict Config() {
   return result;
 }
 
+// `with _ThreadCount(n):` fixes the threads of this Python thread's runs; 0
+// leaves them as they are.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int count) : count_(count) {}
+  void Enter() {
+    if (count_ > 0) guard_.emplace(count_);
+  }
+  void Exit() { guard_.reset(); }
+
+ private:
+  int count_;
+  std::optional<platform::ThreadCountGuard> guard_;
+};
+
 }  // namespace
 
 void BindBuild(nb::module_& m) {
@@ -72,6 +88,11 @@ void BindBuild(nb::module_& m) {
   m.def("counters", &platform::Counters,
         "Counters of modules by name, such as \"onednn.cache_hits\".");
   m.def("num_threads", &platform::NumThreads);
+  nb::class_<ThreadCount>(m, "_ThreadCount")
+      .def(nb::init<int>())
+      .def("__enter__", &ThreadCount::Enter)
+      .def("__exit__",
+           [](ThreadCount& self, const nb::args& /*error*/) { self.Exit(); });
 }
 
 }  // namespace sluice::python

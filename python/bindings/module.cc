@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   BindPrograms(m);
   BindScopes(m);
   BindFiles(m);
+  BindOnnx(m);
   BindExecutors(m);
   BindHints(m);
   BindRegistry(m);

@@ -75,6 +75,9 @@ nb::dict DescribeSchema(const OpSchema& schema) {
   result["type_vars"] = type_vars;
   result["differentiable"] = schema.gradient_fn() != nullptr;
   result["internal"] = schema.internal();
+  result["elementwise"] = schema.elementwise();
+  result["onnx"] = schema.onnx().op_type;
+  result["torch"] = schema.torch();
   return result;
 }
 

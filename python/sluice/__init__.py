@@ -159,9 +159,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # The laboratory is imported when somebody wants it.
-    if name == "lab":
+    # These are imported when somebody wants them.
+    if name in ("lab", "onnx", "onnxruntime"):
         from importlib import import_module
 
-        return import_module(".lab", __name__)
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

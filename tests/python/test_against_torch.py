@@ -124,7 +124,7 @@ def compare(what, found, expected, tolerance):
     if expected.dtype.kind != "f":
         np.testing.assert_array_equal(found, expected, what)
         return
-    largest = np.abs(expected).max(initial=1)
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=1)
     np.testing.assert_allclose(
         found, expected, rtol=tolerance, atol=tolerance * largest, err_msg=what
     )

@@ -448,9 +448,9 @@ WRONG = {
     "scale": (lambda x, size: x, {}, sl.InvalidArgumentError, "attribute size"),
     "abs": (
         lambda x: x,
-        {"dtypes": ["int64"]},
+        {"dtypes": ["uint8"]},
         sl.InvalidArgumentError,
-        "dtype int64",
+        "dtype uint8",
     ),
     "exp": (lambda x: x, {"dtypes": []}, sl.InvalidArgumentError, "empty"),
     "sqrt": (

@@ -222,8 +222,8 @@ def test_figures_of_the_machine_have_units(capsys):
 
 BAD = {
     "no program": (["tune", "lenett"], "did you mean lenet?"),
-    "no op": (["race", "reluu"], "did you mean relu?"),
-    "no op's records": (["records", "reluu"], "did you mean relu?"),
+    "no op": (["race", "reluu"], "did you mean relu"),
+    "no op's records": (["records", "reluu"], "did you mean relu"),
     "budget": (["tune", "mlp", "--budget", "0"], "no number of seconds above 0"),
     "budget text": (["race", "relu", "--budget", "x"], "'x' is no number"),
     "sizes": (["race", "relu", "--sizes", "4,0"], "'0' is no number above 0"),

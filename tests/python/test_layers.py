@@ -247,10 +247,10 @@ def test_a_library_adds_its_layers(exe):
     path = os.environ.get("TEST_OP_LIBRARY")
     if not path or not os.path.exists(path):
         pytest.skip("TEST_OP_LIBRARY is not built")
-    assert sl.load_op_library(path) == ["leaky_relu"]
-    assert "slope" in inspect.signature(sl.layers.leaky_relu).parameters
+    assert sl.load_op_library(path) == ["steep_relu"]
+    assert "slope" in inspect.signature(sl.layers.steep_relu).parameters
     x = sl.data("x", [None, 2])
-    y = sl.layers.leaky_relu(x, slope=0.5)
+    y = sl.layers.steep_relu(x, slope=0.5)
     (value,) = exe.run(feed={"x": [[-2, 3]]}, fetch_list=[y])
     np.testing.assert_array_equal(value, [[-1, 3]])
     assert sl.load_op_library(path) == []

@@ -1,4 +1,11 @@
 """What test_against_torch.py runs, by the kind of op."""
 
-from . import elementwise, images, learning, moving, products  # noqa: F401
+from . import (  # noqa: F401
+    elementwise,
+    images,
+    learning,
+    moving,
+    normalising,
+    products,
+)
 from .case import CASES, NO_COUNTERPART, Case, torch  # noqa: F401

@@ -23,12 +23,12 @@ CASES: dict[str, list[Any]] = {}
 # What PyTorch has nothing like, and where it is tested instead.
 NO_COUNTERPART = {
     "average_embedding_mask": "own op; tests/operators has its formula",
-    "crf_decoding": "all paths are tried in tests/operators/crf_paths.h",
-    "gaussian_random": "own numbers; tests/operators/random_reference.h",
-    "linear_chain_crf": "all paths are summed in tests/operators/crf_paths.h",
+    "crf_decoding": "all paths are tried in tests/operators/sequence/crf_paths.h",
+    "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
+    "linear_chain_crf": "all paths are summed in tests/operators/sequence/crf_paths.h",
     "quantize_and_dequantize": "torch rounds halves to even and has no ranges "
     "without a zero; tests/operators has its formula",
-    "uniform_random": "own numbers; tests/operators/random_reference.h",
+    "uniform_random": "own numbers; tests/operators/random/random_reference.h",
 }
 
 

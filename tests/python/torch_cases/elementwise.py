@@ -6,29 +6,122 @@ import itertools
 
 import numpy as np
 
-from .case import CASES, away_from, Case, case, odd, torch
+from sluice.layers import ops
+
+from .case import away_from, Case, case, odd, torch
 from .case import functional as F
 
 
-def unary(op, same, positive=False):
-    def make(rng):
-        x = away_from(rng, odd(rng, 3))
-        x = np.abs(x) if positive else x
-        return Case({"X": x}, lambda t: {"Out": same(t["X"])}, grads=("X",))
-
-    case(op)(make)
+def like(expression, attrs, tensors):
+    """What an expression of a schema gives, with inputs and attributes by
+    their names."""
+    names = {"torch": torch, "functional": F, **attrs, **tensors}
+    return {"Out": eval(expression, names)}
 
 
-unary("abs", lambda x: x.abs())
-unary("assign", lambda x: x.clone())
-unary("exp", lambda x: x.exp())
-unary("log", lambda x: x.log(), positive=True)
-unary("mean", lambda x: x.mean())
-unary("relu", lambda x: x.relu())
-unary("sigmoid", lambda x: x.sigmoid())
-unary("sqrt", lambda x: x.sqrt(), positive=True)
-unary("square", lambda x: x.square())
-unary("tanh", lambda x: x.tanh())
+def numbers(rng, shape, schema, inside=False):
+    """What an op takes: floats if it can, between 0.1 and 0.9 or all others,
+    where both may have no result."""
+    (allowed,) = schema["type_vars"].values()
+    if "float32" not in allowed:
+        if "bool" in allowed:
+            return rng.integers(0, 2, shape).astype(bool)
+        return rng.integers(-9, 70, shape)
+    return rng.uniform(0.1, 0.9, shape) if inside else away_from(rng, shape)
+
+
+def from_schema(schema):
+    """A case of an op of X whose schema says what it is in PyTorch."""
+    attrs = {a["name"]: a["default"] for a in schema["attributes"]}
+
+    def make(rng, inside):
+        return Case(
+            {"X": numbers(rng, odd(rng, 3), schema, inside)},
+            lambda t: like(schema["torch"], attrs, t),
+            grads=("X",) if schema["differentiable"] else (),
+        )
+
+    case(schema["name"], (True,), (False,))(make)
+
+
+def from_schema_of_two(schema):
+    """The same of X and Y, where Y is placed at axis and repeated."""
+
+    def make(rng, how):
+        n, c, h, w = odd(rng, 4, 7)
+        shape, axis, view = {
+            "same": ((n, c, h, w), -1, (n, c, h, w)),
+            "channel": ((c,), 1, (c, 1, 1)),
+            "middle": ((c, h), 1, (c, h, 1)),
+            "last": ((h, w), -1, (h, w)),
+            "ones": ((n, 1, h, 1), -1, (n, 1, h, 1)),
+        }[how]
+
+        def same(t):
+            y = t["Y"].reshape(view)
+            return like(schema["torch"], {}, {"X": t["X"], "Y": y})
+
+        return Case(
+            {
+                "X": numbers(rng, (n, c, h, w), schema),
+                "Y": numbers(rng, shape, schema),
+            },
+            same,
+            {"axis": axis},
+            ("X", "Y") if schema["differentiable"] else (),
+        )
+
+    hows = ("same", "channel", "middle", "last", "ones")
+    case(schema["name"], *itertools.product(hows))(make)
+
+
+for _op in ops.names():
+    _schema = ops.schema(_op)
+    _inputs = [given["name"] for given in _schema["inputs"]]
+    if _schema["torch"] and _inputs == ["X"]:
+        from_schema(_schema)
+    elif _schema["torch"] and _inputs == ["X", "Y"]:
+        from_schema_of_two(_schema)
+
+
+@case("clip")
+def clip(rng):
+    return Case(
+        {"X": away_from(rng, odd(rng, 3))},
+        lambda t: {"Out": t["X"].clamp(-0.75, 1.25)},
+        {"min": -0.75, "max": 1.25},
+        ("X",),
+    )
+
+
+@case("where", ("same",), ("repeated",))
+def where(rng, how):
+    n, c, h = odd(rng, 3)
+    shapes = {
+        "same": ((n, c, h), (n, c, h), (n, c, h)),
+        "repeated": ((c, 1), (n, 1, h), (h,)),
+    }[how]
+    return Case(
+        {
+            "Condition": rng.integers(0, 2, shapes[0]).astype(bool),
+            "X": away_from(rng, shapes[1]),
+            "Y": away_from(rng, shapes[2]),
+        },
+        lambda t: {"Out": torch.where(t["Condition"], t["X"], t["Y"])},
+        grads=("X", "Y"),
+    )
+
+
+@case("assign")
+def assign(rng):
+    return Case({"X": away_from(rng, odd(rng, 3))},
+                lambda t: {"Out": t["X"].clone()}, grads=("X",))
+
+
+@case("mean")
+def mean(rng):
+    return Case({"X": away_from(rng, odd(rng, 3))},
+                lambda t: {"Out": t["X"].mean()}, grads=("X",))
 
 
 @case("scale", (True,), (False,))
@@ -83,38 +176,6 @@ def softmax(rng, axis):
         {"axis": axis},
         ("X",),
     )
-
-
-@case(
-    "elementwise_add",
-    *itertools.product(("same", "channel", "middle", "last", "ones")),
-)
-def elementwise_add(rng, how, function=None):
-    n, c, h, w = odd(rng, 4, 7)
-    shape, axis, view = {
-        "same": ((n, c, h, w), -1, (n, c, h, w)),
-        "channel": ((c,), 1, (c, 1, 1)),
-        "middle": ((c, h), 1, (c, h, 1)),
-        "last": ((h, w), -1, (h, w)),
-        "ones": ((n, 1, h, 1), -1, (n, 1, h, 1)),
-    }[how]
-    function = function or (lambda x, y: x + y)
-    return Case(
-        {"X": away_from(rng, (n, c, h, w)), "Y": away_from(rng, shape)},
-        lambda t: {"Out": function(t["X"], t["Y"].reshape(view))},
-        {"axis": axis},
-        ("X", "Y"),
-    )
-
-
-def like_elementwise_add(op, function):
-    for make, parameter in CASES["elementwise_add"]:
-        case(op, (*parameter, function))(make)
-
-
-like_elementwise_add("elementwise_sub", lambda x, y: x - y)
-like_elementwise_add("elementwise_mul", lambda x, y: x * y)
-like_elementwise_add("elementwise_div", lambda x, y: x / y)
 
 
 @case("bias_add", ("NCHW", 4), ("NHWC", 4), ("NCHW", 2), ("NHWC", 3))

@@ -124,3 +124,97 @@ def fill_constant(rng, dtype, value):
         return {"Out": torch.full(shape, value, dtype=kind)}
 
     return Case({}, same, {"shape": shape, "dtype": dtype, "value": value})
+
+
+@case("slice", ([1, -2], [3, 99], [0, 2], [1, 1]), ([], [], [], []),
+      ([0, 1], [99, 6], [2, 1], [3, 2]))
+def slice_(rng, starts, ends, axes, steps):
+    x = away_from(rng, (5, 7, 9))
+    where = [slice(None)] * 3
+    for axis, start, end, step in zip(axes, starts, ends, steps):
+        where[axis] = slice(start, end, step)
+    attrs = {"starts": starts, "ends": ends, "axes": axes, "steps": steps}
+    return Case(
+        {"X": x}, lambda t: {"Out": t["X"][tuple(where)]}, attrs, ("X",)
+    )
+
+
+@case("pad", ("constant",), ("edge",), ("reflect",), ("wrap",))
+def pad(rng, mode):
+    x = away_from(rng, (3, 1, 5, 7))
+    torch_mode = {"edge": "replicate", "wrap": "circular"}.get(mode, mode)
+    value = {"value": 1.5} if mode == "constant" else {}
+    return Case(
+        {"X": x},
+        lambda t: {"Out": F.pad(t["X"], (3, 1, 0, 2), torch_mode, **value)},
+        {"pads": [0, 0, 0, 3, 0, 0, 2, 1], "mode": mode, **value},
+        ("X",),
+    )
+
+
+@case("expand", ([3, 1, 5],), ([7, 5],), ([2, 1, 1, 1],))
+def expand(rng, shape):
+    x = away_from(rng, (3, 1, 5))
+
+    def same(t):
+        full = np.broadcast_shapes(tuple(shape), (3, 1, 5))
+        return {"Out": t["X"].expand(full)}
+
+    return Case({"X": x}, same, {"shape": shape}, ("X",))
+
+
+@case("tile", ([1, 2, 3],), ([3, 1, 1],))
+def tile(rng, repeats):
+    x = away_from(rng, odd(rng, 3))
+    return Case(
+        {"X": x},
+        lambda t: {"Out": t["X"].repeat(repeats)},
+        {"repeats": repeats},
+        ("X",),
+    )
+
+
+@case("squeeze", ([0, 2],), ([],))
+def squeeze(rng, axes):
+    x = away_from(rng, (1, 5, 1, 3))
+    return Case(
+        {"X": x}, lambda t: {"Out": t["X"].squeeze()}, {"axes": axes}, ("X",)
+    )
+
+
+@case("unsqueeze", ([1],), ([-1],))
+def unsqueeze(rng, axes):
+    x = away_from(rng, odd(rng, 2))
+    return Case(
+        {"X": x},
+        lambda t: {"Out": t["X"].unsqueeze(axes[0])},
+        {"axes": axes},
+        ("X",),
+    )
+
+
+@case("flatten", (1,), (0,), (2,))
+def flatten(rng, axis):
+    shape = odd(rng, 3)
+    return Case(
+        {"X": away_from(rng, shape)},
+        lambda t: {"Out": t["X"].reshape(int(np.prod(shape[:axis])), -1)},
+        {"axis": axis},
+        ("X",),
+    )
+
+
+@case("shape")
+def shape_(rng):
+    x = away_from(rng, odd(rng, 4))
+    return Case({"X": x}, lambda t: {"Out": torch.tensor(t["X"].shape)})
+
+
+@case("trilu", *itertools.product((True, False), (-2, 0, 1)))
+def trilu(rng, upper, k):
+    x = away_from(rng, odd(rng, 3))
+
+    def same(t):
+        return {"Out": (torch.triu if upper else torch.tril)(t["X"], k)}
+
+    return Case({"X": x}, same, {"upper": upper, "k": k}, ("X",))

@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <cstring>
+
+#include "sluice/onnx/import/handlers.h"
+#include "sluice/onnx/import/tensor_values.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+template <typename T, typename Values>
+Tensor ListOf(const Values& values) {
+  return Tensor::FromVector<T>({static_cast<int64_t>(values.size())},
+                               std::vector<T>(values.begin(), values.end()));
+}
+
+void Constant(Node& node) {
+  Attributes& attributes = node.attributes();
+  if (const auto* tensor = attributes.Tensor("value")) {
+    // Models that hold their weights so keep external data to initialisers.
+    return node.FinishConstant(ToTensor(*tensor, "", "attribute value"));
+  }
+  if (attributes.Has("value_float")) {
+    return node.FinishConstant(Tensor::FromVector<float>(
+        {}, {static_cast<float>(attributes.Float("value_float", 0))}));
+  }
+  if (attributes.Has("value_int")) {
+    return node.FinishConstant(
+        Tensor::FromVector<int64_t>({}, {attributes.Int("value_int", 0)}));
+  }
+  if (attributes.Has("value_floats")) {
+    return node.FinishConstant(
+        ListOf<float>(attributes.Floats("value_floats")));
+  }
+  if (attributes.Has("value_ints")) {
+    return node.FinishConstant(ListOf<int64_t>(attributes.Ints("value_ints")));
+  }
+  Node::Unsupported(
+      "its value is a string, sparse or missing; there are tensors and "
+      "numbers");
+}
+
+// Weights of models that only show a network are made so.
+void ConstantOfShape(Node& node) {
+  const DDim dims(node.ConstantInts(0, "sizes"));
+  Tensor value = Tensor::FromVector<float>({1}, {0.0F});
+  if (const auto* tensor = node.attributes().Tensor("value")) {
+    value = ToTensor(*tensor, "", "attribute value");
+  }
+  SLUICE_ENFORCE(
+      value.numel() == 1, ErrorCode::kInvalidArgument, "onnx.fill_value",
+      "attribute value has shape {}; expected one element", value.dims());
+  Tensor filled;
+  const int64_t count = filled.Resize(dims).numel();
+  platform::VisitDType(value.dtype(), [&]<typename T>() {
+    T* to = filled.mutable_data<T>(platform::CPUPlace());
+    std::fill_n(to, count, value.data<T>()[0]);
+  });
+  node.FinishConstant(std::move(filled));
+}
+
+constexpr HandlerRow kRows[] = {{"Constant", 1, Constant},
+                                {"ConstantOfShape", 9, ConstantOfShape}};
+
+}  // namespace
+
+std::span<const HandlerRow> ConstantHandlers() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

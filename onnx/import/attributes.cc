@@ -1,0 +1,156 @@
+#include "sluice/onnx/import/attributes.h"
+
+#include "sluice/framework/op/near_names.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::onnx {
+
+using ::onnx::AttributeProto;
+using platform::Shown;
+
+namespace {
+
+const char* TypeName(int type) {
+  switch (type) {
+    case AttributeProto::FLOAT:
+      return "a float";
+    case AttributeProto::INT:
+      return "an int";
+    case AttributeProto::STRING:
+      return "a string";
+    case AttributeProto::TENSOR:
+      return "a tensor";
+    case AttributeProto::GRAPH:
+      return "a graph";
+    case AttributeProto::FLOATS:
+      return "floats";
+    case AttributeProto::INTS:
+      return "ints";
+    case AttributeProto::STRINGS:
+      return "strings";
+    case AttributeProto::UNDEFINED:
+      return "of no type";
+    default:
+      return "of another type";
+  }
+}
+
+}  // namespace
+
+Attributes::Attributes(const ::onnx::NodeProto& node) : node_(node) {
+  std::set<std::string_view> names;
+  for (const AttributeProto& attribute : node.attribute()) {
+    SLUICE_ENFORCE(names.insert(attribute.name()).second,
+                   ErrorCode::kInvalidArgument, "onnx.attribute_twice",
+                   "attribute {} stands twice", Shown(attribute.name()));
+    SLUICE_ENFORCE(attribute.ref_attr_name().empty(),
+                   ErrorCode::kInvalidArgument, "onnx.attribute_reference",
+                   "attribute {} refers to {}, an attribute of a function, "
+                   "outside of one",
+                   Shown(attribute.name()), Shown(attribute.ref_attr_name()));
+  }
+}
+
+bool Attributes::Has(std::string_view name) const {
+  for (const AttributeProto& attribute : node_.attribute()) {
+    if (attribute.name() == name) return true;
+  }
+  return false;
+}
+
+const AttributeProto* Attributes::Find(std::string_view name, int type) {
+  asked_.emplace(name);
+  for (const AttributeProto& attribute : node_.attribute()) {
+    if (attribute.name() != name) continue;
+    SLUICE_ENFORCE(attribute.type() == type, ErrorCode::kInvalidArgument,
+                   "onnx.attribute_type", "attribute {} is {}; expected {}",
+                   name, TypeName(attribute.type()), TypeName(type));
+    return &attribute;
+  }
+  return nullptr;
+}
+
+int64_t Attributes::Int(std::string_view name, int64_t otherwise) {
+  const AttributeProto* found = Find(name, AttributeProto::INT);
+  return found == nullptr ? otherwise : found->i();
+}
+
+double Attributes::Float(std::string_view name, double otherwise) {
+  const AttributeProto* found = Find(name, AttributeProto::FLOAT);
+  return found == nullptr ? otherwise : static_cast<double>(found->f());
+}
+
+std::string Attributes::String(std::string_view name,
+                               const std::string& otherwise) {
+  const AttributeProto* found = Find(name, AttributeProto::STRING);
+  return found == nullptr ? otherwise : found->s();
+}
+
+std::vector<int64_t> Attributes::Ints(std::string_view name) {
+  const AttributeProto* found = Find(name, AttributeProto::INTS);
+  if (found == nullptr) return {};
+  return {found->ints().begin(), found->ints().end()};
+}
+
+std::vector<double> Attributes::Floats(std::string_view name) {
+  const AttributeProto* found = Find(name, AttributeProto::FLOATS);
+  if (found == nullptr) return {};
+  return {found->floats().begin(), found->floats().end()};
+}
+
+const ::onnx::TensorProto* Attributes::Tensor(std::string_view name) {
+  const AttributeProto* found = Find(name, AttributeProto::TENSOR);
+  return found == nullptr ? nullptr : &found->t();
+}
+
+int64_t Attributes::NeededInt(std::string_view name) {
+  SLUICE_ENFORCE(Has(name), ErrorCode::kInvalidArgument,
+                 "onnx.attribute_missing", "attribute {} is missing", name);
+  return Int(name, 0);
+}
+
+std::vector<std::string> Attributes::names() const {
+  std::vector<std::string> names;
+  for (const AttributeProto& attribute : node_.attribute()) {
+    names.push_back(attribute.name());
+  }
+  return names;
+}
+
+framework::Attribute Attributes::As(framework::AttrType type,
+                                    std::string_view name) {
+  using framework::AttrType;
+  switch (type) {
+    case AttrType::kBool:
+      return Int(name, 0) != 0;
+    case AttrType::kInt:
+      return Int(name, 0);
+    case AttrType::kFloat:
+      return Float(name, 0);
+    case AttrType::kString:
+      return String(name, "");
+    case AttrType::kInts:
+      return Ints(name);
+    case AttrType::kFloats:
+      return Floats(name);
+    default:
+      platform::Raise(platform::ErrorCode::kUnimplemented,
+                      "onnx.attribute_kind", "attribute {} is {} of Sluice's",
+                      name, type);
+  }
+}
+
+void Attributes::CheckAllAsked() const {
+  for (const AttributeProto& attribute : node_.attribute()) {
+    const std::string& name = attribute.name();
+    SLUICE_ENFORCE(
+        asked_.contains(name), ErrorCode::kInvalidArgument,
+        "onnx.attribute_unknown", "attribute {} is none that {} has{}",
+        Shown(name), Shown(node_.op_type()),
+        framework::SuggestNames(name, {asked_.begin(), asked_.end()}));
+  }
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/values/attribute.h"
+#include "sluice/onnx/import/messages.h"
+
+namespace sluice::onnx {
+
+// The attributes of one node, each asked for with the type that the operator
+// gives it. Borrows the node; used by one thread. Raises InvalidArgument,
+// naming the attribute, for one of another type.
+class Attributes {
+ public:
+  // Raises InvalidArgument for a name that stands twice, Unimplemented for a
+  // reference to an attribute of a function.
+  explicit Attributes(const ::onnx::NodeProto& node);
+
+  bool Has(std::string_view name) const;
+  int64_t Int(std::string_view name, int64_t otherwise);
+  double Float(std::string_view name, double otherwise);
+  std::string String(std::string_view name, const std::string& otherwise);
+  // Empty where it was left out.
+  std::vector<int64_t> Ints(std::string_view name);
+  std::vector<double> Floats(std::string_view name);
+  // nullptr where it was left out.
+  const ::onnx::TensorProto* Tensor(std::string_view name);
+  // Raises InvalidArgument where it was left out.
+  int64_t NeededInt(std::string_view name);
+  // The names of those that the node has.
+  std::vector<std::string> names() const;
+  // One of this type under this name; a bool is ONNX's int. Raises
+  // InvalidArgument where it was left out.
+  framework::Attribute As(framework::AttrType type, std::string_view name);
+  // One that makes no difference here.
+  void Ignore(std::string_view name) { asked_.emplace(name); }
+
+  // Raises InvalidArgument for attributes that nobody has asked for.
+  void CheckAllAsked() const;
+
+ private:
+  const ::onnx::AttributeProto* Find(std::string_view name, int type);
+
+  const ::onnx::NodeProto& node_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+}  // namespace sluice::onnx

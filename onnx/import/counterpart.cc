@@ -1,0 +1,117 @@
+#include "sluice/onnx/import/counterpart.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/op/operand.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::onnx {
+
+using framework::ArgDef;
+using framework::AttrDef;
+using framework::OpSchema;
+using framework::Registry;
+
+namespace {
+
+// What newer opsets give as an input, and Sluice as an attribute: the attribute
+// where it is constant, else the operand.
+void ImportOperand(const OpSchema& schema,
+                   const ArgDef& def,
+                   int index,
+                   Node& node,
+                   Inputs* inputs,
+                   AttributeMap* attributes) {
+  if (!node.HasInput(index)) return;
+  if (const Tensor* constant = node.Constant(index)) {
+    (*attributes)[def.attribute] = framework::OperandValue(
+        schema.name(), def, *schema.FindAttr(def.attribute), *constant);
+  } else {
+    inputs->emplace_back(def.name, framework::ArgVars{node.In(index)});
+  }
+}
+
+bool AllConstant(const OpSchema& schema, const Node& node) {
+  if (node.input_count() == 0 || schema.random()) return false;
+  for (int i = 0; i < node.input_count(); ++i) {
+    if (node.HasInput(i) && node.Constant(i) == nullptr) return false;
+  }
+  return true;
+}
+
+// What the op gives for constants.
+Tensor Computed(const OpSchema& schema, Node& node, AttributeMap attributes) {
+  std::vector<std::pair<std::string, Tensor>> inputs;
+  int index = 0;
+  for (const ArgDef& def : schema.inputs()) {
+    const int end = def.traits.variadic ? node.input_count() : index + 1;
+    for (; index < end; ++index) {
+      if (!node.HasInput(index)) continue;
+      const Tensor& value = *node.Constant(index);
+      if (def.attribute.empty()) {
+        inputs.emplace_back(def.name, value);
+      } else {
+        attributes[def.attribute] = framework::OperandValue(
+            schema.name(), def, *schema.FindAttr(def.attribute), value);
+      }
+    }
+  }
+  const std::string& output = schema.outputs()[0].name;
+  return framework::RunOp(schema.name(), inputs, attributes).at(output);
+}
+
+}  // namespace
+
+const OpSchema* FindCounterpart(std::string_view type) {
+  if (type.empty()) return nullptr;
+  const Registry& registry = Registry::Global();
+  // Libraries of operators may be loaded at any time, so nothing is kept.
+  for (const std::string& name : registry.OpNames()) {
+    const OpSchema& schema = registry.Schema(name);
+    if (schema.onnx().op_type == type) return &schema;
+  }
+  return nullptr;
+}
+
+void ImportCounterpart(const OpSchema& schema, Node& node) {
+  node.AllowOutputs(1);
+  AttributeMap attributes;
+  for (const std::string& theirs : node.attributes().names()) {
+    const auto& renamed = schema.onnx().attributes;
+    const auto found = renamed.find(theirs);
+    const AttrDef* attr =
+        schema.FindAttr(found == renamed.end() ? theirs : found->second);
+    if (attr == nullptr) continue;  // CheckAllAsked says so
+    attributes[attr->name] = node.attributes().As(attr->type, theirs);
+  }
+  if (AllConstant(schema, node)) {
+    return node.FinishConstant(Computed(schema, node, std::move(attributes)));
+  }
+  Inputs inputs;
+  int index = 0;
+  for (const ArgDef& def : schema.inputs()) {
+    if (!def.attribute.empty()) {
+      ImportOperand(schema, def, index++, node, &inputs, &attributes);
+      continue;
+    }
+    framework::ArgVars vars;
+    const int end = def.traits.variadic ? node.input_count() : index + 1;
+    for (; index < end; ++index) {
+      if (node.HasInput(index) || !def.traits.optional) {
+        vars.push_back(node.In(index));
+      }
+    }
+    if (!vars.empty()) inputs.emplace_back(def.name, vars);
+  }
+  for (int more = index; more < node.input_count(); ++more) {
+    if (node.HasInput(more)) {
+      Node::Unsupported("{} inputs; {} are known", node.input_count(), index);
+    }
+  }
+  node.Finish(schema.name(), inputs, attributes, schema.outputs()[0].name);
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,127 @@
+#include "sluice/onnx/import/graph_check.h"
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/framework/op/near_names.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::onnx {
+
+using platform::ErrorCode;
+using platform::Shown;
+
+namespace {
+
+// What makes each value; nodes by their index.
+class Makers {
+ public:
+  static constexpr int kInput = -1;
+  static constexpr int kInitialiser = -2;
+
+  explicit Makers(const ::onnx::GraphProto& graph) : graph_(graph) {
+    for (const auto& input : graph.input()) {
+      SLUICE_ENFORCE(!input.name().empty(), ErrorCode::kInvalidArgument,
+                     "onnx.input_name", "an input of the graph has no name");
+      Add(input.name(), kInput);
+    }
+    for (const auto& tensor : graph.initializer()) {
+      SLUICE_ENFORCE(!tensor.name().empty(), ErrorCode::kInvalidArgument,
+                     "onnx.initialiser_name",
+                     "an initialiser of the graph has no name");
+      // Also as an input it is one value: what IR version 3 asked for.
+      const auto known = makers_.find(tensor.name());
+      if (known != makers_.end() && known->second == kInput) {
+        known->second = kInitialiser;
+        continue;
+      }
+      Add(tensor.name(), kInitialiser);
+    }
+    for (int i = 0; i < graph.node_size(); ++i) {
+      for (const std::string& output : graph.node(i).output()) {
+        if (!output.empty()) Add(output, i);
+      }
+    }
+  }
+
+  std::string Describe(int maker) const {
+    if (maker == kInput) return "an input of the graph";
+    if (maker == kInitialiser) return "an initialiser";
+    return "an output of " + NodeName(graph_.node(maker), maker);
+  }
+
+  // The value must be there before node `user`.
+  void CheckUse(const std::string& name, int user) const {
+    const auto maker = makers_.find(name);
+    if (maker == makers_.end()) {
+      platform::Raise(ErrorCode::kInvalidArgument, "onnx.value_missing",
+                      "{} uses value {}, which nothing makes{}",
+                      NodeName(graph_.node(user), user), Shown(name),
+                      Suggestion(name));
+    }
+    SLUICE_ENFORCE(maker->second != user, ErrorCode::kInvalidArgument,
+                   "onnx.cycle", "{} uses its own output {}",
+                   NodeName(graph_.node(user), user), Shown(name));
+    SLUICE_ENFORCE(maker->second < user, ErrorCode::kInvalidArgument,
+                   "onnx.unsorted",
+                   "{} uses value {} before {} makes it: the nodes are not "
+                   "sorted, or form a cycle",
+                   NodeName(graph_.node(user), user), Shown(name),
+                   maker->second < 0
+                       ? Describe(maker->second)
+                       : NodeName(graph_.node(maker->second), maker->second));
+  }
+
+  void CheckOutput(const std::string& name) const {
+    SLUICE_ENFORCE(makers_.contains(name), ErrorCode::kInvalidArgument,
+                   "onnx.output_missing",
+                   "nothing makes {}, an output of the graph{}", Shown(name),
+                   Suggestion(name));
+  }
+
+ private:
+  void Add(const std::string& name, int maker) {
+    const auto [known, added] = makers_.emplace(name, maker);
+    SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "onnx.value_twice",
+                   "value {} is made twice: it is {} and {}", Shown(name),
+                   Describe(known->second), Describe(maker));
+  }
+
+  std::string Suggestion(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const auto& [known, maker] : makers_) {
+      names.emplace_back(known);
+    }
+    return framework::SuggestNames(name, names);
+  }
+
+  const ::onnx::GraphProto& graph_;
+  std::unordered_map<std::string_view, int> makers_;
+};
+
+}  // namespace
+
+std::string NodeName(const ::onnx::NodeProto& node, int index) {
+  const std::string type = Shown(node.op_type());
+  if (node.name().empty()) {
+    return platform::Format("node {} ({})", index, type);
+  }
+  return platform::Format("node {} ({})", Shown(node.name()), type);
+}
+
+void CheckNames(const ::onnx::GraphProto& graph) {
+  const Makers makers(graph);
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& input : graph.node(i).input()) {
+      if (!input.empty()) makers.CheckUse(input, i);
+    }
+  }
+  for (const auto& output : graph.output()) {
+    makers.CheckOutput(output.name());
+  }
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,118 @@
+#include "sluice/onnx/import/graph_values.h"
+
+#include <memory>
+
+#include "sluice/onnx/import/tensor_values.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::onnx {
+
+using framework::DDim;
+using platform::Shown;
+
+namespace {
+
+std::vector<OnnxDim> ShapeOf(const ::onnx::TensorShapeProto& shape) {
+  std::vector<OnnxDim> dims;
+  for (const auto& dim : shape.dim()) {
+    OnnxDim& added = dims.emplace_back();
+    added.symbol = dim.dim_param();
+    // Some exporters write -1 for a size that they do not know.
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {
+      added.size = dim.dim_value();
+    }
+  }
+  return dims;
+}
+
+DDim DimsOf(const OnnxValue& value) {
+  if (!value.rank_known) return DDim::UnknownRank();
+  std::vector<int64_t> sizes;
+  for (const OnnxDim& dim : value.shape) {
+    sizes.push_back(dim.size);
+  }
+  return DDim(sizes);
+}
+
+OnnxValue InputOf(const ::onnx::ValueInfoProto& input) {
+  const std::string what = "input " + Shown(input.name());
+  SLUICE_ENFORCE(input.type().has_tensor_type(), ErrorCode::kUnimplemented,
+                 "onnx.input_type",
+                 "{} of the graph is no tensor (a sequence, a map, an optional "
+                 "or sparse value), which Sluice lacks",
+                 what);
+  const auto& type = input.type().tensor_type();
+  OnnxValue value;
+  value.name = input.name();
+  value.dtype = ToDType(type.elem_type(), what);
+  value.rank_known = type.has_shape();
+  value.shape = ShapeOf(type.shape());
+  SLUICE_ENFORCE(value.shape.size() <= DDim::kMaxRank,
+                 ErrorCode::kUnimplemented, "onnx.input_rank",
+                 "{} has {} dims; Sluice has tensors of at most {}", what,
+                 value.shape.size(), DDim::kMaxRank);
+  return value;
+}
+
+}  // namespace
+
+void AddInitialisers(const std::string& folder,
+                     ::onnx::GraphProto* graph,
+                     ValueMap* values) {
+  SLUICE_ENFORCE(graph->sparse_initializer_size() == 0,
+                 ErrorCode::kUnimplemented, "onnx.sparse_initialiser",
+                 "{} initialisers are sparse, which Sluice lacks",
+                 graph->sparse_initializer_size());
+  for (auto& tensor : *graph->mutable_initializer()) {
+    values->AddConstant(
+        tensor.name(),
+        ToTensor(tensor, folder, "initialiser " + Shown(tensor.name())));
+    // There is one copy of the weights, not two.
+    if (tensor.has_raw_data()) {
+      std::unique_ptr<std::string>(tensor.release_raw_data()).reset();
+    }
+  }
+}
+
+std::vector<OnnxValue> AddInputs(const ::onnx::GraphProto& graph,
+                                 const std::string& model,
+                                 ValueMap* values) {
+  std::vector<OnnxValue> inputs;
+  for (const auto& input : graph.input()) {
+    if (values->FindConstant(input.name()) != nullptr) continue;
+    OnnxValue& value = inputs.emplace_back(InputOf(input));
+    const std::string location =
+        platform::Format("input {} of {}", Shown(value.name), model);
+    values->program().Data(value.name, value.dtype, DimsOf(value),
+                           location.c_str(), 0);
+  }
+  return inputs;
+}
+
+std::vector<OnnxValue> FindOutputs(const ::onnx::GraphProto& graph,
+                                   ValueMap* values) {
+  std::vector<OnnxValue> outputs;
+  for (const auto& output : graph.output()) {
+    OnnxValue& value = outputs.emplace_back();
+    value.name = values->Variable(output.name());
+    value.dtype = values->DTypeOf(value.name);
+    const DDim dims = values->DimsOf(value.name);
+    if (output.type().has_tensor_type() &&
+        output.type().tensor_type().has_shape()) {
+      value.rank_known = true;
+      value.shape = ShapeOf(output.type().tensor_type().shape());
+    }
+    if (!dims.rank_known()) continue;
+    value.rank_known = true;
+    value.shape.resize(static_cast<size_t>(dims.rank()));
+    for (int axis = 0; axis < dims.rank(); ++axis) {
+      if (dims[axis] < 0) continue;
+      value.shape[static_cast<size_t>(axis)] = {dims[axis], ""};
+    }
+  }
+  return outputs;
+}
+
+}  // namespace sluice::onnx

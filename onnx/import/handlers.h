@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "sluice/onnx/import/node.h"
+
+namespace sluice::onnx {
+
+// Adds the ops that compute a node. Its attributes are asked for by then; those
+// that are not are errors.
+using Handler = void (*)(Node& node);
+
+// A handler is for an operator of ONNX as it is from one opset on, up to the
+// next row of that type.
+struct HandlerRow {
+  std::string_view type;
+  int64_t since_version;
+  Handler handler;
+};
+
+// The tables, one a file in onnx/handlers/.
+std::span<const HandlerRow> ContractionHandlers();
+std::span<const HandlerRow> ConstantHandlers();
+std::span<const HandlerRow> ConversionHandlers();
+std::span<const HandlerRow> ConvHandlers();
+std::span<const HandlerRow> ElementwiseHandlers();
+std::span<const HandlerRow> MovementHandlers();
+std::span<const HandlerRow> NormHandlers();
+std::span<const HandlerRow> PoolHandlers();
+std::span<const HandlerRow> ReductionHandlers();
+
+// The handler for `type` in opset `version`; nullptr when there is none.
+Handler FindHandler(std::string_view type, int64_t version);
+// The oldest opset that there is a handler for, or 0.
+int64_t OldestHandled(std::string_view type);
+
+}  // namespace sluice::onnx

@@ -1,0 +1,156 @@
+#include "sluice/onnx/import/import_nodes.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "sluice/onnx/import/counterpart.h"
+#include "sluice/onnx/import/graph_check.h"
+#include "sluice/onnx/import/handlers.h"
+#include "sluice/onnx/import/model_file.h"
+#include "sluice/onnx/import/node.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::onnx {
+
+using platform::Error;
+using platform::ErrorCode;
+using platform::Format;
+using platform::Shown;
+
+namespace {
+
+constexpr size_t kMostListed = 100;
+
+bool IsOnnx(const ::onnx::NodeProto& node) {
+  return node.domain().empty() || node.domain() == "ai.onnx";
+}
+
+class NodeImport {
+ public:
+  NodeImport(const ::onnx::ModelProto& model,
+             const std::string& name,
+             ValueMap* values)
+      : name_(name), opset_(OpsetOf(model)), values_(*values) {}
+
+  void Import(const ::onnx::NodeProto& node, int index) {
+    const auto lost = [&](const std::string& input) {
+      return values_.IsLost(input);
+    };
+    if (std::any_of(node.input().begin(), node.input().end(), lost)) {
+      const framework::OpSchema* counterpart = nullptr;
+      const Handler handler = FindHandlerOf(node, index, &counterpart);
+      if (handler != nullptr || counterpart != nullptr) ++not_tried_;
+      return Lose(node);
+    }
+    const framework::OpSchema* counterpart = nullptr;
+    const Handler handler = FindHandlerOf(node, index, &counterpart);
+    if (handler == nullptr && counterpart == nullptr) return Lose(node);
+    const std::string location =
+        Format("{} of {}", NodeName(node, index), name_);
+    try {
+      SLUICE_ENFORCE(node.output_size() > 0 && !node.output(0).empty(),
+                     ErrorCode::kInvalidArgument, "onnx.output_count",
+                     "{} has no output", NodeName(node, index));
+      Node imported(node, location, &values_);
+      if (handler != nullptr) {
+        handler(imported);
+      } else {
+        ImportCounterpart(*counterpart, imported);
+      }
+      imported.attributes().CheckAllAsked();
+    } catch (Error& error) {
+      if (error.code() == ErrorCode::kUnimplemented) {
+        Refuse(node, index, FirstLine(error.what()));
+        return Lose(node);
+      }
+      const std::string created = framework::DescribeLocation({location, 0});
+      if (std::string_view(error.what()).find(created) ==
+          std::string_view::npos) {
+        error.AddContext("in " + location);
+      }
+      throw;
+    }
+  }
+
+  void RaiseRefused() const {
+    if (refused_.empty()) return;
+    std::string lines;
+    for (size_t i = 0; i < std::min(refused_.size(), kMostListed); ++i) {
+      lines += "\n  " + refused_[i];
+    }
+    if (refused_.size() > kMostListed) {
+      lines += Format("\n  and {} more", refused_.size() - kMostListed);
+    }
+    if (not_tried_ > 0) {
+      lines += Format("\n  ({} nodes after them were not tried)", not_tried_);
+    }
+    platform::Raise(ErrorCode::kUnimplemented, "onnx.unsupported",
+                    "{} of the nodes of {} (opset {}) cannot be imported:{}",
+                    refused_.size(), name_, opset_, lines);
+  }
+
+ private:
+  // A handler, or else the op that is the same; the node is refused where there
+  // is neither.
+  Handler FindHandlerOf(const ::onnx::NodeProto& node,
+                        int index,
+                        const framework::OpSchema** counterpart) {
+    if (!IsOnnx(node)) {
+      Refuse(
+          node, index,
+          Format("operators of domain {} are unknown", Shown(node.domain())));
+      return nullptr;
+    }
+    const Handler handler = FindHandler(node.op_type(), opset_);
+    if (handler != nullptr) return handler;
+    *counterpart = FindCounterpart(node.op_type());
+    if (*counterpart != nullptr) return nullptr;
+    const int64_t oldest = OldestHandled(node.op_type());
+    Refuse(node, index,
+           oldest == 0
+               ? "there is no such operator in Sluice yet"
+               : Format("the operator is known from opset {} on", oldest));
+    return nullptr;
+  }
+
+  void Refuse(const ::onnx::NodeProto& node,
+              int index,
+              const std::string& reason) {
+    refused_.push_back(NodeName(node, index) + ": " + reason);
+  }
+
+  // What the node would have made is not there for the nodes behind it.
+  void Lose(const ::onnx::NodeProto& node) {
+    for (const std::string& output : node.output()) {
+      values_.AddLost(output);
+    }
+  }
+
+  static std::string FirstLine(std::string_view text) {
+    return std::string(text.substr(0, text.find('\n')));
+  }
+
+  const std::string& name_;
+  int64_t opset_;
+  ValueMap& values_;
+  std::vector<std::string> refused_;
+  int not_tried_ = 0;
+};
+
+}  // namespace
+
+void ImportNodes(const ::onnx::ModelProto& model,
+                 const std::string& name,
+                 ValueMap* values) {
+  NodeImport import(model, name, values);
+  int index = 0;
+  for (const auto& node : model.graph().node()) {
+    import.Import(node, index++);
+  }
+  import.RaiseRefused();
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,106 @@
+#include "sluice/onnx/load_onnx.h"
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "sluice/framework/files/file.h"
+#include "sluice/onnx/import/graph_check.h"
+#include "sluice/onnx/import/graph_values.h"
+#include "sluice/onnx/import/import_nodes.h"
+#include "sluice/onnx/import/model_file.h"
+#include "sluice/onnx/import/value_map.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+OnnxMetadata MetadataOf(const ::onnx::ModelProto& model) {
+  OnnxMetadata metadata;
+  metadata.ir_version = model.ir_version();
+  metadata.model_version = model.model_version();
+  metadata.producer_name = model.producer_name();
+  metadata.producer_version = model.producer_version();
+  metadata.domain = model.domain();
+  metadata.description = model.doc_string();
+  metadata.graph_name = model.graph().name();
+  metadata.graph_description = model.graph().doc_string();
+  for (const auto& opset : model.opset_import()) {
+    metadata.opsets.emplace_back(opset.domain(), opset.version());
+  }
+  for (const auto& property : model.metadata_props()) {
+    metadata.properties.emplace_back(property.key(), property.value());
+  }
+  return metadata;
+}
+
+OnnxModel Import(std::string_view bytes,
+                 const std::string& name,
+                 const std::string& folder) {
+  ::onnx::ModelProto model;
+  ParseModel(bytes, name, &model);
+  CheckNames(model.graph());
+  ValueMap values(model.graph());
+  OnnxModel result;
+  result.metadata = MetadataOf(model);
+  AddInitialisers(folder, model.mutable_graph(), &values);
+  result.inputs = AddInputs(model.graph(), name, &values);
+  ImportNodes(model, name, &values);
+  result.outputs = FindOutputs(model.graph(), &values);
+  result.program = values.TakeProgram();
+  result.parameters = values.TakeParameters();
+  return result;
+}
+
+OnnxModel ImportNamed(std::string_view bytes,
+                      const std::string& name,
+                      const std::string& folder) try {
+  return Import(bytes, name, folder);
+} catch (platform::Error& error) {
+  if (std::string_view(error.what()).find(name) == std::string_view::npos) {
+    error.AddContext(platform::Format("in {}", name));
+  }
+  throw;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace
+
+void OnnxModel::PutParameters(framework::Scope& scope) const try {
+  std::vector<framework::Tensor*> to;
+  const std::unique_lock lock(scope.lock());
+  to.reserve(parameters.size());
+  for (const auto& [name, value] : parameters) {
+    to.push_back(scope.Var(name).GetMutable<framework::Tensor>());
+  }
+  for (size_t i = 0; i < to.size(); ++i) {
+    *to[i] = parameters[i].second;
+  }
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+OnnxModel LoadOnnx(const std::string& path, const OnnxOptions& options) {
+  const std::filesystem::path file = path;
+  const std::string folder =
+      file.has_parent_path() ? file.parent_path().string() : ".";
+  framework::InputFile input(path);
+  const std::string name =
+      options.name.empty() ? file.filename().string() : options.name;
+  CheckFileSize(input.size(), name);  // before it is read
+  const std::string bytes = input.ReadAll();
+  return ImportNamed(bytes, name,
+                     options.folder.empty() ? folder : options.folder);
+}
+
+OnnxModel ParseOnnx(std::string_view bytes, const OnnxOptions& options) {
+  return ImportNamed(bytes,
+                     options.name.empty() ? "the ONNX model" : options.name,
+                     options.folder);
+}
+
+}  // namespace sluice::onnx

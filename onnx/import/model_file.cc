@@ -1,0 +1,149 @@
+#include "sluice/onnx/import/model_file.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include <google/protobuf/io/coded_stream.h>
+
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
+constexpr int kMostMessages = 100;  // one in another
+constexpr int kMostGraphs = 16;
+
+using google::protobuf::io::CodedInputStream;
+
+// Where the fields of the outermost message end: past the bytes for a file
+// that was cut off.
+bool IsCutOff(std::string_view bytes) {
+  CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
+                          static_cast<int>(bytes.size()));
+  while (const uint32_t tag = stream.ReadTag()) {
+    uint64_t value = 0;
+    switch (tag & 7) {
+      case 0:
+        if (!stream.ReadVarint64(&value)) return true;
+        break;
+      case 1:
+        if (!stream.Skip(8)) return true;
+        break;
+      case 2: {
+        if (!stream.ReadVarint64(&value)) return true;
+        const int left =
+            static_cast<int>(bytes.size()) - stream.CurrentPosition();
+        if (value > static_cast<uint64_t>(left)) return true;
+        stream.Skip(static_cast<int>(value));
+        break;
+      }
+      case 5:
+        if (!stream.Skip(4)) return true;
+        break;
+      default:
+        return false;  // no message at all
+    }
+  }
+  return false;
+}
+
+bool Parse(std::string_view bytes, ::onnx::ModelProto* model) {
+  CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
+                          static_cast<int>(bytes.size()));
+  stream.SetRecursionLimit(kMostMessages);
+  return model->ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+}
+
+// How many graphs lie in one another.
+int Depth(const ::onnx::GraphProto& graph) {
+  int deepest = 0;
+  for (const auto& node : graph.node()) {
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) deepest = std::max(deepest, Depth(attribute.g()));
+      for (const auto& inner : attribute.graphs()) {
+        deepest = std::max(deepest, Depth(inner));
+      }
+    }
+  }
+  return deepest + 1;
+}
+
+void CheckVersions(const ::onnx::ModelProto& model) {
+  SLUICE_ENFORCE(
+      model.ir_version() >= 3, ErrorCode::kInvalidArgument, "onnx.ir_version",
+      "the model has IR version {}; expected 3 or newer", model.ir_version());
+  SLUICE_ENFORCE(model.ir_version() <= ::onnx::IR_VERSION,
+                 ErrorCode::kUnimplemented, "onnx.ir_version_new",
+                 "the model has IR version {}, this build of Sluice knows them "
+                 "up to {}",
+                 model.ir_version(), static_cast<int>(::onnx::IR_VERSION));
+  std::set<std::string_view> domains;
+  for (const auto& opset : model.opset_import()) {
+    const std::string_view domain =
+        opset.domain() == "ai.onnx" ? "" : std::string_view(opset.domain());
+    SLUICE_ENFORCE(domains.insert(domain).second, ErrorCode::kInvalidArgument,
+                   "onnx.opset_twice",
+                   "the model imports two opsets of domain {}",
+                   platform::Shown(opset.domain()));
+  }
+  const int64_t opset = OpsetOf(model);
+  SLUICE_ENFORCE(opset != 0, ErrorCode::kInvalidArgument, "onnx.no_opset",
+                 "the model does not say which opset its operators are of "
+                 "(opset_import)");
+  SLUICE_ENFORCE(opset >= kOldestOpset, ErrorCode::kUnimplemented,
+                 "onnx.opset_old",
+                 "the model is of opset {}, Sluice reads {} to {}; "
+                 "onnx.version_converter makes it newer",
+                 opset, kOldestOpset, kNewestOpset);
+  SLUICE_ENFORCE(opset <= kNewestOpset, ErrorCode::kUnimplemented,
+                 "onnx.opset_new",
+                 "the model is of opset {}, Sluice reads {} to {}", opset,
+                 kOldestOpset, kNewestOpset);
+}
+
+}  // namespace
+
+void CheckFileSize(uint64_t bytes, const std::string& name) {
+  SLUICE_ENFORCE(bytes <= kMostBytes, ErrorCode::kResourceExhausted,
+                 "onnx.too_large",
+                 "{} has {} bytes; an ONNX file has less than 2 GiB: save the "
+                 "model with external data",
+                 name, bytes);
+}
+
+void ParseModel(std::string_view bytes,
+                const std::string& name,
+                ::onnx::ModelProto* model) {
+  CheckFileSize(bytes.size(), name);
+  SLUICE_ENFORCE(!IsCutOff(bytes), ErrorCode::kDataLoss, "onnx.truncated",
+                 "{} ends in the middle of a field after {} bytes: it was cut "
+                 "off, or is no ONNX model",
+                 name, bytes.size());
+  SLUICE_ENFORCE(Parse(bytes, model), ErrorCode::kDataLoss, "onnx.not_a_model",
+                 "{} cannot be read: its {} bytes are damaged, of another "
+                 "format, or nested more than {} messages deep",
+                 name, bytes.size(), kMostMessages);
+  SLUICE_ENFORCE(model->has_graph(), ErrorCode::kInvalidArgument,
+                 "onnx.no_graph", "{} has no graph", name);
+  CheckVersions(*model);
+  const int depth = Depth(model->graph());
+  SLUICE_ENFORCE(
+      depth <= kMostGraphs, ErrorCode::kInvalidArgument, "onnx.nesting",
+      "{} graphs lie in one another; expected at most {}", depth, kMostGraphs);
+}
+
+int64_t OpsetOf(const ::onnx::ModelProto& model) {
+  for (const auto& opset : model.opset_import()) {
+    if (opset.domain().empty() || opset.domain() == "ai.onnx") {
+      return opset.version();
+    }
+  }
+  return 0;
+}
+
+}  // namespace sluice::onnx

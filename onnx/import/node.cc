@@ -1,0 +1,161 @@
+#include "sluice/onnx/import/node.h"
+
+#include <utility>
+
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::onnx {
+
+using platform::ErrorCode;
+using platform::Shown;
+
+Node::Node(const ::onnx::NodeProto& proto,
+           std::string location,
+           ValueMap* values)
+    : proto_(proto),
+      location_(std::move(location)),
+      values_(*values),
+      attributes_(proto) {}
+
+int Node::input_count() const {
+  return proto_.input_size();
+}
+
+bool Node::HasInput(int index) const {
+  return index < proto_.input_size() && !proto_.input(index).empty();
+}
+
+const std::string& Node::InputName(int index) const {
+  if (!HasInput(index)) {
+    platform::Raise(ErrorCode::kInvalidArgument, "onnx.input_missing",
+                    "input {} is missing: the node has {} inputs", index,
+                    proto_.input_size());
+  }
+  return proto_.input(index);
+}
+
+const std::string& Node::In(int index) {
+  return values_.Variable(InputName(index));
+}
+
+DDim Node::Dims(int index) const {
+  return values_.DimsOf(InputName(index));
+}
+
+DType Node::TypeOf(int index) const {
+  return values_.DTypeOf(InputName(index));
+}
+
+const Tensor* Node::Constant(int index) const {
+  return values_.FindConstant(InputName(index));
+}
+
+Ints Node::ConstantInts(int index, const char* what) const {
+  const Tensor* constant = Constant(index);
+  if (constant == nullptr) {
+    Unsupported("its {} ({}) are computed when the model runs", what,
+                Shown(InputName(index)));
+  }
+  SLUICE_ENFORCE(constant->dims().rank() <= 1, ErrorCode::kInvalidArgument,
+                 "onnx.constant_rank",
+                 "its {} ({}) have shape {}; expected a list", what,
+                 Shown(InputName(index)), constant->dims());
+  if (constant->dtype() == DType::kInt32) {
+    const auto values = constant->ToVector<int32_t>();
+    return {values.begin(), values.end()};
+  }
+  SLUICE_ENFORCE(constant->dtype() == DType::kInt64,
+                 ErrorCode::kInvalidArgument, "onnx.constant_ints",
+                 "its {} ({}) are {}; expected int64", what,
+                 Shown(InputName(index)), constant->dtype());
+  return constant->ToVector<int64_t>();
+}
+
+const Tensor* Node::ConstantOf(const std::string& variable) const {
+  return values_.FindConstant(variable);
+}
+
+const framework::OpDesc* Node::OnlyReadHere(int index) const {
+  const std::string& name = InputName(index);
+  return values_.ReadCount(name) == 1 ? values_.FindWriter(name) : nullptr;
+}
+
+bool Node::HasOutput(int index) const {
+  return index < proto_.output_size() && !proto_.output(index).empty();
+}
+
+void Node::AllowOutputs(int index) const {
+  for (; index < proto_.output_size(); ++index) {
+    if (HasOutput(index) && values_.IsRead(proto_.output(index))) {
+      Unsupported("its output {} ({}) is read", index,
+                  Shown(proto_.output(index)));
+    }
+  }
+}
+
+void Node::Add(const std::string& type,
+               Inputs inputs,
+               AttributeMap attributes,
+               Inputs outputs) {
+  values_.program().AppendOp(type, std::move(inputs), std::move(attributes),
+                             {location_, 0}, std::move(outputs));
+}
+
+std::string Node::Append(const std::string& type,
+                         Inputs inputs,
+                         AttributeMap attributes,
+                         const std::string& argument) {
+  std::string name = values_.NewName(proto_.output(0) + "." + type);
+  Add(type, std::move(inputs), std::move(attributes), {{argument, {name}}});
+  return name;
+}
+
+void Node::Finish(const std::string& type,
+                  Inputs inputs,
+                  AttributeMap attributes,
+                  const std::string& argument,
+                  const std::vector<std::string>& more) {
+  Inputs outputs = {{argument, {proto_.output(0)}}};
+  for (const std::string& other : more) {
+    outputs.emplace_back(
+        other,
+        framework::ArgVars{values_.NewName(proto_.output(0) + "." + other)});
+  }
+  Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
+}
+
+void Node::FinishOutput(int index,
+                        const std::string& type,
+                        Inputs inputs,
+                        AttributeMap attributes) {
+  Add(type, std::move(inputs), std::move(attributes),
+      {{"Out", {proto_.output(index)}}});
+}
+
+void Node::FinishConstant(Tensor value) {
+  values_.AddConstant(proto_.output(0), std::move(value));
+}
+
+std::string Node::NewParameter(Tensor value) {
+  return values_.NewParameter(proto_.output(0) + ".constant", std::move(value));
+}
+
+DDim Node::DimsOf(const std::string& variable) const {
+  return values_.DimsOf(variable);
+}
+
+int64_t AxisOf(int64_t axis, int64_t rank) {
+  SLUICE_ENFORCE(axis >= -rank && axis < rank, ErrorCode::kInvalidArgument,
+                 "onnx.axis", "axis {} is none of rank {}; expected {} to {}",
+                 axis, rank, -rank, rank - 1);
+  return axis < 0 ? axis + rank : axis;
+}
+
+int RankOf(const Node& node, int index) {
+  const int rank = node.Dims(index).rank();
+  if (rank < 0) Node::Unsupported("the rank of input {} is unknown", index);
+  return rank;
+}
+
+}  // namespace sluice::onnx

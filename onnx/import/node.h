@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/values/tensor.h"
+#include "sluice/onnx/import/attributes.h"
+#include "sluice/onnx/import/messages.h"
+#include "sluice/onnx/import/value_map.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::kUnknownDim;
+using framework::Tensor;
+using platform::DType;
+using Ints = std::vector<int64_t>;
+using Inputs = framework::Program::ArgList;
+
+// One node while a handler imports it: what it has, and the ops that compute
+// it. Lives for one call of a handler; used by one thread. Inputs and outputs
+// are counted from 0. Raises InvalidArgument, naming the input, for one that is
+// not there, and what Program::AppendOp raises.
+class Node {
+ public:
+  Node(const ::onnx::NodeProto& proto, std::string location, ValueMap* values);
+
+  Attributes& attributes() { return attributes_; }
+
+  int input_count() const;
+  bool HasInput(int index) const;
+  // The variable, for an op to read.
+  const std::string& In(int index);
+  DDim Dims(int index) const;
+  DType TypeOf(int index) const;
+  // nullptr for one that is known only when the program runs.
+  const Tensor* Constant(int index) const;
+  // The same for a variable of the program.
+  const Tensor* ConstantOf(const std::string& variable) const;
+  // The op that makes the input, where nothing but this node reads it, and it
+  // is no output of the model; else nullptr. Valid until the next op is added.
+  const framework::OpDesc* OnlyReadHere(int index) const;
+  // The elements of an input that must be known while importing, int32 or int64
+  // of rank 0 or 1. Raises Unimplemented where they are not.
+  Ints ConstantInts(int index, const char* what) const;
+
+  bool HasOutput(int index) const;
+  // Raises Unimplemented where outputs from `index` on are read.
+  void AllowOutputs(int index) const;
+
+  // Adds an op whose result is another op's input; the name of its variable.
+  std::string Append(const std::string& type,
+                     Inputs inputs,
+                     AttributeMap attributes = {},
+                     const std::string& argument = "Out");
+  // Adds the op that makes output 0. `more`: other outputs by argument, which
+  // get names of their own.
+  void Finish(const std::string& type,
+              Inputs inputs,
+              AttributeMap attributes = {},
+              const std::string& argument = "Out",
+              const std::vector<std::string>& more = {});
+  // The same for another output than the first.
+  void FinishOutput(int index,
+                    const std::string& type,
+                    Inputs inputs,
+                    AttributeMap attributes = {});
+  // Output 0 is known while importing.
+  void FinishConstant(Tensor value);
+  // A parameter that the model does not have by itself.
+  std::string NewParameter(Tensor value);
+  DDim DimsOf(const std::string& variable) const;
+
+  // Raises Unimplemented: the node is listed with this reason.
+  template <typename... Args>
+  [[noreturn]] static void Unsupported(fmt::string_view format,
+                                       const Args&... args) {
+    // Becomes a line of onnx.unsupported.
+    platform::Raise(platform::ErrorCode::kUnimplemented, kFormId, format,
+                    args...);
+  }
+
+ private:
+  static constexpr const char* kFormId = "onnx.node_form";
+
+  const std::string& InputName(int index) const;
+  void Add(const std::string& type,
+           Inputs inputs,
+           AttributeMap attributes,
+           Inputs outputs);
+
+  const ::onnx::NodeProto& proto_;
+  std::string location_;
+  ValueMap& values_;
+  Attributes attributes_;
+};
+
+// axis + rank for a negative axis. Raises InvalidArgument for one that is no
+// dim.
+int64_t AxisOf(int64_t axis, int64_t rank);
+// The rank of the input; raises Unimplemented while it is unknown.
+int RankOf(const Node& node, int index);
+
+}  // namespace sluice::onnx

@@ -1,0 +1,161 @@
+#include "sluice/onnx/import/tensor_values.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sluice/onnx/import/external_data.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+using framework::DDim;
+using framework::Tensor;
+using platform::DType;
+using platform::ErrorCode;
+
+namespace {
+
+DDim DimsOf(const ::onnx::TensorProto& tensor, const std::string& what) {
+  SLUICE_ENFORCE(tensor.dims_size() <= DDim::kMaxRank,
+                 ErrorCode::kUnimplemented, "onnx.tensor_rank",
+                 "{} has {} dims; Sluice has tensors of at most {}", what,
+                 tensor.dims_size(), DDim::kMaxRank);
+  int64_t count = 1;
+  bool fits = true;
+  for (const int64_t dim : tensor.dims()) {
+    SLUICE_ENFORCE(dim >= 0, ErrorCode::kInvalidArgument, "onnx.negative_dim",
+                   "{} has a dim of {}; expected 0 or more", what, dim);
+    fits = fits && !__builtin_mul_overflow(count, dim, &count);
+  }
+  constexpr int64_t kMostElements = int64_t{1} << 59;
+  SLUICE_ENFORCE(fits && count <= kMostElements, ErrorCode::kInvalidArgument,
+                 "onnx.size_overflow",
+                 "the dims of {} multiply to more elements than 64 bits count",
+                 what);
+  return DDim(std::vector<int64_t>(tensor.dims().begin(), tensor.dims().end()));
+}
+
+// How many of the typed fields, and raw_data, hold something.
+int FieldsInUse(const ::onnx::TensorProto& tensor) {
+  return (tensor.has_raw_data() ? 1 : 0) +
+         (tensor.float_data_size() > 0 ? 1 : 0) +
+         (tensor.int32_data_size() > 0 ? 1 : 0) +
+         (tensor.string_data_size() > 0 ? 1 : 0) +
+         (tensor.int64_data_size() > 0 ? 1 : 0) +
+         (tensor.double_data_size() > 0 ? 1 : 0) +
+         (tensor.uint64_data_size() > 0 ? 1 : 0);
+}
+
+// The elements of one of the typed fields.
+template <typename T, typename Field>
+void CopyField(const Field& field, Tensor* result, const std::string& what) {
+  SLUICE_ENFORCE(field.size() == result->numel(), ErrorCode::kDataLoss,
+                 "onnx.tensor_count",
+                 "{} has {} elements, its shape {} takes {}", what,
+                 field.size(), result->dims(), result->numel());
+  T* to = result->mutable_data<T>(platform::CPUPlace());
+  const int64_t count = std::min<int64_t>(field.size(), result->numel());
+  for (int i = 0; i < count; ++i) {
+    if constexpr (requires { to[i].bits; }) {
+      to[i].bits = static_cast<uint16_t>(field[i]);
+    } else {
+      to[i] = static_cast<T>(field[i]);
+    }
+  }
+}
+
+void CopyTyped(const ::onnx::TensorProto& tensor,
+               DType dtype,
+               Tensor* result,
+               const std::string& what) {
+  platform::VisitDType(dtype, [&]<typename T>() {
+    if constexpr (std::is_same_v<T, float>) {
+      CopyField<T>(tensor.float_data(), result, what);
+    } else if constexpr (std::is_same_v<T, double>) {
+      CopyField<T>(tensor.double_data(), result, what);
+    } else if constexpr (std::is_same_v<T, int64_t>) {
+      CopyField<T>(tensor.int64_data(), result, what);
+    } else {
+      CopyField<T>(tensor.int32_data(), result, what);
+    }
+  });
+}
+
+}  // namespace
+
+DType ToDType(int data_type, const std::string& what) {
+  switch (data_type) {
+    case ::onnx::TensorProto::FLOAT:
+      return DType::kFloat32;
+    case ::onnx::TensorProto::DOUBLE:
+      return DType::kFloat64;
+    case ::onnx::TensorProto::FLOAT16:
+      return DType::kFloat16;
+    case ::onnx::TensorProto::BFLOAT16:
+      return DType::kBFloat16;
+    case ::onnx::TensorProto::INT8:
+      return DType::kInt8;
+    case ::onnx::TensorProto::UINT8:
+      return DType::kUInt8;
+    case ::onnx::TensorProto::INT32:
+      return DType::kInt32;
+    case ::onnx::TensorProto::INT64:
+      return DType::kInt64;
+    case ::onnx::TensorProto::BOOL:
+      return DType::kBool;
+    default:
+      break;
+  }
+  static const char* const kNames[] = {
+      "undefined",      "float32",      "uint8",          "int8",
+      "uint16",         "int16",        "int32",          "int64",
+      "string",         "bool",         "float16",        "float64",
+      "uint32",         "uint64",       "complex64",      "complex128",
+      "bfloat16",       "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+      "float8e5m2fnuz", "uint4",        "int4",           "float4e2m1",
+      "float8e8m0",     "uint2",        "int2",           "float6e2m3",
+      "float6e3m2"};
+  const bool known = data_type > 0 && data_type < 29;
+  platform::Raise(ErrorCode::kUnimplemented, "onnx.dtype",
+                  "{} has the data type {} ({}), which Sluice lacks", what,
+                  data_type, known ? kNames[data_type] : "none of ONNX's");
+}
+
+Tensor ToTensor(const ::onnx::TensorProto& tensor,
+                const std::string& folder,
+                const std::string& what) {
+  const DType dtype = ToDType(tensor.data_type(), what);
+  const DDim dims = DimsOf(tensor, what);
+  Tensor result;
+  result.Resize(dims);
+  if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) {
+    ReadExternalData(tensor, folder, what, dtype, &result);
+    return result;
+  }
+  const int fields = FieldsInUse(tensor);
+  SLUICE_ENFORCE(fields <= 1, ErrorCode::kInvalidArgument, "onnx.tensor_fields",
+                 "{} has its elements in {} fields; expected one", what,
+                 fields);
+  const size_t bytes =
+      static_cast<size_t>(dims.numel()) * platform::SizeOf(dtype);
+  if (tensor.has_raw_data()) {
+    // Before the memory is taken: the shape may be a lie.
+    SLUICE_ENFORCE(tensor.raw_data().size() == bytes, ErrorCode::kDataLoss,
+                   "onnx.tensor_bytes",
+                   "{} has {} bytes, its shape {} of {} takes {}", what,
+                   tensor.raw_data().size(), dims, dtype, bytes);
+    void* to = result.mutable_data(dtype, platform::CPUPlace());
+    if (bytes > 0) std::memcpy(to, tensor.raw_data().data(), bytes);
+  } else {
+    CopyTyped(tensor, dtype, &result, what);
+  }
+  if (dtype == DType::kBool) {
+    auto* values = static_cast<uint8_t*>(result.raw_data());
+    std::transform(values, values + result.numel(), values,
+                   [](uint8_t value) { return value != 0 ? 1 : 0; });
+  }
+  return result;
+}
+
+}  // namespace sluice::onnx

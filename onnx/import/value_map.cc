@@ -1,0 +1,122 @@
+#include "sluice/onnx/import/value_map.h"
+
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+using framework::DDim;
+using framework::Tensor;
+
+ValueMap::ValueMap(const ::onnx::GraphProto& graph) {
+  for (const auto& input : graph.input()) {
+    taken_.insert(input.name());
+  }
+  for (const auto& tensor : graph.initializer()) {
+    taken_.insert(tensor.name());
+  }
+  for (const auto& node : graph.node()) {
+    taken_.insert(node.output().begin(), node.output().end());
+    for (const std::string& input : node.input()) {
+      ++read_[input];
+    }
+  }
+  for (const auto& output : graph.output()) {
+    ++read_[output.name()];
+  }
+}
+
+namespace {
+
+// Whether a constant is one that shapes and indices are computed with: small
+// integers, which must be known while a plan is prepared.
+bool IsOperand(const Tensor& constant) {
+  constexpr int64_t kMostElements = 64;
+  return constant.numel() <= kMostElements &&
+         !platform::IsFloating(constant.dtype());
+}
+
+}  // namespace
+
+void ValueMap::AddConstant(const std::string& name, Tensor value) {
+  constants_[name] = std::move(value);
+}
+
+const Tensor* ValueMap::FindConstant(const std::string& name) const {
+  const auto found = constants_.find(name);
+  return found == constants_.end() ? nullptr : &found->second;
+}
+
+DDim ValueMap::DimsOf(const std::string& name) const {
+  const Tensor* constant = FindConstant(name);
+  return constant != nullptr ? constant->dims() : program_.FindVar(name).dims;
+}
+
+platform::DType ValueMap::DTypeOf(const std::string& name) const {
+  const Tensor* constant = FindConstant(name);
+  return constant != nullptr ? constant->dtype() : program_.FindVar(name).dtype;
+}
+
+int ValueMap::ReadCount(const std::string& name) const {
+  const auto found = read_.find(name);
+  return found == read_.end() ? 0 : found->second;
+}
+
+const framework::OpDesc* ValueMap::FindWriter(const std::string& name) const {
+  constexpr size_t kLast = 32;  // so that long models take linear time
+  const auto& ops = program_.block().ops;
+  for (size_t i = ops.size(); i-- > 0 && i + kLast >= ops.size();) {
+    for (const auto& [argument, vars] : ops[i].outputs) {
+      if (!vars.empty() && vars[0] == name) return &ops[i];
+    }
+  }
+  return nullptr;
+}
+
+void ValueMap::AddToProgram(const std::string& name, const Tensor& value) {
+  framework::OpDesc op;
+  op.type = "assign_value";
+  op.outputs = {{"Out", {name}}};
+  op.attributes["shape"] =
+      std::vector<int64_t>(value.dims().begin(), value.dims().end());
+  op.attributes["dtype"] = value.dtype();
+  std::vector<int64_t> elements;
+  platform::VisitDType(value.dtype(), [&]<typename T>() {
+    if constexpr (std::is_integral_v<T>) {
+      const T* first = value.data<T>();
+      elements.assign(first, first + value.numel());
+    }
+  });
+  op.attributes["values"] = std::vector<double>();
+  op.attributes["int_values"] = std::move(elements);
+  program_.AppendOp(std::move(op));
+}
+
+const std::string& ValueMap::Variable(const std::string& name) {
+  const Tensor* constant = FindConstant(name);
+  if (constant != nullptr && program_.block().FindVar(name) == nullptr) {
+    if (IsOperand(*constant)) {
+      AddToProgram(name, *constant);
+      return program_.FindVar(name).name;
+    }
+    program_.Persistable(name, constant->dtype(), constant->dims());
+    parameters_.emplace_back(name, *constant);
+  }
+  return program_.FindVar(name).name;
+}
+
+std::string ValueMap::NewParameter(const std::string& base, Tensor value) {
+  std::string name = NewName(base);
+  AddConstant(name, std::move(value));
+  return Variable(name);
+}
+
+std::string ValueMap::NewName(const std::string& base) {
+  std::string name = base;
+  for (int number = 1; !taken_.insert(name).second; ++number) {
+    name = platform::Format("{}_{}", base, number);
+  }
+  return name;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/values/tensor.h"
+#include "sluice/onnx/import/messages.h"
+
+namespace sluice::onnx {
+
+// The values of a graph while it is imported: variables of the program, and
+// constants, which become persistable variables once an op reads them. Owned by
+// the import, used by one thread.
+class ValueMap {
+ public:
+  // Knows the names of all values in `graph`, so that others get other names.
+  explicit ValueMap(const ::onnx::GraphProto& graph);
+
+  framework::Program& program() { return program_; }
+
+  // Whether a node reads the value, or it is an output of the graph.
+  bool IsRead(const std::string& name) const { return ReadCount(name) > 0; }
+  // How many inputs of nodes and outputs of the graph it is.
+  int ReadCount(const std::string& name) const;
+  // The op that makes a variable, where it is one of those added last; nullptr
+  // otherwise. Valid until the next op is added.
+  const framework::OpDesc* FindWriter(const std::string& name) const;
+
+  void AddConstant(const std::string& name, framework::Tensor value);
+  // nullptr for values that are made when the program runs.
+  const framework::Tensor* FindConstant(const std::string& name) const;
+  framework::DDim DimsOf(const std::string& name) const;
+  platform::DType DTypeOf(const std::string& name) const;
+
+  // The variable of that name, for an op to read. What was a constant only is a
+  // persistable variable from now on; a few integers are part of the program.
+  const std::string& Variable(const std::string& name);
+  // A persistable variable with a new name, of which `base` is the beginning.
+  std::string NewParameter(const std::string& base, framework::Tensor value);
+  // A name that is not taken: base, or base with a number.
+  std::string NewName(const std::string& base);
+
+  // Values that could not be made, because nodes before them were refused.
+  void AddLost(const std::string& name) { lost_.insert(name); }
+  bool IsLost(const std::string& name) const { return lost_.contains(name); }
+
+  // What became of it; the map is of no use then.
+  framework::Program TakeProgram() { return std::move(program_); }
+  std::vector<std::pair<std::string, framework::Tensor>> TakeParameters() {
+    return std::move(parameters_);
+  }
+
+ private:
+  void AddToProgram(const std::string& name, const framework::Tensor& value);
+
+  framework::Program program_;
+  std::vector<std::pair<std::string, framework::Tensor>> parameters_;
+  std::map<std::string, framework::Tensor> constants_;
+  std::set<std::string> taken_;
+  std::map<std::string, int> read_;
+  std::set<std::string> lost_;
+};
+
+}  // namespace sluice::onnx

@@ -1,0 +1,114 @@
+#include <string>
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/onnx/load_onnx.h"
+#include "sluice/python/bindings/arguments.h"
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+namespace {
+
+using onnx::OnnxModel;
+
+// Text of a model, which may hold anything.
+nb::object ToPythonText(const std::string& text) {
+  return nb::steal(PyUnicode_DecodeUTF8(
+      text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+
+// Sizes as ints, names, or None; None for an unknown rank.
+nb::object ShapeOf(const onnx::OnnxValue& value) {
+  if (!value.rank_known) return nb::none();
+  nb::list shape;
+  for (const onnx::OnnxDim& dim : value.shape) {
+    if (dim.size >= 0) {
+      shape.append(dim.size);
+    } else if (!dim.symbol.empty()) {
+      shape.append(ToPythonText(dim.symbol));
+    } else {
+      shape.append(nb::none());
+    }
+  }
+  return nb::tuple(shape);
+}
+
+// [(name, dtype, shape)].
+nb::list ToList(const std::vector<onnx::OnnxValue>& values) {
+  nb::list result;
+  for (const onnx::OnnxValue& value : values) {
+    result.append(nb::make_tuple(ToPythonText(value.name),
+                                 ToPython(value.dtype), ShapeOf(value)));
+  }
+  return result;
+}
+
+template <typename Pairs>
+nb::dict ToDict(const Pairs& pairs) {
+  nb::dict result;
+  for (const auto& [key, value] : pairs) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+      result[ToPythonText(key)] = ToPythonText(value);
+    } else {
+      result[ToPythonText(key)] = value;
+    }
+  }
+  return result;
+}
+
+nb::dict MetadataOf(const onnx::OnnxMetadata& metadata) {
+  nb::dict result;
+  result["ir_version"] = metadata.ir_version;
+  result["model_version"] = metadata.model_version;
+  result["producer_name"] = ToPythonText(metadata.producer_name);
+  result["producer_version"] = ToPythonText(metadata.producer_version);
+  result["domain"] = ToPythonText(metadata.domain);
+  result["description"] = ToPythonText(metadata.description);
+  result["graph_name"] = ToPythonText(metadata.graph_name);
+  result["graph_description"] = ToPythonText(metadata.graph_description);
+  result["opsets"] = ToDict(metadata.opsets);
+  result["properties"] = ToDict(metadata.properties);
+  return result;
+}
+
+}  // namespace
+
+void BindOnnx(nb::module_& m) {
+  // (inputs, outputs, metadata, names of the parameters). `source` is a path,
+  // or with `is_bytes` the model. Program and scope change once all is read.
+  m.def(
+      "_load_onnx",
+      [](framework::Program& program, framework::Scope& scope,
+         nb::handle source, bool is_bytes, nb::handle folder, nb::handle name) {
+        onnx::OnnxOptions options;
+        if (!folder.is_none()) options.folder = ToPath(folder);
+        if (!name.is_none()) options.name = ToText(name, "onnx.load: name");
+        const std::string path = is_bytes ? "" : ToPath(source);
+        std::string_view bytes;
+        if (is_bytes) {
+          const auto held = nb::borrow<nb::bytes>(source);
+          bytes = {static_cast<const char*>(held.data()), held.size()};
+        }
+        OnnxModel model;
+        {
+          const nb::gil_scoped_release release;
+          model = is_bytes ? onnx::ParseOnnx(bytes, options)
+                           : onnx::LoadOnnx(path, options);
+          model.PutParameters(scope);
+        }
+        program = std::move(model.program);
+        nb::list parameters;
+        for (const auto& [parameter, value] : model.parameters) {
+          parameters.append(ToPythonText(parameter));
+        }
+        return nb::make_tuple(ToList(model.inputs), ToList(model.outputs),
+                              MetadataOf(model.metadata), parameters);
+      },
+      nb::arg("program"), nb::arg("scope"), nb::arg("source"),
+      nb::arg("is_bytes"), nb::arg("folder").none(), nb::arg("name").none());
+}
+
+}  // namespace sluice::python

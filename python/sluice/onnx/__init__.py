@@ -1,0 +1,12 @@
+"""ONNX models as programs.
+
+>>> model = sl.onnx.load("resnet50.onnx")
+>>> (probabilities,) = model.run({"data": image})
+>>> print(model.executor.explain(model.program))
+"""
+
+from __future__ import annotations
+
+from .load import Metadata, Model, Value, load
+
+__all__ = ["Metadata", "Model", "Value", "load"]

@@ -1,0 +1,126 @@
+"""Reading models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .. import _core
+from ..executor import Executor
+from ..framework import Program
+
+__all__ = ["Metadata", "Model", "Value", "load"]
+
+
+class Value(NamedTuple):
+    """An input or output of a model."""
+
+    name: str
+    dtype: _core.DType
+    shape: tuple[int | str | None, ...] | None
+    """Sizes; a name or None where one is known only when the model runs, None
+    for an unknown rank."""
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What a model says about itself; text is empty where it says nothing."""
+
+    ir_version: int
+    model_version: int
+    producer_name: str
+    producer_version: str
+    domain: str
+    description: str
+    graph_name: str
+    graph_description: str
+    opsets: dict[str, int]
+    """By domain; that of ONNX itself is ``""``."""
+    properties: dict[str, str]
+    """``metadata_props``."""
+
+
+@dataclass
+class Model:
+    """A model as a program, with its parameters in a scope.
+
+    Values of the graph keep their names in the program.
+    """
+
+    program: Program
+    scope: _core.Scope = field(repr=False)
+    inputs: list[Value]
+    outputs: list[Value]
+    metadata: Metadata = field(repr=False)
+    parameters: list[str] = field(repr=False)
+    """The names of the program's persistable variables."""
+    executor: Executor = field(default_factory=Executor, repr=False)
+    """What :meth:`run` uses; by default one for the CPU."""
+
+    def run(
+        self,
+        feed: Mapping[str, Any],
+        fetch_list: Sequence[str] | None = None,
+    ) -> list[Any]:
+        """Run the model: arrays of its outputs, or of ``fetch_list``.
+
+        Raises what ``Executor.run`` raises.
+        """
+        fetches = [v.name for v in self.outputs]
+        return self.executor.run(
+            self.program,
+            feed,
+            fetches if fetch_list is None else fetch_list,
+            self.scope,
+        )
+
+
+def load(
+    source: str | os.PathLike[str] | bytes,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    scope: _core.Scope | None = None,
+    place: Any = None,
+) -> Model:
+    """Read an ONNX model.
+
+    Args:
+        source: the path of a file, or the bytes of one.
+        folder: where external data lies; by default beside the file.
+        name: what errors call the model; by default the file's name.
+        scope: where its parameters are put; a new one if None.
+        place: where :meth:`Model.run` runs it; the CPU if None.
+
+    Raises:
+        NotFoundError: a file cannot be read.
+        DataLossError: it is cut off or no model, or an initialiser has other
+            bytes than its shape takes.
+        InvalidArgumentError: it says what no model may say: values that are
+            made twice or used before, attributes of a wrong type, external
+            data outside of its folder. The node is named.
+        UnimplementedError: Sluice lacks a dtype, an operator or a form of one;
+            all nodes that it concerns are listed.
+    """
+    program = Program()
+    scope = _core.Scope() if scope is None else scope
+    is_bytes = isinstance(source, (bytes, bytearray, memoryview))
+    inputs, outputs, metadata, parameters = _core._load_onnx(
+        program,
+        scope,
+        bytes(source) if is_bytes else source,
+        is_bytes,
+        folder,
+        name,
+    )
+    return Model(
+        program,
+        scope,
+        [Value(*value) for value in inputs],
+        [Value(*value) for value in outputs],
+        Metadata(**metadata),
+        parameters,
+        Executor(place),
+    )

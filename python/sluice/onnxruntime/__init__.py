@@ -1,0 +1,53 @@
+"""The interface of onnxruntime, on Sluice.
+
+>>> import sluice.onnxruntime as onnxruntime
+>>> session = onnxruntime.InferenceSession("net.onnx")
+>>> (probabilities,) = session.run(None, {"data": image})
+
+Programs written for onnxruntime run as they are. Beyond it a session can say
+which kernel ran and why (``session.explain()``), measure kernels and choose by
+what was found (``session.tune(seconds)``), and write a report
+(``session.report("net.html")``).
+"""
+
+from __future__ import annotations
+
+from .. import __version__
+from .capi.onnxruntime_pybind11_state import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    ModelMetadata,
+    NodeArg,
+    RunOptions,
+    SessionOptions,
+    disable_telemetry_events,
+    enable_telemetry_events,
+    get_all_providers,
+    get_available_providers,
+    get_device,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+    set_seed,
+)
+from .session import InferenceSession
+
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "RunOptions",
+    "SessionOptions",
+    "__version__",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_seed",
+]

@@ -1,0 +1,1 @@
+"""Where clients of onnxruntime import its errors from."""

@@ -1,0 +1,127 @@
+"""onnxruntime's errors, and Sluice's as one of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from .. import errors
+
+__all__ = [
+    "EPFail",
+    "EngineError",
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "ModelLoaded",
+    "NoModel",
+    "NoSuchFile",
+    "NotImplemented",
+    "OrtException",
+    "RuntimeException",
+    "loading",
+    "running",
+]
+
+
+class OrtException(Exception):
+    """Base of all of them; ``__cause__`` is Sluice's own error."""
+
+
+class Fail(OrtException):
+    """Anything that has no class of its own."""
+
+
+class InvalidArgument(OrtException):
+    """A feed or an output of a wrong name, dtype or shape."""
+
+
+class NoSuchFile(OrtException):
+    """A file is not there, or cannot be read."""
+
+
+class NoModel(OrtException):
+    """Not raised by Sluice."""
+
+
+class EngineError(OrtException):
+    """Not raised by Sluice."""
+
+
+class RuntimeException(OrtException):
+    """A device or the memory gave out."""
+
+
+class InvalidProtobuf(OrtException):
+    """Bytes that are cut off, or no model."""
+
+
+class ModelLoaded(OrtException):
+    """Not raised by Sluice."""
+
+
+class NotImplemented(OrtException):
+    """Operators, dtypes or opsets that Sluice lacks."""
+
+
+class InvalidGraph(OrtException):
+    """A model that contradicts itself."""
+
+
+class EPFail(OrtException):
+    """Not raised by Sluice."""
+
+
+_WHEREVER = (
+    (errors.UnimplementedError, NotImplemented),
+    (errors.ResourceExhaustedError, RuntimeException),
+    (errors.DeviceLostError, RuntimeException),
+)
+_LOADING = (
+    *_WHEREVER,
+    (errors.NotFoundError, NoSuchFile),
+    (errors.DataLossError, InvalidProtobuf),
+    (errors.InvalidArgumentError, InvalidGraph),
+    (errors.OutOfRangeError, InvalidGraph),
+    (errors.SluiceError, Fail),
+)
+_RUNNING = (
+    *_WHEREVER,
+    (errors.InvalidArgumentError, InvalidArgument),
+    (errors.OutOfRangeError, InvalidArgument),
+    (errors.NotFoundError, InvalidArgument),
+    (errors.SluiceError, Fail),
+)
+_BY_CHECK = {
+    "onnx.no_graph": InvalidArgument,
+    "onnx.too_large": InvalidProtobuf,
+}
+
+
+@contextlib.contextmanager
+def loading() -> Iterator[None]:
+    """Raise onnxruntime's errors for Sluice's of reading a model."""
+    try:
+        yield
+    except errors.SluiceError as error:
+        raise _translated(error, _LOADING) from error
+
+
+@contextlib.contextmanager
+def running() -> Iterator[None]:
+    """The same for those of a run."""
+    try:
+        yield
+    except errors.SluiceError as error:
+        raise _translated(error, _RUNNING) from error
+
+
+def _translated(
+    error: errors.SluiceError,
+    table: tuple[tuple[type[Exception], type[OrtException]], ...],
+) -> OrtException:
+    wanted = _BY_CHECK.get(error.check_id)
+    if wanted is None:
+        wanted = next(to for known, to in table if isinstance(error, known))
+    return wanted(f"[Sluice] : {wanted.__name__} : {error}")

@@ -1,0 +1,159 @@
+"""Options of sessions and runs, as onnxruntime has them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "RunOptions",
+    "SessionOptions",
+]
+
+
+class GraphOptimizationLevel(IntEnum):
+    """``ORT_DISABLE_ALL`` runs every op as the model has it."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(IntEnum):
+    """Accepted; Sluice decides by itself what runs side by side."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(IntEnum):
+    """Accepted."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+class _Checked:
+    """Attributes have the type of their default, and no others exist.
+
+    Raises TypeError and AttributeError, as classes of an extension do.
+    """
+
+    def _declare(self, **defaults: Any) -> None:
+        for name, default in defaults.items():
+            object.__setattr__(self, name, default)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__} has no attribute {name!r}"
+            )
+        kind = type(self.__dict__[name])
+        fits = isinstance(value, kind)
+        if kind is int:
+            fits = hasattr(value, "__index__")
+        if not fits:
+            raise TypeError(
+                f"{type(self).__name__}.{name}: expected {kind.__name__}, got "
+                f"{value!r}"
+            )
+        object.__setattr__(self, name, int(value) if kind is int else value)
+
+
+class SessionOptions(_Checked):
+    """How a session runs its model.
+
+    Attributes:
+        intra_op_num_threads: threads of a run; 0 for all CPUs.
+        graph_optimization_level: ``ORT_DISABLE_ALL`` fuses and rearranges
+            nothing; all other levels are one.
+        log_severity_level: from which level on the session warns: 0 verbose,
+            2 warnings, 4 fatal; -1 for the default.
+
+    The other attributes are accepted and change nothing here: Sluice plans its
+    memory and its threads by itself.
+    """
+
+    def __init__(self) -> None:
+        self._declare(
+            intra_op_num_threads=0,
+            inter_op_num_threads=0,
+            graph_optimization_level=GraphOptimizationLevel.ORT_ENABLE_ALL,
+            execution_mode=ExecutionMode.ORT_SEQUENTIAL,
+            execution_order=ExecutionOrder.DEFAULT,
+            log_severity_level=-1,
+            log_verbosity_level=0,
+            logid="",
+            enable_cpu_mem_arena=True,
+            enable_mem_pattern=True,
+            enable_mem_reuse=True,
+            enable_profiling=False,
+            profile_file_prefix="onnxruntime_profile_",
+            optimized_model_filepath="",
+            use_deterministic_compute=False,
+            use_per_session_threads=True,
+            _entries={},
+        )
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Keep an entry; none changes anything here."""
+        self._entries[str(key)] = str(value)
+
+    def get_session_config_entry(self, key: str) -> str:
+        """Return an entry. Raises RuntimeError for one that was not added."""
+        if key not in self._entries:
+            raise RuntimeError(f"SessionOptions has no entry {key!r}")
+        return self._entries[key]
+
+    def has_session_config_entry(self, key: str) -> bool:
+        """Whether the entry was added."""
+        return key in self._entries
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """Accepted; sizes are those of the feeds."""
+
+    def add_free_dimension_override_by_denotation(
+        self, denotation: str, size: int
+    ) -> None:
+        """Accepted; sizes are those of the feeds."""
+
+    def register_custom_ops_library(self, path: str) -> None:
+        """Refuse: libraries of onnxruntime's ops do not fit.
+
+        Raises RuntimeError.
+        """
+        raise RuntimeError(
+            f"{path} is a library for onnxruntime; Sluice takes its own: "
+            "sluice.load_op_library(path)"
+        )
+
+
+class RunOptions(_Checked):
+    """How one run goes; accepted, and nothing changes by it."""
+
+    def __init__(self) -> None:
+        self._declare(
+            log_severity_level=-1,
+            log_verbosity_level=0,
+            logid="",
+            terminate=False,
+            only_execute_path_to_fetches=False,
+            training_mode=False,
+            _entries={},
+        )
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Keep an entry; none changes anything here."""
+        self._entries[str(key)] = str(value)
+
+    def get_run_config_entry(self, key: str) -> str:
+        """Return an entry. Raises RuntimeError for one that was not added."""
+        if key not in self._entries:
+            raise RuntimeError(f"RunOptions has no entry {key!r}")
+        return self._entries[key]

@@ -1,0 +1,67 @@
+"""Which place the providers of a session mean."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from . import environment
+from .environment import PROVIDER_PLACES, get_available_providers
+
+__all__ = ["chosen", "place_of"]
+
+Provider = str | tuple[str, dict[str, Any]]
+
+
+def chosen(
+    providers: Sequence[Provider] | None,
+    options: Sequence[dict[str, Any]] | None,
+) -> list[tuple[str, dict[str, Any]]]:
+    """The providers that are there, with their options; the CPU comes last.
+
+    Warns of those that are not. Raises ValueError for what is no list of names
+    or (name, options), and for another number of options.
+    """
+    if providers is None:
+        providers = ["CPUExecutionProvider"]
+    if isinstance(providers, str):
+        raise ValueError(
+            f"providers is the text {providers!r}; expected a list of names"
+        )
+    if options is not None and len(options) != len(providers):
+        raise ValueError(
+            f"provider_options has {len(options)} entries, providers has "
+            f"{len(providers)}; expected as many"
+        )
+    available = get_available_providers()
+    found: dict[str, dict[str, Any]] = {}
+    for i, provider in enumerate(providers):
+        name, own = provider, {}
+        if isinstance(provider, tuple) and len(provider) == 2:
+            name, own = provider
+        if not isinstance(name, str) or not isinstance(own, dict):
+            raise ValueError(
+                f"provider {provider!r}: expected a name or (name, options)"
+            )
+        if options is not None:
+            own = {**own, **options[i]}
+        if name in available:
+            found.setdefault(name, own)
+        elif environment.logger_severity <= 2:
+            warnings.warn(
+                f"Specified provider '{name}' is not in available provider "
+                f"names. Available providers: '{', '.join(available)}'",
+                stacklevel=4,
+            )
+    found.setdefault("CPUExecutionProvider", {})
+    return list(found.items())
+
+
+def place_of(provider: tuple[str, dict[str, Any]]) -> str:
+    """The place that a provider stands for: ``"cuda:1"``."""
+    name, options = provider
+    kind = PROVIDER_PLACES[name]
+    if kind == "cpu":
+        return kind
+    return f"{kind}:{int(options.get('device_id', 0))}"

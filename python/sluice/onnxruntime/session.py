@@ -1,0 +1,238 @@
+"""InferenceSession."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import _core, onnx, tuning
+from ..executor import Executor
+from ..framework import Program
+from . import errors
+from .options import GraphOptimizationLevel, RunOptions, SessionOptions
+from .providers import chosen, place_of
+from .values import ModelMetadata, NodeArg
+
+__all__ = ["InferenceSession"]
+
+
+class InferenceSession:
+    """A model that is loaded and can be run, by many threads at once.
+
+    Args:
+        path_or_bytes: the path of a model, or its bytes.
+        sess_options: see :class:`SessionOptions`.
+        providers: names, or pairs of a name and a dict of options
+            (``device_id``), the first preferred; the CPU if None.
+        provider_options: dicts of options, one for each of ``providers``.
+        kwargs: accepted, and not used.
+
+    Raises:
+        NoSuchFile: it cannot be read.
+        InvalidProtobuf: it is no model, or cut off.
+        InvalidGraph: it contradicts itself; the node is named.
+        NotImplemented: Sluice lacks operators, dtypes or the opset; all nodes
+            that it concerns are listed.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | os.PathLike[str] | bytes,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[dict[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if not isinstance(
+            path_or_bytes, (str, bytes, bytearray, memoryview, os.PathLike)
+        ):
+            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        self._options = sess_options or SessionOptions()
+        self._providers = chosen(providers, provider_options)
+        with errors.loading():
+            self._model = onnx.load(path_or_bytes)
+        self._executor = Executor(
+            place_of(self._providers[0]),
+            passes=self._options.graph_optimization_level
+            != GraphOptimizationLevel.ORT_DISABLE_ALL,
+        )
+        self._inputs = [NodeArg.of(value) for value in self._model.inputs]
+        self._outputs = [NodeArg.of(value) for value in self._model.outputs]
+        self._input_names = {value.name for value in self._inputs}
+        self._output_names = [value.name for value in self._outputs]
+        self._last_feed: dict[str, Any] | None = None
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Run the model.
+
+        Args:
+            output_names: which outputs; all if None or empty.
+            input_feed: arrays, numbers or nested lists by the name of input.
+            run_options: accepted.
+
+        Returns:
+            An array for each output.
+
+        Raises:
+            ValueError: an input is missing.
+            InvalidArgument: an unknown name, a wrong dtype, rank or size.
+        """
+        missing = [n for n in self._input_names if n not in input_feed]
+        if missing:
+            raise ValueError(
+                f"Required inputs ({sorted(missing)}) are missing from input "
+                f"feed ({list(input_feed)})."
+            )
+        for name in input_feed:
+            if name not in self._input_names:
+                raise errors.InvalidArgument(
+                    f"[Sluice] : InvalidArgument : Invalid input name: {name}"
+                )
+        for name in output_names or ():
+            if name not in self._output_names:
+                raise errors.InvalidArgument(
+                    f"[Sluice] : InvalidArgument : Invalid output name: {name}"
+                )
+        with errors.running(), self._threads():
+            results = self._executor.run(
+                self._model.program,
+                input_feed,
+                list(output_names or self._output_names),
+                self._model.scope,
+            )
+        # Of whatever ran last; reports and tuning use feeds of the same sizes.
+        self._last_feed = dict(input_feed)
+        return results
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs, without initialisers."""
+        return list(self._inputs)
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs."""
+        return list(self._outputs)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """None: initialisers are parameters, also those of IR version 3."""
+        return []
+
+    def get_providers(self) -> list[str]:
+        """The providers in use, the preferred one first."""
+        return [name for name, _ in self._providers]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Their options, as text."""
+        return {
+            name: {key: str(value) for key, value in options.items()}
+            for name, options in self._providers
+        }
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model says about itself."""
+        return ModelMetadata.of(self._model.metadata)
+
+    def get_session_options(self) -> SessionOptions:
+        """The options that the session was made with."""
+        return self._options
+
+    def disable_fallback(self) -> None:
+        """Accepted: nothing falls back here but single ops to the CPU."""
+
+    def enable_fallback(self) -> None:
+        """Accepted."""
+
+    def end_profiling(self) -> str:
+        """Return "": ``session.report()`` has the times."""
+        return ""
+
+    # What onnxruntime does not have.
+
+    @property
+    def program(self) -> Program:
+        """The model as a program, for everything else in Sluice."""
+        return self._model.program
+
+    @property
+    def scope(self) -> _core.Scope:
+        """Where its parameters are."""
+        return self._model.scope
+
+    def explain(self) -> str:
+        """Say which kernel ran each op of the last run, and why.
+
+        Raises Fail before the first run.
+        """
+        with errors.running():
+            return self._executor.explain(self._model.program)
+
+    def tune(
+        self, seconds: float = 10, input_feed: Mapping[str, Any] | None = None
+    ) -> _core.TuneResult:
+        """Measure kernels, and choose by what was found from now on.
+
+        Args:
+            seconds: that all of it may take.
+            input_feed: as for :meth:`run`; that of the last run if None.
+
+        Raises:
+            ValueError: there was no run yet, and no feed.
+        """
+        with errors.running(), self._threads():
+            return tuning.tune(
+                self._model.program,
+                self._feed("tune", input_feed),
+                self._output_names,
+                seconds,
+                place=place_of(self._providers[0]),
+                scope=self._model.scope,
+            )
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        input_feed: Mapping[str, Any] | None = None,
+        seconds: float = 3,
+    ) -> None:
+        """Measure the plan, and write what is known of it as a page.
+
+        Args:
+            path: of the page; ``design/report.md`` says what it shows.
+            input_feed: as for :meth:`run`; that of the last run if None.
+            seconds: for running the plan.
+
+        Raises:
+            ValueError: there was no run yet, and no feed.
+        """
+        from ..lab.report import report
+
+        with errors.running(), self._threads():
+            made = report(
+                self._model.program,
+                self._feed("report", input_feed),
+                self._output_names,
+                seconds=seconds,
+                place=place_of(self._providers[0]),
+                scope=self._model.scope,
+                name=self._model.metadata.graph_name or "model",
+            )
+            made.save(path)
+
+    def _feed(
+        self, method: str, given: Mapping[str, Any] | None
+    ) -> Mapping[str, Any]:
+        feed = self._last_feed if given is None else given
+        if feed is None:
+            raise ValueError(
+                f"{method} needs input_feed, or a run before: sizes of inputs "
+                "decide"
+            )
+        return feed
+
+    def _threads(self) -> _core._ThreadCount:
+        return _core._ThreadCount(self._options.intra_op_num_threads)

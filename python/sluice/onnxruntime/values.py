@@ -1,0 +1,64 @@
+"""What a session says about its model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..onnx.load import Metadata, Value
+
+__all__ = ["ModelMetadata", "NodeArg"]
+
+_TYPES = {"float32": "float", "float64": "double"}
+
+
+@dataclass(frozen=True)
+class NodeArg:
+    """An input or output."""
+
+    name: str
+    type: str
+    """As ``"tensor(float)"``."""
+    shape: list[int | str | None]
+    """Sizes; a name or None where one is known only when the model runs."""
+
+    @staticmethod
+    def of(value: Value) -> NodeArg:
+        """What ``sluice.onnx`` says, in onnxruntime's terms."""
+        dtype = value.dtype.name
+        return NodeArg(
+            value.name,
+            f"tensor({_TYPES.get(dtype, dtype)})",
+            list(value.shape or ()),
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"NodeArg(name='{self.name}', type='{self.type}', "
+            f"shape={self.shape})"
+        )
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """What the model says about itself."""
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(metadata: Metadata) -> ModelMetadata:
+        """What ``sluice.onnx`` says, in onnxruntime's terms."""
+        return ModelMetadata(
+            metadata.producer_name,
+            metadata.graph_name,
+            metadata.domain,
+            metadata.description,
+            metadata.graph_description,
+            metadata.model_version,
+            dict(metadata.properties),
+        )

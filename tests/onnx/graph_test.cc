@@ -1,0 +1,165 @@
+#include "tests/onnx/model_builder.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/run/executor.h"
+
+namespace sluice::testing {
+namespace {
+
+using onnx::OnnxModel;
+using platform::ErrorCode;
+
+TEST(OnnxGraph, KeepsNamesShapesAndMetadata) {
+  ModelBuilder builder = Small();
+  builder.model.set_producer_name("somebody");
+  auto* property = builder.model.add_metadata_props();
+  property->set_key("character");
+  property->set_value("abc");
+  const OnnxModel model = builder.Load();
+  ASSERT_EQ(model.inputs.size(), 1u);
+  EXPECT_EQ(model.inputs[0].name, "x");
+  ASSERT_EQ(model.inputs[0].shape.size(), 2u);
+  EXPECT_EQ(model.inputs[0].shape[0].size, -1);
+  EXPECT_EQ(model.inputs[0].shape[0].symbol, "batch");
+  EXPECT_EQ(model.inputs[0].shape[1].size, 2);
+  ASSERT_EQ(model.outputs.size(), 1u);
+  EXPECT_EQ(model.outputs[0].name, "y");
+  EXPECT_EQ(model.outputs[0].shape[1].size, 2);
+  EXPECT_EQ(model.metadata.ir_version, 7);
+  EXPECT_EQ(model.metadata.producer_name, "somebody");
+  EXPECT_EQ(model.metadata.graph_name, "small");
+  EXPECT_EQ(model.metadata.opsets[0].second, 13);
+  EXPECT_EQ(model.metadata.properties[0].second, "abc");
+  EXPECT_EQ(builder.Run({{-1, 2, 3, -4}})[0], std::vector<float>({0, 2, 3, 0}));
+}
+
+TEST(OnnxGraph, InitialisersThatAreInputsTooAreParameters) {
+  ModelBuilder builder;
+  builder.model.set_ir_version(3);
+  builder.Input("x", {1, 2});
+  builder.Input("w", {2});
+  builder.Floats("w", {2}, {10, 20});
+  builder.Node("Mul", {"x", "w"}, {"y"});
+  builder.Output("y");
+  const OnnxModel model = builder.Load();
+  EXPECT_EQ(model.inputs.size(), 1u);
+  ASSERT_EQ(model.parameters.size(), 1u);
+  EXPECT_EQ(model.parameters[0].first, "w");
+  EXPECT_TRUE(model.program.FindVar("w").persistable);
+  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({10, 40}));
+}
+
+TEST(OnnxGraph, MayGiveBackAnInitialiserOrAnInput) {
+  ModelBuilder builder = Small();
+  builder.Floats("w", {2}, {10, 20});
+  builder.Output("w");
+  EXPECT_EQ(builder.Run({{1, 2}})[1], std::vector<float>({10, 20}));
+}
+
+TEST(OnnxGraph, ErrorsOfARunNameTheNode) {
+  ModelBuilder builder;
+  builder.Input("x", {-1, -1});
+  builder.Floats("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  builder.Node("MatMul", {"x", "w"}, {"y"}, "product_7");
+  builder.Output("y");
+  const OnnxModel model = builder.Load({.name = "net.onnx"});
+  framework::Executor executor;
+  model.PutParameters(executor.scope());
+  ExpectError(
+      ErrorCode::kInvalidArgument, "matmul.depth",
+      {"node product_7 (MatMul) of net.onnx"}, [&] {
+        executor.Run(
+            model.program,
+            {{"x", framework::Tensor::FromVector<float>({1, 4}, {1, 2, 3, 4})}},
+            {"y"});
+      });
+}
+
+TEST(OnnxGraph, ShapesThatContradictAreErrorsOfTheNode) {
+  ModelBuilder builder;
+  builder.Input("x", {1, 4});
+  builder.Floats("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  builder.Node("MatMul", {"x", "w"}, {"y"}, "product_7");
+  builder.Output("y");
+  ExpectError(ErrorCode::kInvalidArgument, "matmul.depth",
+              {"node product_7 (MatMul) of the ONNX model"},
+              [&] { builder.Load(); });
+}
+
+TEST(OnnxGraph, NamesOfOpsInBetweenAreNotTakenFromTheModel) {
+  ModelBuilder builder;
+  builder.Input("x", {2, 3});
+  builder.Floats("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  builder.Floats("b", {2}, {1, 1});
+  builder.Node("Gemm", {"x", "w", "b"}, {"y"});
+  builder.Node("Relu", {"x"}, {"y.matmul"});
+  builder.Output("y");
+  builder.Output("y.matmul");
+  const auto results = builder.Run({{1, 0, 0, -1, 0, 0}});
+  EXPECT_EQ(results[0], std::vector<float>({2, 3, 0, -1}));
+  EXPECT_EQ(results[1], std::vector<float>({1, 0, 0, 0, 0, 0}));
+}
+
+template <typename Change>
+void Refused(const char* id,
+             std::initializer_list<std::string_view> fragments,
+             Change change) {
+  ModelBuilder builder = Small();
+  change(builder);
+  ExpectError(ErrorCode::kInvalidArgument, id, fragments,
+              [&] { builder.Load({.name = "net.onnx"}); });
+}
+
+TEST(OnnxGraph, ValuesThatAreMadeTwiceOrNeverAreRefused) {
+  Refused("onnx.value_twice",
+          {"y is made twice", "node first (Relu)", "node 1 (Abs)", "net.onnx"},
+          [](auto& builder) { builder.Node("Abs", {"x"}, {"y"}); });
+  Refused("onnx.value_twice", {"an initialiser"}, [](auto& builder) {
+    builder.Floats("w", {1}, {1});
+    builder.Floats("w", {1}, {1});
+  });
+  Refused("onnx.value_missing", {"node 1 (Abs)", "xx", "did you mean"},
+          [](auto& builder) { builder.Node("Abs", {"xx"}, {"z"}); });
+  Refused("onnx.output_missing", {"nothing makes z"},
+          [](auto& builder) { builder.Output("z"); });
+  Refused("onnx.input_name", {"no name"},
+          [](auto& builder) { builder.Input("", {1}); });
+  Refused("onnx.initialiser_name", {"no name"},
+          [](auto& builder) { builder.Floats("", {1}, {1}); });
+}
+
+TEST(OnnxGraph, NodesInTheWrongOrderAreRefused) {
+  Refused("onnx.unsorted", {"node user (Abs)", "b", "node maker (Exp)"},
+          [](auto& builder) {
+            builder.Node("Abs", {"b"}, {"a"}, "user");
+            builder.Node("Exp", {"a"}, {"b"}, "maker");
+          });
+  Refused("onnx.cycle", {"node self (Abs)", "its own output a"},
+          [](auto& builder) { builder.Node("Abs", {"a"}, {"a"}, "self"); });
+}
+
+TEST(OnnxGraph, InputsThatAreNoTensorsAreRefused) {
+  ModelBuilder builder = Small();
+  auto* input = builder.graph().add_input();
+  input->set_name("list");
+  input->mutable_type()->mutable_sequence_type();
+  ExpectError(ErrorCode::kUnimplemented, "onnx.input_type", {"list"},
+              [&] { builder.Load(); });
+  input->mutable_type()->mutable_tensor_type()->set_elem_type(
+      ::onnx::TensorProto::FLOAT);
+  auto* shape = input->mutable_type()->mutable_tensor_type()->mutable_shape();
+  for (int i = 0; i < 9; ++i) {
+    shape->add_dim()->set_dim_value(1);
+  }
+  ExpectError(ErrorCode::kUnimplemented, "onnx.input_rank", {"list", "9 dims"},
+              [&] { builder.Load(); });
+  builder = Small();
+  builder.graph().add_sparse_initializer();
+  ExpectError(ErrorCode::kUnimplemented, "onnx.sparse_initialiser", {"sparse"},
+              [&] { builder.Load(); });
+}
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,270 @@
+#include <cmath>
+
+#include "tests/onnx/model_builder.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+namespace sluice::testing {
+namespace {
+
+using platform::ErrorCode;
+
+// A model of one node with inputs x [1, 2, 4, 4] and outputs y; `change` gets
+// the builder and the node.
+template <typename Change>
+ModelBuilder One(const std::string& type, Change change, int64_t opset = 13) {
+  ModelBuilder builder(opset);
+  builder.Input("x", {1, 2, 4, 4});
+  change(builder, builder.Node(type, {"x"}, {"y"}, "node_5"));
+  builder.Output("y");
+  return builder;
+}
+
+template <typename Change>
+void Refused(ErrorCode code,
+             const char* id,
+             const std::string& type,
+             Change change,
+             int64_t opset = 13) {
+  const ModelBuilder builder = One(type, change, opset);
+  ExpectError(code, id, {"node_5", "the ONNX model"}, [&] { builder.Load(); });
+}
+
+TEST(OnnxNodes, ThatAreUnknownAreListedAllAtOnce) {
+  ModelBuilder builder = Small();
+  builder.Node("FooBar", {"x"}, {"a"}, "n1");
+  builder.Node("Gelu", {"a"}, {"b"}, "n2").set_domain("com.example");
+  builder.Node("Abs", {"a"}, {"c"}, "n3");
+  auto& cast = builder.Node("Cast", {"y"}, {"d"}, "n4");
+  SetInt(cast, "to", ::onnx::TensorProto::STRING);
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"3 of the nodes of net.onnx (opset 13)",
+               "node n1 (FooBar): there is no such operator",
+               "node n2 (Gelu): operators of domain com.example are unknown",
+               "node n4 (Cast)", "string", "(1 nodes after them"},
+              [&] { builder.Load({.name = "net.onnx"}); });
+}
+
+TEST(OnnxNodes, OfAnOpsetBeforeTheOperatorAreRefused) {
+  Refused(
+      ErrorCode::kUnimplemented, "onnx.unsupported", "ConstantOfShape",
+      [](auto&, auto&) {}, 8);
+}
+
+TEST(OnnxNodes, AttributesAreChecked) {
+  Refused(ErrorCode::kInvalidArgument, "onnx.attribute_type", "Concat",
+          [](auto&, auto& node) { SetString(node, "axis", "1"); });
+  Refused(ErrorCode::kInvalidArgument, "onnx.attribute_missing", "Concat",
+          [](auto&, auto&) {});
+  Refused(ErrorCode::kInvalidArgument, "onnx.attribute_unknown", "Relu",
+          [](auto&, auto& node) { SetInt(node, "axis", 1); });
+  Refused(ErrorCode::kInvalidArgument, "onnx.attribute_twice", "Concat",
+          [](auto&, auto& node) {
+            SetInt(node, "axis", 1);
+            SetInt(node, "axis", 1);
+          });
+  Refused(ErrorCode::kInvalidArgument, "onnx.attribute_reference", "Concat",
+          [](auto&, auto& node) {
+            SetInt(node, "axis", 1);
+            node.mutable_attribute(0)->set_ref_attr_name("outer");
+          });
+}
+
+TEST(OnnxNodes, InputsAndOutputsAreChecked) {
+  Refused(ErrorCode::kInvalidArgument, "onnx.input_missing", "Add",
+          [](auto&, auto&) {});
+  ModelBuilder builder = Small();
+  builder.Node("Relu", {"x"}, {}, "node_5");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.output_count", {"node_5"},
+              [&] { builder.Load(); });
+}
+
+TEST(OnnxNodes, OperandsThatAreAttributesMustBeKnown) {
+  const auto with_axes = [](auto& builder, auto& node) {
+    builder.Input("axes", {2});
+    node.add_input("axes");
+  };
+  const ModelBuilder builder = One("ReduceSum", with_axes);
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"its axes (axes) are computed when the model runs"},
+              [&] { builder.Load(); });
+  Refused(ErrorCode::kInvalidArgument, "onnx.constant_ints", "Reshape",
+          [](auto& builder, auto& node) {
+            builder.Floats("shape", {1}, {32});
+            node.add_input("shape");
+          });
+  Refused(ErrorCode::kInvalidArgument, "onnx.constant_rank", "Reshape",
+          [](auto& builder, auto& node) {
+            auto& shape = builder.Ints("shape", {32});
+            shape.add_dims(1);
+            node.add_input("shape");
+          });
+}
+
+TEST(OnnxNodes, WindowsAreChecked) {
+  const auto pool = [](auto change) {
+    return [change](auto&, auto& node) {
+      SetInts(node, "kernel_shape", {2, 2});
+      change(node);
+    };
+  };
+  Refused(ErrorCode::kInvalidArgument, "onnx.window_ints", "MaxPool",
+          pool([](auto& node) {
+            SetInts(node, "strides", {1, 1, 1});
+          }));
+  Refused(ErrorCode::kInvalidArgument, "onnx.auto_pad", "MaxPool",
+          pool([](auto& node) { SetString(node, "auto_pad", "SOME"); }));
+  Refused(ErrorCode::kInvalidArgument, "onnx.kernel_shape", "MaxPool",
+          [](auto&, auto& node) { SetInts(node, "kernel_shape", {2}); });
+  Refused(ErrorCode::kUnimplemented, "onnx.unsupported", "MaxPool",
+          pool([](auto& node) {
+            SetInts(node, "pads", {-1, 0, 0, 0});
+          }));
+  Refused(ErrorCode::kInvalidArgument, "onnx.conv_kernel_shape", "Conv",
+          [](auto& builder, auto& node) {
+            builder.Floats("w", {1, 2, 1, 1}, {1, 1});
+            node.add_input("w");
+            SetInts(node, "kernel_shape", {3, 3});
+          });
+}
+
+TEST(OnnxNodes, AxesAreChecked) {
+  Refused(
+      ErrorCode::kInvalidArgument, "onnx.axis", "Softmax",
+      [](auto&, auto& node) { SetInt(node, "axis", 4); }, 9);
+  Refused(
+      ErrorCode::kInvalidArgument, "squeeze.size", "Squeeze",
+      [](auto&, auto& node) { SetInts(node, "axes", {1}); }, 9);
+  Refused(
+      ErrorCode::kInvalidArgument, "view.axis_twice", "Unsqueeze",
+      [](auto&, auto& node) {
+        SetInts(node, "axes", {1, 1});
+      },
+      9);
+  Refused(ErrorCode::kInvalidArgument, "op.attribute_limit", "LRN",
+          [](auto&, auto& node) { SetInt(node, "size", 0); });
+  Refused(ErrorCode::kInvalidArgument, "onnx.gemm_rank", "Gemm",
+          [](auto& builder, auto& node) {
+            builder.Floats("w", {1, 1}, {1});
+            node.add_input("w");
+          });
+  ModelBuilder builder;
+  builder.Ints("sizes", {2});
+  auto& node = builder.Node("ConstantOfShape", {"sizes"}, {"y"}, "node_5");
+  auto* value = node.add_attribute();
+  value->set_name("value");
+  value->set_type(::onnx::AttributeProto::TENSOR);
+  value->mutable_t()->set_data_type(::onnx::TensorProto::FLOAT);
+  value->mutable_t()->add_dims(2);
+  value->mutable_t()->add_float_data(1);
+  value->mutable_t()->add_float_data(2);
+  builder.Output("y");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.fill_value", {"node_5"},
+              [&] { builder.Load(); });
+}
+
+TEST(OnnxNodes, SlicesAreChecked) {
+  Refused(
+      ErrorCode::kInvalidArgument, "slice.entries", "Slice",
+      [](auto&, auto& node) {
+        SetInts(node, "starts", {0, 1});
+        SetInts(node, "ends", {1, 1});
+        SetInts(node, "axes", {2, 3, 1});
+      },
+      9);
+  ModelBuilder builder;
+  builder.Input("x", {-1, 2});
+  builder.Ints("starts", {1});
+  builder.Ints("ends", {int64_t{1} << 62});
+  builder.Node("Slice", {"x", "starts", "ends"}, {"y"});
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0], std::vector<float>({3, 4}));
+}
+
+// The paddings of a pooling come in another order, and are not symmetric.
+TEST(OnnxNodes, PaddingsAreThoseOfTheirSides) {
+  ModelBuilder builder;
+  builder.Input("x", {1, 1, 2, 2});
+  auto& node = builder.Node("AveragePool", {"x"}, {"y"});
+  SetInts(node, "kernel_shape", {2, 2});
+  SetInts(node, "pads", {0, 1, 0, 0});  // one column at the left
+  SetInt(node, "count_include_pad", 1);
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0], std::vector<float>({1, 2.5F}));
+  SetString(builder.graph().mutable_node(0)[0], "auto_pad", "SAME_LOWER");
+  EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0],
+            std::vector<float>({0.25F, 0.75F, 1, 2.5F}));
+}
+
+TEST(OnnxNodes, AveragesWithWindowsPastThePaddingAreRefused) {
+  for (const int64_t stride : {1, 2}) {  // 2 leaves a row over
+    ModelBuilder builder;
+    builder.Input("x", {1, 1, 4, 4});
+    auto& node = builder.Node("AveragePool", {"x"}, {"y"});
+    SetInts(node, "kernel_shape", {3, 3});
+    SetInts(node, "strides", {stride, stride});
+    SetInt(node, "ceil_mode", 1);
+    SetInt(node, "count_include_pad", 1);
+    builder.Output("y");
+    if (stride == 1) {
+      EXPECT_NO_THROW(builder.Load());
+      continue;
+    }
+    ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+                {"ceil_mode together with count_include_pad"},
+                [&] { builder.Load(); });
+  }
+}
+
+TEST(OnnxNodes, SoftmaxIsOverAllDimsThatFollowUpToOpset12) {
+  for (const int64_t opset : {12, 13}) {
+    ModelBuilder builder(opset);
+    builder.Input("x", {-1, 2, 2});
+    SetInt(builder.Node("Softmax", {"x"}, {"y"}), "axis", 1);
+    builder.Output("y");
+    const float share = opset < 13 ? 0.25F : 0.5F;
+    const auto results = builder.Run({std::vector<float>(8, 3)});
+    for (const float value : results[0]) {
+      EXPECT_FLOAT_EQ(value, share);
+    }
+  }
+}
+
+TEST(OnnxNodes, LrnDividesByTheChannelsAround) {
+  ModelBuilder builder;
+  builder.Input("x", {1, 3, 1, 2});
+  auto& node = builder.Node("LRN", {"x"}, {"y"});
+  SetInt(node, "size", 2);  // the channel and the one behind it
+  SetFloat(node, "alpha", 2);
+  SetFloat(node, "beta", 0.5F);
+  builder.Output("y");
+  const auto y = builder.Run({{1, 0, 2, 0, 3, 0}})[0];
+  EXPECT_NEAR(y[0], 1 / std::sqrt(1 + 1.0 + 4), 1e-6);
+  EXPECT_NEAR(y[2], 2 / std::sqrt(1 + 4.0 + 9), 1e-6);
+  EXPECT_NEAR(y[4], 3 / std::sqrt(1 + 9.0), 1e-6);
+  EXPECT_EQ(y[1], 0);
+}
+
+TEST(OnnxNodes, ConstantsAreOperandsAndParameters) {
+  ModelBuilder builder;
+  builder.Input("x", {2, 2});
+  builder.Ints("sizes", {2});
+  builder.Ints("shape", {4});
+  auto& fill = builder.Node("ConstantOfShape", {"sizes"}, {"ones"});
+  auto* value = fill.add_attribute();
+  value->set_name("value");
+  value->set_type(::onnx::AttributeProto::TENSOR);
+  value->mutable_t()->set_data_type(::onnx::TensorProto::FLOAT);
+  value->mutable_t()->add_dims(1);
+  value->mutable_t()->add_float_data(1);
+  builder.Node("Add", {"x", "ones"}, {"sum"});
+  builder.Node("Reshape", {"sum", "shape"}, {"y"});
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0], std::vector<float>({2, 3, 4, 5}));
+  const onnx::OnnxModel model = builder.Load();
+  ASSERT_EQ(model.parameters.size(), 1u);
+  EXPECT_EQ(model.parameters[0].first, "ones");
+}
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,312 @@
+"""Models from files: what the package `onnx` ships, and what it can write."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import sluice as sl
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+LIGHT = (
+    pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+)
+
+
+def with_random_weights(model):
+    """The light models' weights are constants: one answer for every input."""
+    rng = np.random.default_rng(0)
+    sizes = {
+        t.name: numpy_helper.to_array(t) for t in model.graph.initializer
+    }
+    users = {
+        name: (node.op_type, i)
+        for node in model.graph.node
+        for i, name in enumerate(node.input)
+    }
+    nodes = []
+    for node in model.graph.node:
+        if node.op_type != "ConstantOfShape":
+            nodes.append(node)
+            continue
+        shape = [int(size) for size in sizes[node.input[0]]]
+        user, place = users[node.output[0]]
+        if user in ("Conv", "Gemm") and place == 1:
+            scale = np.sqrt(2 / np.prod(shape[1:]))
+            values = rng.standard_normal(shape) * scale
+        elif user == "BatchNormalization" and place in (1, 4):
+            values = rng.uniform(0.5, 1.5, shape)
+        else:
+            values = rng.uniform(-0.1, 0.1, shape)
+        model.graph.initializer.append(
+            numpy_helper.from_array(values.astype("float32"), node.output[0])
+        )
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    model.ir_version = 4
+    return model
+
+
+@pytest.mark.parametrize(
+    "path", sorted(LIGHT.glob("light_*.onnx")), ids=lambda path: path.stem
+)
+def test_light_networks_give_the_answers_that_come_with_them(path, rng):
+    model = sl.onnx.load(path)
+    (value,) = model.inputs
+    feed = rng.standard_normal(value.shape).astype("float32")
+    (result,) = model.run({value.name: feed})
+    stored = TensorProto()
+    stored.ParseFromString(
+        path.with_name(path.stem + "_output_0.pb").read_bytes()
+    )
+    expected = numpy_helper.to_array(stored)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
+def test_light_networks_with_random_weights_equal_the_reference(name, rng):
+    proto = with_random_weights(onnx.load(LIGHT / f"light_{name}.onnx"))
+    # Without the softmax, which hides much; and as of opset 15, because the
+    # reference trains BatchNormalization before.
+    assert proto.graph.node[-1].op_type == "Softmax"
+    proto.graph.output[0].name = proto.graph.node[-1].input[0]
+    del proto.graph.node[-1]
+    proto.opset_import[0].version = 15
+    for node in proto.graph.node:
+        if node.op_type == "Dropout":  # the ratio is an input then
+            del node.attribute[:], node.output[1:]
+    model = sl.onnx.load(proto.SerializeToString(), name=name)
+    (value,) = model.inputs
+    feed = {value.name: rng.standard_normal(value.shape).astype("float32")}
+    (result,) = model.run(feed)
+    (expected,) = ReferenceEvaluator(proto).run(None, feed)
+    scale = np.abs(expected).max()
+    assert np.ptp(expected) > 0.1 * scale
+    np.testing.assert_allclose(result / scale, expected / scale, atol=1e-5)
+
+
+def one_node(op, inputs, outputs=("y",), opset=13, constants=(), **attributes):
+    """The bytes of a model with one node; `inputs` are arrays by name."""
+    graph = helper.make_graph(
+        [
+            helper.make_node(
+                op,
+                [*inputs, *(name for name, _ in constants)],
+                list(outputs),
+                name="the_node",
+                **attributes,
+            )
+        ],
+        "one",
+        [
+            helper.make_tensor_value_info(
+                name,
+                helper.np_dtype_to_tensor_dtype(value.dtype),
+                value.shape,
+            )
+            for name, value in inputs.items()
+        ],
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+            for name in outputs
+        ],
+        [numpy_helper.from_array(np.array(v), n) for n, v in constants],
+    )
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+    )
+
+
+I64 = np.int64
+CASES = [
+    ("Add", [(2, 3, 4), (3, 1)], {}),
+    ("Sub", [(1, 4), (2, 1)], {}),
+    ("Mul", [(2, 3), ()], {}),
+    ("Div", [(3,), (2, 3)], {}),
+    ("Sum", [(2, 3), (2, 3), (1, 3)], {}),
+    ("Sum", [(2, 3)], {}),
+    ("Mean", [(2, 3), (2, 3), (1, 3)], {}),
+    ("Neg", [(2, 3)], {}),
+    ("Abs", [(2, 3)], {}),
+    ("Exp", [(2, 3)], {}),
+    ("Sigmoid", [(2, 3)], {}),
+    ("Tanh", [(2, 3)], {}),
+    ("Relu", [()], {}),
+    ("Reciprocal", [(2, 3)], {}),
+    ("Pow", [(2, 3)], {"constants": [("e", np.float32(2))]}),
+    ("Identity", [(2, 3)], {}),
+    ("Flatten", [(2, 3, 4)], {"axis": 2}),
+    ("Flatten", [(2, 3, 4)], {"axis": 0}),
+    ("Flatten", [(2, 3, 4)], {"axis": -1}),
+    ("Transpose", [(2, 3, 4)], {}),
+    ("Transpose", [(2, 3, 4)], {"perm": [1, 2, 0]}),
+    ("Concat", [(2, 3), (2, 1)], {"axis": -1}),
+    ("Reshape", [(2, 3, 4)], {"constants": [("s", I64([0, -1]))]}),
+    ("Squeeze", [(1, 3, 1)], {"constants": [("a", I64([-1]))]}),
+    ("Squeeze", [(1, 3, 1)], {}),
+    ("Squeeze", [(1, 3, 1)], {"axes": [0], "opset": 11}),
+    ("Unsqueeze", [(3, 2)], {"constants": [("a", I64([0, -1]))]}),
+    ("Unsqueeze", [(3, 2)], {"axes": [1], "opset": 11}),
+    ("Gather", [(4, 3)], {"constants": [("i", I64([[0, 2]]))], "axis": 1}),
+    ("ReduceSum", [(2, 3, 4)], {"constants": [("a", I64([1]))]}),
+    ("ReduceSum", [(2, 3, 4)], {"keepdims": 0}),
+    ("ReduceMean", [(2, 3, 4)], {"axes": [-1], "keepdims": 0}),
+    ("ReduceMean", [(2, 3)], {"opset": 18, "constants": [("a", I64([0]))]}),
+    ("ReduceMean", [(2, 3)], {"opset": 18, "noop_with_empty_axes": 1}),
+    ("MatMul", [(2, 3, 4), (4, 5)], {}),
+    ("Gemm", [(2, 3), (4, 3), (4,)], {"transB": 1, "alpha": 0.5, "beta": 2.0}),
+    ("Gemm", [(3, 2), (3, 4)], {"transA": 1}),
+    ("Softmax", [(2, 3, 4)], {"axis": 1}),
+    ("Softmax", [(2, 3, 4)], {"axis": 2, "opset": 9}),
+    ("Cast", [(2, 3)], {"to": TensorProto.DOUBLE}),
+    ("Conv", [(1, 4, 7, 8), (6, 2, 3, 2), (6,)], {"group": 2,
+     "strides": [2, 1], "pads": [1, 0, 2, 1], "dilations": [1, 2]}),
+    ("Conv", [(1, 2, 7, 8), (3, 2, 3, 2)], {"auto_pad": "SAME_UPPER",
+     "strides": [2, 2]}),
+    ("Conv", [(1, 2, 7, 8), (3, 2, 4, 2)], {"auto_pad": "SAME_LOWER"}),
+    ("MaxPool", [(1, 2, 7, 8)], {"kernel_shape": [3, 2], "strides": [2, 3],
+     "pads": [1, 0, 1, 1]}),
+    ("MaxPool", [(1, 2, 7, 8)], {"kernel_shape": [3, 3], "strides": [2, 2],
+     "ceil_mode": 1}),
+    ("AveragePool", [(1, 2, 7, 8)], {"kernel_shape": [3, 3],
+     "pads": [1, 1, 0, 2]}),
+    ("AveragePool", [(1, 2, 7, 8)], {"kernel_shape": [3, 3],
+     "pads": [1, 1, 0, 2], "count_include_pad": 1}),
+    ("GlobalAveragePool", [(1, 2, 7, 8)], {}),
+    ("GlobalMaxPool", [(1, 2, 7, 8)], {}),
+    ("BatchNormalization", [(2, 3, 4), (3,), (3,), (3,), (3,)],
+     {"epsilon": 1e-3, "opset": 15}),
+    ("Dropout", [(2, 3)], {}),
+    ("Slice", [(4, 5)], {"constants": [("s", I64([1, -3])),
+     ("e", I64([100, -1]))]}),
+    ("Slice", [(4, 5)], {"constants": [("s", I64([-1])), ("e", I64([2**62])),
+     ("a", I64([-1]))]}),
+    ("Slice", [(4, 5)], {"starts": [1], "ends": [3], "axes": [1], "opset": 9}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "op, shapes, options", CASES, ids=[f"{c[0]}{i}" for i, c in enumerate(CASES)]
+)
+def test_a_node_equals_the_reference(op, shapes, options, rng):
+    inputs = {
+        f"x{i}": rng.uniform(0.1, 2, shape).astype("float32")
+        for i, shape in enumerate(shapes)
+    }
+    proto = one_node(op, inputs, **options)
+    (expected,) = ReferenceEvaluator(proto).run(None, inputs)
+    (result,) = sl.onnx.load(proto.SerializeToString()).run(inputs)
+    assert result.dtype == np.asarray(expected).dtype
+    assert result.shape == np.shape(expected)
+    np.testing.assert_allclose(result, expected, rtol=2e-5, atol=1e-6)
+
+
+# What the reference computes otherwise than the specification says.
+
+
+def result_of(op, x, **options):
+    proto = one_node(op, {"x": x}, **options)
+    (result,) = sl.onnx.load(proto.SerializeToString()).run({"x": x})
+    return result
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_softmax_takes_all_dims_behind_the_axis_up_to_opset_12(axis, rng):
+    x = rng.standard_normal((2, 3, 4)).astype("float32")
+    rows = np.exp(x.reshape(int(np.prod(x.shape[:axis])), -1))
+    expected = (rows / rows.sum(axis=1, keepdims=True)).reshape(x.shape)
+    result = result_of("Softmax", x, opset=11, axis=axis)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
+def test_lrn(size, rng):
+    x = rng.standard_normal((2, 5, 3, 4)).astype("float32")
+    sums = np.zeros(x.shape)
+    for c in range(5):
+        first, last = c - (size - 1) // 2, c + size // 2
+        sums[:, c] = (x[:, max(first, 0) : last + 1] ** 2).sum(axis=1)
+    expected = x / (2 + 0.5 / size * sums) ** 0.6
+    result = result_of("LRN", x, size=size, alpha=0.5, beta=0.6, bias=2.0)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
+def test_names_shapes_and_metadata_survive():
+    proto = one_node("Relu", {"x": np.zeros((1, 3), "float32")})
+    proto.producer_name = "somebody"
+    dim = proto.graph.input[0].type.tensor_type.shape.dim[0]
+    dim.dim_param = "batch"
+    helper.set_model_props(proto, {"character": "äb\nc"})
+    model = sl.onnx.load(proto.SerializeToString())
+    assert model.inputs == [("x", sl.float32, ("batch", 3))]
+    assert model.outputs[0].name == "y"
+    assert model.metadata.producer_name == "somebody"
+    assert model.metadata.opsets == {"": 13}
+    assert model.metadata.properties == {"character": "äb\nc"}
+    (op,) = model.program._blocks()[0]["ops"]
+    assert op["file"] == "node the_node (Relu) of the ONNX model"
+    for rows in (1, 5):
+        (y,) = model.run({"x": np.full((rows, 3), -1, "float32")})
+        assert y.shape == (rows, 3) and not y.any()
+
+
+def test_unsupported_nodes_are_listed_all_at_once():
+    proto = one_node("Relu", {"x": np.zeros((1, 3), "float32")})
+    for name in ("StringSplit", "StringConcat"):
+        proto.graph.node.append(
+            helper.make_node(name, ["x"], [name], name=f"my_{name}")
+        )
+    with pytest.raises(sl.UnimplementedError) as raised:
+        sl.onnx.load(proto.SerializeToString())
+    for fragment in ("2 of the nodes", "my_StringSplit (StringSplit)", "my_StringConcat (StringConcat)"):
+        assert fragment in str(raised.value)
+
+
+def test_a_refused_model_leaves_nothing_behind():
+    scope = sl.Scope()
+    proto = one_node(
+        "Add",
+        {"x": np.zeros((1, 3), "float32")},
+        constants=[("w", np.zeros((4, 2), "float32"))],
+    )
+    with pytest.raises(sl.InvalidArgumentError, match="the_node"):
+        sl.onnx.load(proto.SerializeToString(), scope=scope)
+    assert scope.names() == []
+
+
+def test_external_data_is_read_beside_the_model(tmp_path):
+    x = {"x": np.ones((1, 3), "float32")}
+    weights = np.arange(6, dtype="float32").reshape(2, 3)
+    proto = one_node("Add", x, constants=[("w", weights)])
+    path = tmp_path / "net.onnx"
+    onnx.save(
+        proto,
+        path,
+        save_as_external_data=True,
+        location="w.bin",
+        size_threshold=0,
+    )
+    (result,) = sl.onnx.load(path).run(x)
+    np.testing.assert_array_equal(result, weights + 1)
+    data = path.read_bytes()
+    (result,) = sl.onnx.load(data, folder=tmp_path).run(x)
+    with pytest.raises(sl.InvalidArgumentError, match="folder"):
+        sl.onnx.load(data)
+
+
+@pytest.mark.parametrize(
+    "source, error",
+    [
+        (b"", sl.InvalidArgumentError),
+        (b"no model", sl.DataLossError),
+        ("/nonexistent.onnx", sl.NotFoundError),
+        (3, sl.InvalidArgumentError),
+    ],
+)
+def test_what_is_no_model_is_refused(source, error):
+    with pytest.raises(error):
+        sl.onnx.load(source)

@@ -1,0 +1,218 @@
+"""The interface of onnxruntime, as its clients use it."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import sluice as sl
+import sluice.onnxruntime as ort
+from sluice.onnxruntime.capi import onnxruntime_pybind11_state as state
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+
+@pytest.fixture
+def model():
+    """y = relu(x @ w), x [batch, 3]; and z = x."""
+    weights = np.arange(6, dtype="float32").reshape(3, 2) - 2
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["h"], name="product"),
+            helper.make_node("Relu", ["h"], ["y"]),
+            helper.make_node("Identity", ["x"], ["z"]),
+        ],
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3])],
+        [
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 2]),
+            helper.make_tensor_value_info("z", TensorProto.FLOAT, ["batch", 3]),
+        ],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    proto = helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", 13)],
+        ir_version=8,
+        producer_name="tests",
+    )
+    helper.set_model_props(proto, {"character": "abc"})
+    return proto.SerializeToString()
+
+
+X = np.array([[1, 2, 3], [-1, 0, 2]], "float32")
+Y = np.maximum(X @ (np.arange(6, dtype="float32").reshape(3, 2) - 2), 0)
+
+
+def test_a_session_says_what_it_has(model):
+    session = ort.InferenceSession(model)
+    (x,) = session.get_inputs()
+    assert (x.name, x.shape, x.type) == ("x", ["batch", 3], "tensor(float)")
+    assert [value.name for value in session.get_outputs()] == ["y", "z"]
+    meta = session.get_modelmeta()
+    assert meta.custom_metadata_map["character"] == "abc"
+    assert (meta.producer_name, meta.graph_name) == ("tests", "small")
+    assert session.get_providers() == ["CPUExecutionProvider"]
+
+
+@pytest.mark.parametrize(
+    "feed",
+    [X, np.asfortranarray(X), X.tolist(), X[::1], np.stack([X, X], -1)[..., 0]],
+    ids=["dense", "fortran", "lists", "view", "strided"],
+)
+def test_feeds_come_in_many_forms(model, feed):
+    session = ort.InferenceSession(model)
+    y, z = session.run(None, {"x": feed})
+    np.testing.assert_allclose(y, Y)
+    np.testing.assert_array_equal(z, X)
+    (z,) = session.run(["z"], {"x": feed}, ort.RunOptions())
+    np.testing.assert_array_equal(z, X)
+
+
+def test_zero_dimensional_feeds():
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["a", "a"], ["b"])],
+        "scalar",
+        [helper.make_tensor_value_info("a", TensorProto.INT64, [])],
+        [helper.make_tensor_value_info("b", TensorProto.INT64, [])],
+    )
+    proto = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8
+    )
+    session = ort.InferenceSession(proto.SerializeToString())
+    assert session.get_inputs()[0].type == "tensor(int64)"
+    (b,) = session.run(None, {"a": np.array(16000, "int64")})
+    assert b.shape == () and b == 32000
+
+
+def test_options_are_those_of_onnxruntime(model):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 2
+    options.log_severity_level = 4
+    options.enable_cpu_mem_arena = False
+    options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    session = ort.InferenceSession(
+        model,
+        sess_options=options,
+        providers=[("CPUExecutionProvider", {"arena_extend_strategy": "x"})],
+    )
+    assert session.get_session_options() is options
+    np.testing.assert_allclose(session.run(["y"], {"x": X})[0], Y)
+    with pytest.raises(TypeError):
+        options.intra_op_num_threads = "many"
+    with pytest.raises(AttributeError):
+        options.intra_op_threads = 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_thread_counts_reach_the_plan(model, threads):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = ort.InferenceSession(model, options)
+    before = sl.num_threads()
+    session.run(None, {"x": X})
+    assert sl.num_threads() == before
+    plan = session._executor._last_plan(session.program)
+    assert plan.num_threads == threads
+
+
+def test_level_disable_all_fuses_nothing(model):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(model, options)
+    session.run(None, {"x": X})
+    assert "relu" in session.explain()
+
+
+def test_errors_are_those_that_clients_catch(model, tmp_path):
+    with pytest.raises(state.NoSuchFile):
+        ort.InferenceSession(str(tmp_path / "none.onnx"))
+    with pytest.raises(state.InvalidProtobuf):
+        ort.InferenceSession(b"no model at all")
+    with pytest.raises(TypeError):
+        ort.InferenceSession(3)
+    session = ort.InferenceSession(model)
+    with pytest.raises(ValueError, match=r"Required inputs \(\['x'\]\)"):
+        session.run(None, {})
+    for names, feed, message in (
+        (None, {"x": X, "u": X}, "Invalid input name: u"),
+        (["u"], {"x": X}, "Invalid output name: u"),
+        (None, {"x": X.astype("float64")}, "float64"),
+        (None, {"x": X[0]}, "shape"),
+        (None, {"x": X[:, :2]}, "shape"),
+    ):
+        with pytest.raises(state.InvalidArgument, match=message):
+            session.run(names, feed)
+    np.testing.assert_allclose(session.run(["y"], {"x": X})[0], Y)
+
+
+def test_models_that_contradict_themselves_or_need_more_are_told_apart(model):
+    proto = onnx.load_from_string(model)
+    proto.graph.node[1].input[0] = "nothing"
+    with pytest.raises(state.InvalidGraph, match="nothing"):
+        ort.InferenceSession(proto.SerializeToString())
+    proto = onnx.load_from_string(model)
+    proto.graph.node[1].op_type = "StringSplit"
+    with pytest.raises(state.NotImplemented, match="StringSplit"):
+        ort.InferenceSession(proto.SerializeToString())
+
+
+def test_unknown_providers_warn_and_fall_back(model):
+    with pytest.warns(UserWarning, match="FooExecutionProvider"):
+        session = ort.InferenceSession(model, providers=["FooExecutionProvider"])
+    assert session.get_providers() == ["CPUExecutionProvider"]
+    with pytest.raises(ValueError, match="as many"):
+        ort.InferenceSession(
+            model, providers=["CPUExecutionProvider"], provider_options=[{}, {}]
+        )
+
+
+def test_the_module_says_what_there_is():
+    assert "CPUExecutionProvider" in ort.get_available_providers()
+    assert ort.get_device() in ("CPU", "GPU")
+    assert ort.__version__
+    ort.disable_telemetry_events()
+    ort.set_default_logger_severity(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        from sluice.onnxruntime.providers import chosen
+
+        assert chosen(["Foo"], None) == [("CPUExecutionProvider", {})]
+    ort.set_default_logger_severity(2)
+    with pytest.raises(ValueError):
+        ort.set_default_logger_severity(7)
+
+
+def test_a_session_explains_tunes_and_reports(model, tmp_path):
+    session = ort.InferenceSession(model)
+    with pytest.raises(state.Fail):
+        session.explain()
+    with pytest.raises(ValueError, match="input_feed"):
+        session.tune(1)
+    session.run(None, {"x": X})
+    assert "matmul" in session.explain()
+    session.tune(0.2)
+    session.report(tmp_path / "page.html", seconds=0.1)
+    assert "small" in (tmp_path / "page.html").read_text()
+
+
+def test_threads_share_a_session(model):
+    session = ort.InferenceSession(model)
+    wrong = []
+
+    def work():
+        for rows in (1, 2) * 20:
+            (y,) = session.run(["y"], {"x": X[:rows]})
+            if not np.allclose(y, Y[:rows]):
+                wrong.append(y)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
