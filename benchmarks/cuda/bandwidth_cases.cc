@@ -39,6 +39,7 @@ struct Shapes {
 
 constexpr Fill kSigned{};
 constexpr Fill kPositive{Fill::Kind::kUniform, 0.5, 1.5, 1};
+constexpr Fill kAboveOne{Fill::Kind::kUniform, 1.5, 2.5, 1};
 
 Fill IndexBelow(int64_t bound) {
   return {Fill::Kind::kIndex, 0, static_cast<double>(bound), 1};
@@ -67,6 +68,15 @@ Cases Elementwise(const std::string& op, const Shapes& at) {
 
 Cases Logarithmic(const std::string& op, const Shapes& at) {
   return One(Alike(op, {"X"}, at.matrix, {}, kPositive));
+}
+
+Cases AboveOne(const std::string& op, const Shapes& at) {
+  return One(Alike(op, {"X"}, at.matrix, {}, kAboveOne));
+}
+
+// Of negative numbers there are no powers.
+Cases Power(const std::string& op, const Shapes& at) {
+  return One({op, {{"X", at.matrix, kPositive}, {"Y", at.matrix}}});
 }
 
 Cases Made(const std::string& op, const Shapes& at) {
@@ -230,6 +240,7 @@ using Make = Cases (*)(const std::string& op, const Shapes& at);
 
 const std::map<std::string, Make>& Described() {
   static const std::map<std::string, Make> kDescribed = {
+      {"acosh", &AboveOne},
       {"adam", &Update},
       {"average_embedding_mask", &AverageEmbeddingMask},
       {"batch_norm", &BatchNorm},
@@ -240,6 +251,7 @@ const std::map<std::string, Make>& Described() {
       {"elementwise_add", &Elementwise},
       {"elementwise_div", &Elementwise},
       {"elementwise_mul", &Elementwise},
+      {"elementwise_pow", &Power},
       {"elementwise_sub", &Elementwise},
       {"fill_constant", &Made},
       {"gather", &Gather},
@@ -252,6 +264,7 @@ const std::map<std::string, Make>& Described() {
       {"quantize_and_dequantize", &Quantize},
       {"reduce_sum", &ReduceSum},
       {"reshape", &Reshape},
+      {"rsqrt", &Logarithmic},
       {"sgd", &Update},
       {"softmax", &Softmax},
       {"softmax_with_cross_entropy", &CrossEntropy},

@@ -33,9 +33,9 @@ void AddWithGradients(OpRow row, std::vector<OpRow>* rows) {
   if (row.work == 0) row.work = BytesOf(forward);
   rows->push_back(row);
   for (const std::string& gradient : GradientOps(forward)) {
-    // transpose, scale: the op itself again.
-    if (!HasKernel(gradient) || gradient == row.forward.op ||
-        gradient.find("grad") == std::string::npos) {
+    // transpose, scale: the op itself again. squeeze: that of reshape.
+    if (!HasKernel(gradient) ||
+        !gradient.starts_with(row.forward.op + "_grad")) {
       continue;
     }
     row.gradient = gradient;

@@ -1,0 +1,218 @@
+"""Whole networks from ONNX files, beside onnxruntime.
+
+  ./dev bench models [--json FILE] [--peers] [--tune SECONDS] [--only-model NAME]
+
+models/<network>/b1/t<threads>: one image, in ms, the median of runs that take
+turns with onnxruntime's; the networks are the light_* models of the onnx
+package. The row's "untuned" is what it takes before tuning, which is given
+SECONDS for each network. models/first_answer/resnet50: the file is loaded and
+run once, in a process that has done so before with another model.
+models/geometric_mean/t<threads>: ours over theirs, over all networks.
+
+Outputs must be within 1e-3 of onnxruntime's, relative to their largest number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+TEMPORARY = tempfile.TemporaryDirectory()
+# Tuning writes records, which must not come from other runs.
+os.environ["SLUICE_RECORDS"] = str(pathlib.Path(TEMPORARY.name) / "records")
+
+import time  # noqa: E402
+
+import bench_report  # noqa: E402
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+
+import sluice.onnxruntime as sluice_onnxruntime  # noqa: E402
+
+# Of onnxruntime's time.
+AT_MOST = {"one": 0.95, "geometric_mean": 0.75, "first_answer": 0.7}
+LIGHT = pathlib.Path(onnx.__file__).parent / "backend/test/data/light"
+NETWORKS = [
+    "resnet50",
+    "densenet121",
+    "inception_v1",
+    "inception_v2",
+    "squeezenet",
+    "shufflenet",
+    "vgg19",
+    "bvlc_alexnet",
+    "zfnet512",
+]
+TURNS = 9
+TOLERANCE = 1e-3
+
+
+class Peer:
+    """onnxruntime in a process of its own."""
+
+    def __init__(self) -> None:
+        folder = bench_report.FOLDER.parent / "build" / "peers"
+        sys.path.append(str(bench_report.PEERS))
+        import run as peers
+
+        python = peers.environment("onnxruntime", folder)
+        self.process = subprocess.Popen(
+            [python, bench_report.PEERS / "models_worker.py"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, *words):
+        """Send a command; its answer."""
+        print(*words, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"onnxruntime ended at {words}")
+        return json.loads(answer)
+
+
+class Ours:
+    """The same with Sluice, here."""
+
+    def __init__(self, path, threads, feeds) -> None:
+        self.feeds = feeds
+        options = sluice_onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        begin = time.perf_counter()
+        self.session = sluice_onnxruntime.InferenceSession(str(path), options)
+        self.results = self.session.run(None, feeds)
+        self.first_ms = (time.perf_counter() - begin) * 1e3
+
+    def run(self, count):
+        """Time runs, one by one, in ms."""
+        times = []
+        for _ in range(count):
+            begin = time.perf_counter()
+            self.results = self.session.run(None, self.feeds)
+            times.append((time.perf_counter() - begin) * 1e3)
+        return times
+
+    def outputs(self):
+        """The outputs of the last run by name."""
+        names = [value.name for value in self.session.get_outputs()]
+        return dict(zip(names, self.results, strict=True))
+
+
+def feeds_of(path):
+    """Random images for the inputs of a model."""
+    rng = np.random.default_rng(1)
+    session = sluice_onnxruntime.InferenceSession(str(path))
+    return {
+        value.name: rng.standard_normal(
+            [size if isinstance(size, int) else 1 for size in value.shape]
+        ).astype(np.float32)
+        for value in session.get_inputs()
+    }
+
+
+def difference(ours, theirs):
+    """The largest difference, relative to the largest number."""
+    worst = 0.0
+    for name, want in theirs.items():
+        scale = max(np.abs(want).max(initial=0), 1e-30)
+        worst = max(worst, np.abs(ours[name] - want).max(initial=0) / scale)
+    return float(worst)
+
+
+def take_turns(ours, peer, seconds):
+    """Medians of both, in ms; the peer's is None without one."""
+    times, theirs = [], []
+    one = min(ours.run(2))
+    count = max(1, round(seconds * 1e3 / TURNS / one))
+    for _ in range(TURNS):
+        times += ours.run(count)
+        if peer is not None:
+            theirs += peer.ask("run", count)
+    return statistics.median(times), statistics.median(theirs) if peer else None
+
+
+def measure(report, peer, network, threads, options):
+    """One row."""
+    path = LIGHT / f"light_{network}.onnx"
+    feeds = feeds_of(path)
+    file = pathlib.Path(TEMPORARY.name) / "feeds.npz"
+    np.savez(file, **feeds)
+    ours = Ours(path, threads, feeds)
+    if peer is not None:
+        peer.ask("load", path, threads, file)
+        peer.ask("write", file.with_name("outputs.npz"))
+        theirs = dict(np.load(file.with_name("outputs.npz")))
+        off = difference(ours.outputs(), theirs)
+        if not off <= TOLERANCE:
+            raise RuntimeError(f"{network}: outputs are {off:.2g} off")
+    untuned, theirs_untuned = take_turns(ours, peer, options.seconds)
+    value, other = untuned, theirs_untuned
+    if options.tune > 0:
+        ours.session.tune(options.tune)
+        value, other = take_turns(ours, peer, options.seconds)
+    name = f"models/{network}/b1/t{threads}"
+    report.add(name, "ms", value, of_best=AT_MOST["one"])
+    row = report.rows[-1]
+    row.more["untuned"] = untuned
+    if peer is None:
+        return None
+    row.peers["onnxruntime"] = other
+    row.more["untuned_share"] = untuned / theirs_untuned
+    print(f"  {value / other:.2f} of onnxruntime; untuned "
+          f"{untuned / theirs_untuned:.2f}", flush=True)
+    return value / other, untuned / theirs_untuned
+
+
+def first_answer(report, peer):
+    """The time until resnet50 has been loaded and run once."""
+    path = LIGHT / "light_resnet50.onnx"
+    feeds = feeds_of(path)
+    file = pathlib.Path(TEMPORARY.name) / "feeds.npz"
+    np.savez(file, **feeds)
+    times, theirs = [], []
+    for _ in range(5):
+        times.append(Ours(path, 1, feeds).first_ms)
+        if peer is not None:
+            theirs.append(peer.ask("load", path, 1, file))
+    report.add("models/first_answer/resnet50", "ms", statistics.median(times),
+               of_best=AT_MOST["first_answer"])
+    if peer is not None:
+        report.rows[-1].peers["onnxruntime"] = statistics.median(theirs)
+
+
+def main() -> int:
+    parser = bench_report.option_parser(__doc__, seconds=1.5)
+    parser.add_argument("--tune", type=float, default=60, help="seconds")
+    parser.add_argument("--only-model", choices=NETWORKS)
+    parser.add_argument("--threads", type=int, choices=[1, 2])
+    options = parser.parse_args()
+    report = bench_report.Report(options)
+    peer = Peer() if options.peers else None
+    networks = [options.only_model] if options.only_model else NETWORKS
+    for threads in [options.threads] if options.threads else [1, 2]:
+        shares = []
+        for network in networks:
+            shares.append(measure(report, peer, network, threads, options))
+        if peer is None:
+            continue
+        tuned, untuned = (
+            math.exp(statistics.mean(map(math.log, column)))
+            for column in zip(*shares, strict=True)
+        )
+        report.add(f"models/geometric_mean/t{threads}", "of onnxruntime",
+                   tuned, AT_MOST["geometric_mean"])
+        report.rows[-1].more["untuned"] = untuned
+    if not options.only_model:
+        first_answer(report, peer)
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
