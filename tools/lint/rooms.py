@@ -19,12 +19,14 @@ ROOMS = {
         "operators/math",
         "operators",
     ],
+    "onnx": ["platform", "memory", "framework"],
     "python": [
         "platform",
         "memory",
         "framework",
         "operators/math",
         "operators",
+        "onnx",
     ],
 }
 

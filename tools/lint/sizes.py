@@ -1,5 +1,5 @@
 """No file over 600 lines (a word of warning from 400 on), no folder over 40
-files but those of the operators and their functors, which stay flat."""
+files."""
 
 import collections
 import sys
@@ -9,7 +9,6 @@ import rooms
 MAX_LINES = 600
 WARN_LINES = 400
 MAX_FILES = 40
-FLAT = {"operators", "operators/math", "tests/operators"}
 
 
 def main():
@@ -24,7 +23,7 @@ def main():
         elif lines > WARN_LINES:
             print(f"warning: {path}: {lines} lines; which two things is it?")
     for folder, count in sorted(folders.items()):
-        if count > MAX_FILES and folder not in FLAT:
+        if count > MAX_FILES:
             problems.append(f"{folder}: {count} files, at most {MAX_FILES}")
     return rooms.report(problems)
 
