@@ -63,9 +63,9 @@ bool FoldIntoBatchNorm(Node& node, AffineKind kind) {
   }
   const framework::OpDesc before = *norm;  // Finish adds an op
   const std::string scale_name =
-      node.NewParameter(Tensor::FromVector(scale->dims(), new_scale));
+      node.NewConstant(Tensor::FromVector(scale->dims(), new_scale));
   const std::string bias_name =
-      node.NewParameter(Tensor::FromVector(bias->dims(), new_bias));
+      node.NewConstant(Tensor::FromVector(bias->dims(), new_bias));
   node.Finish("batch_norm",
               {{"X", before.Input("X")},
                {"Scale", {scale_name}},

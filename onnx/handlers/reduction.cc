@@ -1,5 +1,4 @@
-#include <string>
-
+#include "sluice/onnx/import/counterpart.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
 
@@ -7,60 +6,48 @@ namespace sluice::onnx {
 
 namespace {
 
-// How many elements go into one result; raises Unimplemented while unknown.
-int64_t CountOf(const Node& node, const Ints& axes) {
-  const DDim x = node.Dims(0);
-  const int rank = RankOf(node, 0);
-  int64_t count = 1;
-  for (int axis = 0; axis < rank; ++axis) {
-    bool reduced = axes.empty();
-    for (const int64_t named : axes) {
-      reduced = reduced || AxisOf(named, rank) == axis;
-    }
-    if (!reduced) continue;
-    if (x[axis] < 0) {
-      Node::Unsupported(
-          "dim {} of its input {} is known only when the model runs", axis,
-          platform::Printable(x));
-    }
-    count *= x[axis];
-  }
-  return count;
+// The same op by another name, where bools are reduced.
+const char* OfBools(const std::string& op) {
+  if (op == "reduce_max") return "reduce_any";
+  if (op == "reduce_min") return "reduce_all";
+  Node::Unsupported("its input is of bools");
 }
 
-void Reduce(Node& node, bool mean, const Ints& axes, bool nothing) {
-  const bool keep = node.attributes().Int("keepdims", 1) != 0;
-  if (axes.empty() && nothing) {
-    return node.Finish("assign", {{"X", {node.In(0)}}});
-  }
-  const AttributeMap attributes = {{"dim", axes}, {"keep_dim", keep}};
-  const Inputs x = {{"X", {node.In(0)}}};
-  if (!mean) return node.Finish("reduce_sum", x, attributes);
-  const int64_t count = CountOf(node, axes);
-  const std::string sum = node.Append("reduce_sum", x, attributes);
-  node.Finish("scale", {{"X", {sum}}},
-              {{"scale", 1.0 / static_cast<double>(count)}});
+void Reduce(Node& node, const Ints& axes) {
+  std::string op = FindCounterpart(node.type())->name();
+  if (node.TypeOf(0) == DType::kBool) op = OfBools(op);
+  node.Finish(
+      op, {{"X", {node.In(0)}}},
+      {{"dim", axes}, {"keep_dim", node.attributes().Int("keepdims", 1) != 0}});
 }
 
 // The axes as an attribute.
-template <bool kMean>
 void ReduceOld(Node& node) {
-  Reduce(node, kMean, node.attributes().Ints("axes"), false);
+  Reduce(node, node.attributes().Ints("axes"));
 }
 
 // The axes as an input.
-template <bool kMean>
 void ReduceNew(Node& node) {
   const bool nothing = node.attributes().Int("noop_with_empty_axes", 0) != 0;
   const Ints axes = node.HasInput(1) ? node.ConstantInts(1, "axes") : Ints();
-  Reduce(node, kMean, axes, nothing);
+  if (axes.empty() && nothing) {
+    node.attributes().Ignore("keepdims");
+    return node.Finish("assign", {{"X", {node.In(0)}}});
+  }
+  Reduce(node, axes);
 }
 
 constexpr HandlerRow kRows[] = {
-    {"ReduceMean", 1, ReduceOld<true>},
-    {"ReduceMean", 18, ReduceNew<true>},
-    {"ReduceSum", 1, ReduceOld<false>},
-    {"ReduceSum", 13, ReduceNew<false>},
+    {"ReduceL1", 1, ReduceOld},        {"ReduceL1", 18, ReduceNew},
+    {"ReduceL2", 1, ReduceOld},        {"ReduceL2", 18, ReduceNew},
+    {"ReduceLogSum", 1, ReduceOld},    {"ReduceLogSum", 18, ReduceNew},
+    {"ReduceLogSumExp", 1, ReduceOld}, {"ReduceLogSumExp", 18, ReduceNew},
+    {"ReduceMax", 1, ReduceOld},       {"ReduceMax", 18, ReduceNew},
+    {"ReduceMean", 1, ReduceOld},      {"ReduceMean", 18, ReduceNew},
+    {"ReduceMin", 1, ReduceOld},       {"ReduceMin", 18, ReduceNew},
+    {"ReduceProd", 1, ReduceOld},      {"ReduceProd", 18, ReduceNew},
+    {"ReduceSum", 1, ReduceOld},       {"ReduceSum", 13, ReduceNew},
+    {"ReduceSumSquare", 1, ReduceOld}, {"ReduceSumSquare", 18, ReduceNew},
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "sluice/framework/op/operand.h"
 #include "sluice/framework/op/registry.h"
-#include "sluice/framework/run/run_op.h"
 
 namespace sluice::onnx {
 
@@ -34,35 +33,6 @@ void ImportOperand(const OpSchema& schema,
   }
 }
 
-bool AllConstant(const OpSchema& schema, const Node& node) {
-  if (node.input_count() == 0 || schema.random()) return false;
-  for (int i = 0; i < node.input_count(); ++i) {
-    if (node.HasInput(i) && node.Constant(i) == nullptr) return false;
-  }
-  return true;
-}
-
-// What the op gives for constants.
-Tensor Computed(const OpSchema& schema, Node& node, AttributeMap attributes) {
-  std::vector<std::pair<std::string, Tensor>> inputs;
-  int index = 0;
-  for (const ArgDef& def : schema.inputs()) {
-    const int end = def.traits.variadic ? node.input_count() : index + 1;
-    for (; index < end; ++index) {
-      if (!node.HasInput(index)) continue;
-      const Tensor& value = *node.Constant(index);
-      if (def.attribute.empty()) {
-        inputs.emplace_back(def.name, value);
-      } else {
-        attributes[def.attribute] = framework::OperandValue(
-            schema.name(), def, *schema.FindAttr(def.attribute), value);
-      }
-    }
-  }
-  const std::string& output = schema.outputs()[0].name;
-  return framework::RunOp(schema.name(), inputs, attributes).at(output);
-}
-
 }  // namespace
 
 const OpSchema* FindCounterpart(std::string_view type) {
@@ -86,9 +56,6 @@ void ImportCounterpart(const OpSchema& schema, Node& node) {
         schema.FindAttr(found == renamed.end() ? theirs : found->second);
     if (attr == nullptr) continue;  // CheckAllAsked says so
     attributes[attr->name] = node.attributes().As(attr->type, theirs);
-  }
-  if (AllConstant(schema, node)) {
-    return node.FinishConstant(Computed(schema, node, std::move(attributes)));
   }
   Inputs inputs;
   int index = 0;

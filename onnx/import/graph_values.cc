@@ -96,7 +96,8 @@ std::vector<OnnxValue> FindOutputs(const ::onnx::GraphProto& graph,
   std::vector<OnnxValue> outputs;
   for (const auto& output : graph.output()) {
     OnnxValue& value = outputs.emplace_back();
-    value.name = values->Variable(output.name());
+    values->MakeVariable(output.name());
+    value.name = values->Name(output.name());
     value.dtype = values->DTypeOf(value.name);
     const DDim dims = values->DimsOf(value.name);
     if (output.type().has_tensor_type() &&

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/text.h"
 
@@ -17,6 +19,10 @@ Node::Node(const ::onnx::NodeProto& proto,
       location_(std::move(location)),
       values_(*values),
       attributes_(proto) {}
+
+const std::string& Node::type() const {
+  return proto_.op_type();
+}
 
 int Node::input_count() const {
   return proto_.input_size();
@@ -35,8 +41,8 @@ const std::string& Node::InputName(int index) const {
   return proto_.input(index);
 }
 
-const std::string& Node::In(int index) {
-  return values_.Variable(InputName(index));
+const std::string& Node::In(int index) const {
+  return values_.Name(InputName(index));
 }
 
 DDim Node::Dims(int index) const {
@@ -94,10 +100,36 @@ void Node::AllowOutputs(int index) const {
   }
 }
 
+bool Node::Fold(const std::string& type,
+                const Inputs& inputs,
+                const AttributeMap& attributes,
+                const Inputs& outputs) {
+  if (inputs.empty() || outputs.size() != 1) return false;
+  if (framework::Registry::Global().Schema(type).random()) return false;
+  std::vector<std::pair<std::string, Tensor>> values;
+  for (const auto& [argument, names] : inputs) {
+    for (const std::string& name : names) {
+      const Tensor* constant = values_.FindConstant(name);
+      if (constant == nullptr) return false;
+      values.emplace_back(argument, *constant);
+    }
+  }
+  const auto& [argument, names] = outputs[0];
+  values_.AddConstant(names[0],
+                      framework::RunOp(type, values, attributes).at(argument));
+  return true;
+}
+
 void Node::Add(const std::string& type,
                Inputs inputs,
                AttributeMap attributes,
                Inputs outputs) {
+  if (Fold(type, inputs, attributes, outputs)) return;
+  for (const auto& [argument, names] : inputs) {
+    for (const std::string& name : names) {
+      values_.MakeVariable(name);
+    }
+  }
   values_.program().AppendOp(type, std::move(inputs), std::move(attributes),
                              {location_, 0}, std::move(outputs));
 }
@@ -137,8 +169,8 @@ void Node::FinishConstant(Tensor value) {
   values_.AddConstant(proto_.output(0), std::move(value));
 }
 
-std::string Node::NewParameter(Tensor value) {
-  return values_.NewParameter(proto_.output(0) + ".constant", std::move(value));
+std::string Node::NewConstant(Tensor value) {
+  return values_.NewConstant(proto_.output(0) + ".constant", std::move(value));
 }
 
 DDim Node::DimsOf(const std::string& variable) const {

@@ -29,12 +29,14 @@ class Node {
  public:
   Node(const ::onnx::NodeProto& proto, std::string location, ValueMap* values);
 
+  // The operator of ONNX.
+  const std::string& type() const;
   Attributes& attributes() { return attributes_; }
 
   int input_count() const;
   bool HasInput(int index) const;
-  // The variable, for an op to read.
-  const std::string& In(int index);
+  // Its name, for an op to read.
+  const std::string& In(int index) const;
   DDim Dims(int index) const;
   DType TypeOf(int index) const;
   // nullptr for one that is known only when the program runs.
@@ -52,7 +54,8 @@ class Node {
   // Raises Unimplemented where outputs from `index` on are read.
   void AllowOutputs(int index) const;
 
-  // Adds an op whose result is another op's input; the name of its variable.
+  // Adds an op whose result is another op's input; its name. An op of constants
+  // is computed instead, here and below.
   std::string Append(const std::string& type,
                      Inputs inputs,
                      AttributeMap attributes = {},
@@ -71,8 +74,8 @@ class Node {
                     AttributeMap attributes = {});
   // Output 0 is known while importing.
   void FinishConstant(Tensor value);
-  // A parameter that the model does not have by itself.
-  std::string NewParameter(Tensor value);
+  // A constant that the model does not have by itself; its name.
+  std::string NewConstant(Tensor value);
   DDim DimsOf(const std::string& variable) const;
 
   // Raises Unimplemented: the node is listed with this reason.
@@ -88,6 +91,11 @@ class Node {
   static constexpr const char* kFormId = "onnx.node_form";
 
   const std::string& InputName(int index) const;
+  // Computes an op of constants; false where it is none.
+  bool Fold(const std::string& type,
+            const Inputs& inputs,
+            const AttributeMap& attributes,
+            const Inputs& outputs);
   void Add(const std::string& type,
            Inputs inputs,
            AttributeMap attributes,

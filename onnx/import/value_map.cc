@@ -92,23 +92,22 @@ void ValueMap::AddToProgram(const std::string& name, const Tensor& value) {
   program_.AppendOp(std::move(op));
 }
 
-const std::string& ValueMap::Variable(const std::string& name) {
-  const Tensor* constant = FindConstant(name);
-  if (constant != nullptr && program_.block().FindVar(name) == nullptr) {
-    if (IsOperand(*constant)) {
-      AddToProgram(name, *constant);
-      return program_.FindVar(name).name;
-    }
-    program_.Persistable(name, constant->dtype(), constant->dims());
-    parameters_.emplace_back(name, *constant);
-  }
-  return program_.FindVar(name).name;
+const std::string& ValueMap::Name(const std::string& name) const {
+  return FindConstant(name) != nullptr ? name : program_.FindVar(name).name;
 }
 
-std::string ValueMap::NewParameter(const std::string& base, Tensor value) {
+void ValueMap::MakeVariable(const std::string& name) {
+  const Tensor* constant = FindConstant(name);
+  if (constant == nullptr || program_.block().FindVar(name) != nullptr) return;
+  if (IsOperand(*constant)) return AddToProgram(name, *constant);
+  program_.Persistable(name, constant->dtype(), constant->dims());
+  parameters_.emplace_back(name, *constant);
+}
+
+std::string ValueMap::NewConstant(const std::string& base, Tensor value) {
   std::string name = NewName(base);
   AddConstant(name, std::move(value));
-  return Variable(name);
+  return name;
 }
 
 std::string ValueMap::NewName(const std::string& base) {

@@ -37,11 +37,13 @@ class ValueMap {
   framework::DDim DimsOf(const std::string& name) const;
   platform::DType DTypeOf(const std::string& name) const;
 
-  // The variable of that name, for an op to read. What was a constant only is a
-  // persistable variable from now on; a few integers are part of the program.
-  const std::string& Variable(const std::string& name);
-  // A persistable variable with a new name, of which `base` is the beginning.
-  std::string NewParameter(const std::string& base, framework::Tensor value);
+  // The name itself; raises NotFound where there is no such value.
+  const std::string& Name(const std::string& name) const;
+  // Makes a variable of a value that was a constant only, for an op to read: a
+  // persistable one; a few integers are part of the program.
+  void MakeVariable(const std::string& name);
+  // Adds a constant with a new name, of which `base` is the beginning.
+  std::string NewConstant(const std::string& base, framework::Tensor value);
   // A name that is not taken: base, or base with a number.
   std::string NewName(const std::string& base);
 

@@ -5,7 +5,7 @@
 
 #include "sluice/framework/values/ddim.h"
 #include "sluice/operators/math/broadcast.h"
-#include "sluice/operators/math/reduce_sum.h"
+#include "sluice/operators/math/reduction/reduce_sum.h"
 #include "sluice/operators/math/strided_copy.h"
 
 namespace sluice::operators {

@@ -1,9 +1,7 @@
-#include <limits>
-
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/fill.h"
 #include "sluice/operators/math/half_conversions.h"
-#include "sluice/operators/math/reduce_sum.h"
+#include "sluice/operators/math/reduction/reduce_sum.h"
 
 namespace sluice::operators {
 namespace {
@@ -33,12 +31,7 @@ class MeanKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     T* out = context.AllocateOutput(0, DDim()).data<T>();
-    if (x.numel() == 0) {
-      using Value = math::Computed<T>;
-      *out = math::Narrow<T>(std::numeric_limits<Value>::quiet_NaN());
-    } else {
-      math::ReduceSum(plan_, x.data<T>(), out, context.scratch());
-    }
+    math::ReduceSum(plan_, x.data<T>(), out, context.scratch());
   }
 
  private:

@@ -1,10 +1,13 @@
-#include <array>
-#include <vector>
+#include <algorithm>
+#include <limits>
 
 #include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/math/reduce_sum.h"
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/reduction/reduce_sum.h"
 #include "sluice/operators/math/reduction/repeat.h"
+#include "sluice/operators/reduction/reduced_dims.h"
 
+// reduce_sum, reduce_mean and their gradients.
 namespace sluice::operators {
 namespace {
 
@@ -15,36 +18,15 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// Which dimensions the attributes name.
-class SummedDims {
- public:
-  explicit SummedDims(const OpKernelConstruction& construction)
-      : dim_(construction.Attr<std::vector<int64_t>>("dim")),
-        all_(construction.Attr<bool>("reduce_all") || dim_.empty()) {}
-
-  std::array<bool, DDim::kMaxRank> Of(const DDim& x) const {
-    std::array<bool, DDim::kMaxRank> summed{};
-    if (all_) summed.fill(true);
-    for (const int64_t axis : dim_) {
-      if (!all_) summed[axis < 0 ? axis + x.rank() : axis] = true;
-    }
-    return summed;
-  }
-
- private:
-  std::vector<int64_t> dim_;
-  bool all_;
-};
-
 template <typename T>
-class ReduceSumKernel final : public OpKernel {
+class ReduceSumKernel : public OpKernel {
  public:
   explicit ReduceSumKernel(const OpKernelConstruction& construction)
-      : summed_(construction) {}
+      : reduced_(construction) {}
 
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
-    plan_ = math::PlanReduce(x, summed_.Of(x));
+    plan_ = math::PlanReduce(x, reduced_.Of(x));
     preparation.scratch_bytes = plan_.scratch_bytes;
     out_dims_ = preparation.query.outputs[0];
   }
@@ -56,10 +38,23 @@ class ReduceSumKernel final : public OpKernel {
     math::ReduceSum(plan_, x.data<T>(), out.data<T>(), context.scratch());
   }
 
- private:
-  SummedDims summed_;
+ protected:
   math::ReducePlan plan_;
+
+ private:
+  ReducedDims reduced_;
   DDim out_dims_;
+};
+
+template <typename T>
+class ReduceMeanKernel final : public ReduceSumKernel<T> {
+ public:
+  using ReduceSumKernel<T>::ReduceSumKernel;
+
+  void Prepare(KernelPreparation& preparation) override {
+    ReduceSumKernel<T>::Prepare(preparation);
+    this->plan_.divisor = static_cast<double>(this->plan_.axes.terms);
+  }
 };
 
 // Repeats the gradient of each sum over the dimensions summed.
@@ -67,16 +62,11 @@ template <typename T>
 class ReduceSumGradKernel final : public OpKernel {
  public:
   explicit ReduceSumGradKernel(const OpKernelConstruction& construction)
-      : summed_(construction) {}
+      : reduced_(construction) {}
 
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
-    DDim kept = x_dims_;
-    const auto summed = summed_.Of(x_dims_);
-    for (int axis = 0; axis < kept.rank(); ++axis) {
-      if (summed[axis]) kept[axis] = 1;
-    }
-    plan_ = math::PlanBroadcast(x_dims_, kept, -1);
+    plan_ = math::PlanBroadcast(x_dims_, reduced_.Kept(x_dims_), -1);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -87,8 +77,43 @@ class ReduceSumGradKernel final : public OpKernel {
   }
 
  private:
-  SummedDims summed_;
+  ReducedDims reduced_;
   DDim x_dims_;
+  math::BroadcastPlan plan_;
+};
+
+// Divides the gradients of the means, and repeats the shares.
+template <typename T>
+class ReduceMeanGradKernel final : public OpKernel {
+ public:
+  explicit ReduceMeanGradKernel(const OpKernelConstruction& construction)
+      : reduced_(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    x_dims_ = preparation.query.inputs[0];
+    const DDim kept = reduced_.Kept(x_dims_);
+    means_ = kept.numel();
+    plan_ = math::PlanBroadcast(x_dims_, kept, -1);
+    preparation.scratch_bytes = static_cast<size_t>(means_) * sizeof(T);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const T* from = context.Input(1).data<T>();
+    Tensor& x_grad = context.AllocateOutput(0, x_dims_);
+    if (x_grad.numel() == 0) return;
+    using Value = math::Computed<T>;
+    const auto count = static_cast<Value>(x_grad.numel() / means_);
+    auto* shares = static_cast<T*>(context.scratch());
+    std::transform(from, from + means_, shares, [count](T grad) {
+      return math::Narrow<T>(math::Widen(grad) / count);
+    });
+    math::Repeat(plan_, shares, x_grad.data<T>());
+  }
+
+ private:
+  ReducedDims reduced_;
+  DDim x_dims_;
+  int64_t means_ = 0;
   math::BroadcastPlan plan_;
 };
 
@@ -106,5 +131,15 @@ REGISTER_OP_CPU_KERNEL(reduce_sum_grad,
                        ReduceSumGradKernel<double>,
                        ReduceSumGradKernel<platform::float16>,
                        ReduceSumGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(reduce_mean,
+                       ReduceMeanKernel<float>,
+                       ReduceMeanKernel<double>,
+                       ReduceMeanKernel<platform::float16>,
+                       ReduceMeanKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(reduce_mean_grad,
+                       ReduceMeanGradKernel<float>,
+                       ReduceMeanGradKernel<double>,
+                       ReduceMeanGradKernel<platform::float16>,
+                       ReduceMeanGradKernel<platform::bfloat16>);
 
 }  // namespace sluice::operators

@@ -1,5 +1,6 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_sum.cuh"
+#include "sluice/operators/reduction/reduced_dims.h"
 
 namespace sluice::operators {
 namespace {
@@ -13,21 +14,25 @@ using framework::Tensor;
 using math::ReduceWalk;
 using platform::CUDADeviceContext;
 
-// Floats are summed in double; integers modulo 2^64, one thread a sum.
+// Floats are summed in double, and the sums divided; integers modulo 2^64, one
+// thread a sum.
 template <typename T>
 void ReduceSum(const CUDADeviceContext& device,
                const math::SumPlan& plan,
                const ReduceWalk& walk,
                void* scratch,
                const T* x,
-               T* out) {
+               T* out,
+               double divisor) {
   if constexpr (std::is_floating_point_v<T>) {
     math::Sum(
         device, plan, scratch,
         [=] __device__(int64_t output, int64_t term) {
           return static_cast<double>(x[walk.At(output, term)]);
         },
-        math::StoreSum<T>{out});
+        [=] __device__(int64_t i, double sum) {
+          out[i] = static_cast<T>(sum / divisor);  // NaN for 0 / 0
+        });
   } else {
     const int64_t terms = plan.terms;
     platform::ForEach(device, plan.outputs, [=] __device__(int64_t output) {
@@ -41,38 +46,46 @@ void ReduceSum(const CUDADeviceContext& device,
 }
 
 template <typename T>
-class ReduceSumCUDAKernel final : public OpKernel {
+class ReduceSumCUDAKernel : public OpKernel {
  public:
   explicit ReduceSumCUDAKernel(const OpKernelConstruction& construction)
-      : dim_(construction.Attr<std::vector<int64_t>>("dim")),
-        reduce_all_(construction.Attr<bool>("reduce_all") || dim_.empty()) {}
+      : reduced_(construction) {}
 
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
-    if (reduce_all_) summed_.fill(true);
-    for (const int64_t axis : dim_) {
-      if (!reduce_all_) summed_[axis < 0 ? axis + x.rank() : axis] = true;
-    }
-    plan_ = ReduceWalk::Plan(x, summed_);
+    axes_ = reduced_.Of(x);
+    plan_ = ReduceWalk::Plan(x, axes_);
     preparation.scratch_bytes = plan_.scratch_bytes();
     out_dims_ = preparation.query.outputs[0];
   }
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
-    Tensor& out = context.AllocateOutput("Out", out_dims_);
-    if (out.numel() == 0) return;
+    T* out = context.AllocateOutput("Out", out_dims_).template data<T>();
     ReduceSum(context.device_context<CUDADeviceContext>(), plan_,
-              ReduceWalk(x.dims(), summed_), context.scratch(), x.data<T>(),
-              out.data<T>());
+              ReduceWalk(x.dims(), axes_), context.scratch(), x.data<T>(), out,
+              divisor_);
   }
 
- private:
-  std::vector<int64_t> dim_;
-  bool reduce_all_;
-  ReduceWalk::Axes summed_{};
+ protected:
   math::SumPlan plan_;
+  double divisor_ = 1;
+
+ private:
+  ReducedDims reduced_;
+  ReduceWalk::Axes axes_{};
   DDim out_dims_;
+};
+
+template <typename T>
+class ReduceMeanCUDAKernel final : public ReduceSumCUDAKernel<T> {
+ public:
+  using ReduceSumCUDAKernel<T>::ReduceSumCUDAKernel;
+
+  void Prepare(KernelPreparation& preparation) override {
+    ReduceSumCUDAKernel<T>::Prepare(preparation);
+    this->divisor_ = static_cast<double>(this->plan_.terms);
+  }
 };
 
 }  // namespace
@@ -82,5 +95,8 @@ REGISTER_OP_CUDA_KERNEL(reduce_sum,
                         ReduceSumCUDAKernel<double>,
                         ReduceSumCUDAKernel<int32_t>,
                         ReduceSumCUDAKernel<int64_t>);
+REGISTER_OP_CUDA_KERNEL(reduce_mean,
+                        ReduceMeanCUDAKernel<float>,
+                        ReduceMeanCUDAKernel<double>);
 
 }  // namespace sluice::operators

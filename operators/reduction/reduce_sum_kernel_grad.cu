@@ -1,8 +1,9 @@
-#include <vector>
+#include <type_traits>
 
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/device_walk.cuh"
+#include "sluice/operators/reduction/reduced_dims.h"
 
 namespace sluice::operators {
 namespace {
@@ -15,49 +16,58 @@ using framework::OpKernelContext;
 using math::DeviceWalk;
 using platform::CUDADeviceContext;
 
-// Repeats the gradient of each sum over the dimensions summed.
-template <typename T>
+struct OfSum {};
+struct OfMean {};
+
+// Repeats the gradient of each sum over the dimensions summed, or, for a mean,
+// a summand's share of it.
+template <typename T, typename Of>
 class ReduceSumGradCUDAKernel final : public OpKernel {
  public:
   explicit ReduceSumGradCUDAKernel(const OpKernelConstruction& construction)
-      : dim_(construction.Attr<std::vector<int64_t>>("dim")),
-        all_(construction.Attr<bool>("reduce_all") || dim_.empty()) {}
+      : reduced_(construction) {}
 
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
-    DDim kept = x_dims_;
-    for (int axis = 0; all_ && axis < kept.rank(); ++axis) {
-      kept[axis] = 1;
-    }
-    for (const int64_t axis : dim_) {
-      kept[static_cast<int>(axis < 0 ? axis + kept.rank() : axis)] = 1;
-    }
+    const DDim kept = reduced_.Kept(x_dims_);
+    if (x_dims_.numel() > 0) terms_ = x_dims_.numel() / kept.numel();
     plan_ = math::PlanBroadcast(x_dims_, kept, -1);
   }
 
   void Compute(OpKernelContext& context) const override {
-    const T* grad = context.Input(1).data<T>();
-    T* x_grad = context.AllocateOutput(0, x_dims_).data<T>();
+    const T* grad = context.Input(1).template data<T>();
+    T* x_grad = context.AllocateOutput(0, x_dims_).template data<T>();
     const DeviceWalk walk(plan_.rank, plan_.sizes, plan_.x_steps,
                           plan_.y_steps);
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), x_dims_.numel(),
-        [=] __device__(int64_t i) { x_grad[i] = grad[walk.At(i).second]; });
+    const auto& device = context.device_context<CUDADeviceContext>();
+    if constexpr (std::is_same_v<Of, OfMean>) {
+      const auto terms = static_cast<T>(terms_);
+      platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
+        x_grad[i] = grad[walk.At(i).second] / terms;
+      });
+    } else {
+      platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
+        x_grad[i] = grad[walk.At(i).second];
+      });
+    }
   }
 
  private:
-  std::vector<int64_t> dim_;
-  bool all_;
+  ReducedDims reduced_;
   DDim x_dims_;
+  int64_t terms_ = 1;
   math::BroadcastPlan plan_;
 };
 
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(reduce_sum_grad,
-                        ReduceSumGradCUDAKernel<float>,
-                        ReduceSumGradCUDAKernel<double>,
-                        ReduceSumGradCUDAKernel<platform::float16>,
-                        ReduceSumGradCUDAKernel<platform::bfloat16>);
+                        ReduceSumGradCUDAKernel<float, OfSum>,
+                        ReduceSumGradCUDAKernel<double, OfSum>,
+                        ReduceSumGradCUDAKernel<platform::float16, OfSum>,
+                        ReduceSumGradCUDAKernel<platform::bfloat16, OfSum>);
+REGISTER_OP_CUDA_KERNEL(reduce_mean_grad,
+                        ReduceSumGradCUDAKernel<float, OfMean>,
+                        ReduceSumGradCUDAKernel<double, OfMean>);
 
 }  // namespace sluice::operators

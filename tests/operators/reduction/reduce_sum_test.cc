@@ -1,6 +1,5 @@
 #include <vector>
 
-#include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
@@ -96,20 +95,6 @@ TEST(ReduceSum, InfersUnknownShapes) {
                    .rank_known());
 }
 
-TEST(ReduceSum, RefusesDimensionsThatAreNotThere) {
-  const auto x = Tensor::FromVector<float>({1, 2}, {1, 2});
-  for (const int64_t axis : {2, -3}) {
-    ExpectError(ErrorCode::kInvalidArgument, "reduce_sum.dim_range",
-                {"reduce_sum: dim[0] = ", "[1, 2]", "-2 to 1"}, [&] {
-                  ReduceSum(x, {{"dim", Ints{axis}}});
-                });
-  }
-  ExpectError(ErrorCode::kInvalidArgument, "reduce_sum.dim_twice",
-              {"reduce_sum: dim[1] = -1", "[1, 2]"}, [&] {
-                ReduceSum(x, {{"dim", Ints{1, -1}}});
-              });
-}
-
 TEST(ReduceSumGrad, RepeatsTheGradient) {
   const auto x = Tensor::FromVector<float>({2, 2}, {0, 0, 0, 0});
   const auto grad = Tensor::FromVector<float>({2}, {5, 6});
@@ -126,112 +111,3 @@ TEST(ReduceSumGrad, RepeatsTheGradient) {
 
 }  // namespace
 }  // namespace sluice::operators
-
-// What the harness tests every kernel of the op with.
-namespace sluice::testing {
-namespace {
-
-using framework::DDim;
-using framework::OpDesc;
-using Ints = std::vector<int64_t>;
-
-std::vector<OpExample> ReduceSumExamples(ExampleMaker& make) {
-  const auto sum = [&](const DDim& dims, const Ints& dim, bool keep = false,
-                       bool all = false) {
-    return OpExample{{{"X", make.Values(dims)}},
-                     {{"dim", dim}, {"keep_dim", keep}, {"reduce_all", all}}};
-  };
-  return {sum({3, 5}, {0}),
-          sum({3, 5}, {-1}),
-          sum({3, 5, 7}, {1}),
-          sum({3, 5, 7}, {0, 2}, true),
-          sum({3, 5, 7}, {}),
-          sum({3, 5}, {0}, true, true),
-          sum({1}, {0}),
-          sum({}, {}),
-          sum({0, 3}, {0}),
-          sum({0, 3}, {1}),
-          sum({2, 0}, {1}, true),
-          sum({70001}, {0}),
-          sum({3, 40009}, {1}),
-          sum({30011, 5}, {0}),
-          sum({41, 43, 47}, {0, 2})};
-}
-
-Arrays ReduceSumReference(const Arrays& in, const OpDesc& op) {
-  const Array& x = in.at("X");
-  const Ints& dim = GetAttr<Ints>(op, "dim");
-  const int rank = x.dims.rank();
-  std::vector<bool> summed(rank,
-                           dim.empty() || GetAttr<bool>(op, "reduce_all"));
-  for (int64_t axis : dim)
-    summed[axis < 0 ? axis + rank : axis] = true;
-
-  DDim ones = x.dims;
-  Ints kept;
-  for (int axis = 0; axis < rank; ++axis) {
-    if (summed[axis]) ones[axis] = 1;
-    if (!summed[axis]) kept.push_back(x.dims[axis]);
-  }
-  Array out(ones);
-  for (size_t i = 0; i < x.values.size(); ++i) {
-    Ints index = x.IndexOf(static_cast<int64_t>(i));
-    for (int axis = 0; axis < rank; ++axis) {
-      if (summed[axis]) index[axis] = 0;
-    }
-    out.values[out.Offset(index)] += x.values[i];
-  }
-  if (!GetAttr<bool>(op, "keep_dim")) out.dims = DDim(kept);
-  return {{"Out", out}};
-}
-
-// The reference itself loses digits where it adds 70,000 numbers.
-REGISTER_OP_CASE(reduce_sum, ReduceSumExamples, ReduceSumReference, 4);
-
-// For each element of X the offset of its sum.
-std::vector<size_t> SumOf(const DDim& x, const OpDesc& op) {
-  const Ints& dim = GetAttr<Ints>(op, "dim");
-  const bool all = dim.empty() || GetAttr<bool>(op, "reduce_all");
-  const Array numbers(x);
-  std::vector<size_t> offsets;
-  for (size_t i = 0; i < numbers.values.size(); ++i) {
-    const Ints index = numbers.IndexOf(static_cast<int64_t>(i));
-    size_t offset = 0;
-    for (int axis = 0; axis < x.rank(); ++axis) {
-      bool summed = all;
-      for (const int64_t given : dim) {
-        summed = summed || (given < 0 ? given + x.rank() : given) == axis;
-      }
-      if (!summed) offset = offset * x[axis] + index[axis];
-    }
-    offsets.push_back(offset);
-  }
-  return offsets;
-}
-
-std::vector<OpExample> ReduceSumGradExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = ReduceSumExamples(make);
-  for (OpExample& example : examples) {
-    const Arrays in = InputArrays(example);
-    const OpDesc op = DescribeExample("reduce_sum", example);
-    example.inputs.emplace_back(
-        "Out@GRAD", make.Values(ReduceSumReference(in, op).at("Out").dims));
-  }
-  return examples;
-}
-
-Arrays ReduceSumGradReference(const Arrays& in, const OpDesc& op) {
-  Array x_grad(in.at("X").dims);
-  const std::vector<size_t> offsets = SumOf(x_grad.dims, op);
-  for (size_t i = 0; i < offsets.size(); ++i) {
-    x_grad.values[i] = in.at("Out@GRAD").values[offsets[i]];
-  }
-  return {{"X@GRAD", x_grad}};
-}
-
-REGISTER_OP_CASE(reduce_sum_grad,
-                 ReduceSumGradExamples,
-                 ReduceSumGradReference);
-
-}  // namespace
-}  // namespace sluice::testing

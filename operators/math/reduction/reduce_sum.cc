@@ -1,4 +1,4 @@
-#include "sluice/operators/math/reduce_sum.h"
+#include "sluice/operators/math/reduction/reduce_sum.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,14 +11,6 @@
 namespace sluice::operators::math {
 
 using framework::DDim;
-
-int64_t StridedAxes::count() const {
-  int64_t count = 1;
-  for (int axis = 0; axis < rank; ++axis) {
-    count *= sizes[axis];
-  }
-  return count;
-}
 
 namespace {
 
@@ -34,34 +26,6 @@ constexpr int64_t kLanes = 8;
 int64_t CeilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
-
-// Visits the elements of StridedAxes in order, from the `start`th on.
-class StridedWalk {
- public:
-  StridedWalk(const StridedAxes& axes, int64_t start) : axes_(axes) {
-    for (int axis = axes.rank - 1; axis >= 0; --axis) {
-      index_[axis] = start % axes.sizes[axis];
-      start /= axes.sizes[axis];
-      offset_ += index_[axis] * axes.steps[axis];
-    }
-  }
-
-  int64_t offset() const { return offset_; }
-
-  void Next() {
-    for (int axis = axes_.rank - 1; axis >= 0; --axis) {
-      offset_ += axes_.steps[axis];
-      if (++index_[axis] < axes_.sizes[axis]) return;
-      offset_ -= axes_.sizes[axis] * axes_.steps[axis];
-      index_[axis] = 0;
-    }
-  }
-
- private:
-  const StridedAxes& axes_;
-  std::array<int64_t, DDim::kMaxRank> index_{};
-  int64_t offset_ = 0;
-};
 
 template <typename Value>
 struct PlainSum {
@@ -138,20 +102,21 @@ void AddRow(const T* x, int64_t count, typename Summand<T>::Sum* sum) {
 template <typename T>
 T SumOfRows(const ReducePlan& plan, const T* x, int64_t rows) {
   typename Summand<T>::Sum sum;
-  StridedWalk row(plan.summed, 0);
+  StridedWalk row(plan.axes.reduced, 0);
   for (int64_t i = 0; i < rows; ++i, row.Next()) {
-    AddRow(x + row.offset(), plan.row_size, &sum);
+    AddRow(x + row.offset(), plan.axes.row_size, &sum);
   }
   return Summand<T>::Store(sum.Result(), plan.divisor);
 }
 
 template <typename T>
 void SumRows(const ReducePlan& plan, const T* x, T* out) {
-  const int64_t rows = plan.summed.count();
-  const int64_t grain = std::max<int64_t>(1, kGrain / (rows * plan.row_size));
-  platform::ParallelFor(plan.kept.count(), grain,
+  const int64_t rows = plan.axes.reduced.count();
+  const int64_t grain =
+      std::max<int64_t>(1, kGrain / (rows * plan.axes.row_size));
+  platform::ParallelFor(plan.axes.kept.count(), grain,
                         [&](int64_t begin, int64_t end) {
-                          StridedWalk at(plan.kept, begin);
+                          StridedWalk at(plan.axes.kept, begin);
                           for (int64_t i = begin; i < end; ++i, at.Next()) {
                             out[i] = SumOfRows(plan, x + at.offset(), rows);
                           }
@@ -162,23 +127,25 @@ void SumRows(const ReducePlan& plan, const T* x, T* out) {
 template <typename T>
 void SumLongRows(const ReducePlan& plan, const T* x, T* out, void* scratch) {
   using S = Summand<T>;
-  const int64_t rows = plan.summed.count();
-  const int64_t chunks = CeilDiv(plan.row_size, kChunk);
+  const int64_t rows = plan.axes.reduced.count();
+  const int64_t chunks = CeilDiv(plan.axes.row_size, kChunk);
   auto* partial = static_cast<typename S::Value*>(scratch);
   platform::ParallelFor(
-      plan.kept.count() * rows * chunks, 1, [&](int64_t begin, int64_t end) {
+      plan.axes.kept.count() * rows * chunks, 1,
+      [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t first = i % chunks * kChunk;
           const int64_t row = i / chunks;
-          const int64_t offset = StridedWalk(plan.kept, row / rows).offset() +
-                                 StridedWalk(plan.summed, row % rows).offset() +
-                                 first;
+          const int64_t offset =
+              StridedWalk(plan.axes.kept, row / rows).offset() +
+              StridedWalk(plan.axes.reduced, row % rows).offset() + first;
           typename S::Sum sum;
-          AddRow(x + offset, std::min(kChunk, plan.row_size - first), &sum);
+          AddRow(x + offset, std::min(kChunk, plan.axes.row_size - first),
+                 &sum);
           partial[i] = sum.Result();
         }
       });
-  for (int64_t i = 0; i < plan.kept.count(); ++i) {
+  for (int64_t i = 0; i < plan.axes.kept.count(); ++i) {
     typename S::Sum sum;
     for (int64_t j = 0; j < rows * chunks; ++j) {
       sum.Add(partial[i * rows * chunks + j]);
@@ -192,7 +159,7 @@ void AddFloatColumns(const ReducePlan& plan,
                      const float* x,
                      int64_t columns,
                      double* sums) {
-  const StridedAxes& axes = plan.summed;
+  const StridedAxes& axes = plan.axes.reduced;
   const int64_t inner = axes.rank > 0 ? axes.sizes[axes.rank - 1] : 1;
   const int64_t step = axes.rank > 0 ? axes.steps[axes.rank - 1] : 0;
   const int64_t rows = axes.count();
@@ -204,15 +171,15 @@ void AddFloatColumns(const ReducePlan& plan,
 template <typename T>
 void SumColumns(const ReducePlan& plan, const T* x, T* out) {
   using S = Summand<T>;
-  const int64_t rows = plan.summed.count();
-  const int64_t groups = CeilDiv(plan.row_size, kColumns);
-  const int64_t cost = rows * std::min(kColumns, plan.row_size);
+  const int64_t rows = plan.axes.reduced.count();
+  const int64_t groups = CeilDiv(plan.axes.row_size, kColumns);
+  const int64_t cost = rows * std::min(kColumns, plan.axes.row_size);
   const auto sum_group = [&](int64_t task) {
     const int64_t first = task % groups * kColumns;
-    const int64_t count = std::min(kColumns, plan.row_size - first);
+    const int64_t count = std::min(kColumns, plan.axes.row_size - first);
     const int64_t kept = task / groups;
-    const T* from = x + StridedWalk(plan.kept, kept).offset() + first;
-    T* to = out + kept * plan.row_size + first;
+    const T* from = x + StridedWalk(plan.axes.kept, kept).offset() + first;
+    T* to = out + kept * plan.axes.row_size + first;
     if constexpr (std::is_same_v<T, float>) {
       double sums[kColumns] = {};
       AddFloatColumns(plan, from, count, sums);
@@ -222,7 +189,7 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
       return;
     }
     typename S::Sum sums[kColumns];
-    StridedWalk row(plan.summed, 0);
+    StridedWalk row(plan.axes.reduced, 0);
     for (int64_t i = 0; i < rows; ++i, row.Next()) {
       for (int64_t j = 0; j < count; ++j) {
         sums[j].Add(S::Load(from[row.offset() + j]));
@@ -232,7 +199,7 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
       to[j] = S::Store(sums[j].Result(), plan.divisor);
     }
   };
-  platform::ParallelFor(plan.kept.count() * groups,
+  platform::ParallelFor(plan.axes.kept.count() * groups,
                         std::max<int64_t>(1, kGrain / cost),
                         [&](int64_t begin, int64_t end) {
                           for (int64_t i = begin; i < end; ++i) {
@@ -271,25 +238,25 @@ void SumSharedColumns(const ReducePlan& plan,
                       T* out,
                       void* scratch) {
   using S = Summand<T>;
-  const RowChunks chunks(plan.summed.sizes[0]);
-  const int64_t step = plan.summed.steps[0], size = plan.row_size;
+  const RowChunks chunks(plan.axes.reduced.sizes[0]);
+  const int64_t step = plan.axes.reduced.steps[0], size = plan.axes.row_size;
   const int64_t groups = CeilDiv(size, kColumns);
   auto* partial = static_cast<typename S::Value*>(scratch);
   platform::ParallelFor(
-      plan.kept.count() * chunks.count * groups, 1,
+      plan.axes.kept.count() * chunks.count * groups, 1,
       [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t first = i % groups * kColumns;
           const int64_t task = i / groups, chunk = task % chunks.count;
-          const T* from = x +
-                          StridedWalk(plan.kept, task / chunks.count).offset() +
-                          chunks.First(chunk) * step + first;
+          const T* from =
+              x + StridedWalk(plan.axes.kept, task / chunks.count).offset() +
+              chunks.First(chunk) * step + first;
           SumOfColumns(from, chunks.Rows(chunk), step,
                        std::min(kColumns, size - first),
                        partial + task * size + first);
         }
       });
-  for (int64_t i = 0; i < plan.kept.count(); ++i) {
+  for (int64_t i = 0; i < plan.axes.kept.count(); ++i) {
     for (int64_t j = 0; j < size; ++j) {
       typename S::Sum sum;
       for (int64_t chunk = 0; chunk < chunks.count; ++chunk) {
@@ -300,63 +267,27 @@ void SumSharedColumns(const ReducePlan& plan,
   }
 }
 
-void PushAxis(StridedAxes* axes, int64_t size, int64_t step) {
-  axes->sizes[axes->rank] = size;
-  axes->steps[axes->rank] = step;
-  ++axes->rank;
-}
-
-void Reverse(StridedAxes* axes) {
-  std::reverse(axes->sizes.begin(), axes->sizes.begin() + axes->rank);
-  std::reverse(axes->steps.begin(), axes->steps.begin() + axes->rank);
-}
-
 }  // namespace
 
 ReducePlan PlanReduce(const DDim& x,
                       const std::array<bool, DDim::kMaxRank>& summed) {
   ReducePlan plan;
-  DDim out;
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    if (!summed[axis]) out.InsertDim(out.rank(), x[axis]);
-  }
-  plan.outputs = out.numel();
-  plan.empty = x.numel() == 0;
-  if (plan.empty) return plan;
-
-  bool in_row = true;
-  bool last_summed = true;
-  int64_t step = 1;
-  for (int axis = x.rank() - 1; axis >= 0; --axis) {
-    if (x[axis] == 1) continue;
-    if (step == 1 && in_row) plan.row_summed = last_summed = summed[axis];
-    in_row = in_row && summed[axis] == plan.row_summed;
-    StridedAxes* axes = summed[axis] ? &plan.summed : &plan.kept;
-    if (in_row) {
-      plan.row_size *= x[axis];
-    } else if (summed[axis] == last_summed) {
-      axes->sizes[axes->rank - 1] *= x[axis];
-    } else {
-      PushAxis(axes, x[axis], step);
-    }
-    last_summed = summed[axis];
-    step *= x[axis];
-  }
-  Reverse(&plan.kept);
-  Reverse(&plan.summed);
-  const int64_t groups = plan.kept.count() * CeilDiv(plan.row_size, kColumns);
-  if (!plan.row_summed && plan.summed.rank == 1 && groups < kFewGroups) {
-    const RowChunks chunks(plan.summed.sizes[0]);
+  plan.axes = SortAxes(x, summed);
+  const ReduceAxes& axes = plan.axes;
+  if (axes.terms == 0) return plan;
+  const int64_t groups = axes.kept.count() * CeilDiv(axes.row_size, kColumns);
+  if (!axes.row_reduced && axes.reduced.rank == 1 && groups < kFewGroups) {
+    const RowChunks chunks(axes.reduced.sizes[0]);
     plan.share_rows = chunks.count > 1;
-    const int64_t sums = plan.kept.count() * chunks.count * plan.row_size;
+    const int64_t sums = axes.kept.count() * chunks.count * axes.row_size;
     if (plan.share_rows) {
       plan.scratch_bytes = static_cast<size_t>(sums) * sizeof(double);
     }
   }
-  if (plan.row_summed && plan.row_size > kChunk) {
+  if (axes.row_reduced && axes.row_size > kChunk) {
     plan.scratch_bytes =
-        static_cast<size_t>(plan.kept.count() * plan.summed.count() *
-                            CeilDiv(plan.row_size, kChunk)) *
+        static_cast<size_t>(axes.kept.count() * axes.reduced.count() *
+                            CeilDiv(axes.row_size, kChunk)) *
         sizeof(double);
   }
   return plan;
@@ -364,13 +295,14 @@ ReducePlan PlanReduce(const DDim& x,
 
 template <typename T>
 void ReduceSum(const ReducePlan& plan, const T* x, T* out, void* scratch) {
-  if (plan.empty) {
-    std::fill(out, out + plan.outputs, T{});
+  if (plan.axes.terms == 0) {
+    const T nothing = Summand<T>::Store(0, plan.divisor);
+    std::fill(out, out + plan.axes.outputs, nothing);
   } else if (plan.share_rows) {
     SumSharedColumns(plan, x, out, scratch);
-  } else if (!plan.row_summed) {
+  } else if (!plan.axes.row_reduced) {
     SumColumns(plan, x, out);
-  } else if (plan.row_size > kChunk) {
+  } else if (plan.axes.row_size > kChunk) {
     SumLongRows(plan, x, out, scratch);
   } else {
     SumRows(plan, x, out);

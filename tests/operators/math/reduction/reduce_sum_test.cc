@@ -1,4 +1,4 @@
-#include "sluice/operators/math/reduce_sum.h"
+#include "sluice/operators/math/reduction/reduce_sum.h"
 
 #include <limits>
 #include <random>
@@ -17,7 +17,7 @@ using Mask = std::array<bool, DDim::kMaxRank>;
 template <typename T>
 std::vector<T> Sum(const DDim& dims, const Mask& summed, const T* x) {
   const ReducePlan plan = PlanReduce(dims, summed);
-  std::vector<T> out(plan.outputs);
+  std::vector<T> out(plan.axes.outputs);
   std::vector<double> scratch(plan.scratch_bytes / sizeof(double) + 1);
   ReduceSum(plan, x, out.data(), scratch.data());
   return out;
@@ -26,7 +26,7 @@ std::vector<T> Sum(const DDim& dims, const Mask& summed, const T* x) {
 std::vector<int64_t> ElementwiseSum(const DDim& dims,
                                     const Mask& summed,
                                     const std::vector<int64_t>& x) {
-  std::vector<int64_t> sums(PlanReduce(dims, summed).outputs);
+  std::vector<int64_t> sums(PlanReduce(dims, summed).axes.outputs);
   for (size_t i = 0; i < x.size(); ++i) {
     auto rest = static_cast<int64_t>(i);
     int64_t at = 0;

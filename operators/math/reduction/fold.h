@@ -1,0 +1,237 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/reduction/reduce_axes.h"
+#include "sluice/platform/parallel_for.h"
+
+// Reductions by the formulas of reduction_rows.inc, on ParallelFor, for .cc
+// files. Terms are taken in an order that depends on the shape alone, so that
+// results have the same bits for any number of threads.
+namespace sluice::operators::math {
+
+// How the work is shared. A group is one output, or, where rows are kept, up to
+// kColumns neighbours; its terms are those of one of them, counted in order:
+// elements of rows that are reduced, or rows. Groups that are few are cut into
+// chunks of terms.
+struct FoldPlan {
+  static constexpr int64_t kColumns = 64;
+  static constexpr int64_t kGrain = 32768;  // elements
+  static constexpr int64_t kFewGroups = 8;
+  static constexpr int64_t kChunk = 2 * kGrain;  // elements
+
+  FoldPlan() = default;
+  FoldPlan(const framework::DDim& x,
+           const std::array<bool, framework::DDim::kMaxRank>& reduced)
+      : axes(SortAxes(x, reduced)) {
+    if (axes.terms == 0) return;
+    columns = axes.row_reduced ? 1 : std::min(kColumns, axes.row_size);
+    column_groups =
+        axes.row_reduced ? 1 : (axes.row_size + kColumns - 1) / kColumns;
+    groups = axes.kept.count() * column_groups;
+    if (groups < kFewGroups) {
+      chunks = std::max<int64_t>(1, axes.terms * columns / kChunk);
+    }
+  }
+
+  int64_t ChunkBegin(int64_t chunk) const {
+    return axes.terms / chunks * chunk + std::min(chunk, axes.terms % chunks);
+  }
+
+  ReduceAxes axes;
+  int64_t columns = 1;        // at most, of a group
+  int64_t column_groups = 1;  // side by side
+  int64_t groups = 0;
+  int64_t chunks = 1;
+};
+
+// The columns of one group, and where they begin.
+struct FoldGroup {
+  FoldGroup(const FoldPlan& plan, int64_t group) {
+    const ReduceAxes& axes = plan.axes;
+    const int64_t kept = group / plan.column_groups;
+    const int64_t column = group % plan.column_groups * FoldPlan::kColumns;
+    columns = axes.row_reduced
+                  ? 1
+                  : std::min(FoldPlan::kColumns, axes.row_size - column);
+    x = StridedWalk(axes.kept, kept).offset() + column;
+    out = axes.row_reduced ? kept : kept * axes.row_size + column;
+  }
+  int64_t columns = 1;
+  int64_t x = 0;    // the offset of the first column's first term
+  int64_t out = 0;  // the first output
+};
+
+// Calls row(offset, count) for the terms [begin, end) of a group, in order:
+// `count` neighbours of the one output where rows are reduced, else one term of
+// each column. Offsets are from FoldGroup::x on.
+template <typename Row>
+void ForTerms(const ReduceAxes& axes,
+              int64_t begin,
+              int64_t end,
+              const Row& row) {
+  const int64_t length = axes.row_reduced ? axes.row_size : 1;
+  StridedWalk walk(axes.reduced, begin / length);
+  int64_t first = begin % length;
+  for (int64_t i = begin; i < end; walk.Next(), first = 0) {
+    const int64_t count = std::min(length - first, end - i);
+    row(walk.offset() + first, count);
+    i += count;
+  }
+}
+
+// Adds `count` neighbours: elements i, i + 8, ... of a block are folded by
+// themselves, so that several are worked on at once.
+template <typename Fold, typename T>
+void AddNeighbours(const T* x, int64_t count, Fold* fold) {
+  constexpr int64_t kLanes = 8, kBlock = 1024;
+  while (count > 0) {
+    const int64_t block = std::min(count, kBlock);
+    Fold lanes[kLanes];
+    int64_t i = 0;
+    for (; i + kLanes <= block; i += kLanes) {
+      for (int64_t j = 0; j < kLanes; ++j) {
+        lanes[j].Add(Widen(x[i + j]));
+      }
+    }
+    for (int64_t j = 0; i + j < block; ++j) {
+      lanes[j].Add(Widen(x[i + j]));
+    }
+    for (const Fold& lane : lanes) {
+      fold->Merge(lane);
+    }
+    x += block;
+    count -= block;
+  }
+}
+
+template <typename Fold>
+size_t FoldScratchBytes(const FoldPlan& plan) {
+  if (plan.chunks == 1) return 0;
+  return static_cast<size_t>(plan.groups * plan.chunks * plan.columns) *
+         sizeof(Fold);
+}
+
+// Writes the results, in the order of the kept dimensions; `scratch` has
+// FoldScratchBytes.
+template <typename Fold, typename T>
+void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
+  const ReduceAxes& axes = plan.axes;
+  if (axes.terms == 0) {
+    std::fill(out, out + axes.outputs, Narrow<T>(Fold().Result()));
+    return;
+  }
+  auto* partial = static_cast<Fold*>(scratch);
+  const auto fold_chunk = [&](int64_t task) {
+    const FoldGroup group(plan, task / plan.chunks);
+    const int64_t chunk = task % plan.chunks;
+    Fold folds[FoldPlan::kColumns];
+    ForTerms(axes, plan.ChunkBegin(chunk), plan.ChunkBegin(chunk + 1),
+             [&](int64_t offset, int64_t count) {
+               const T* from = x + group.x + offset;
+               if (axes.row_reduced) {
+                 return AddNeighbours(from, count, &folds[0]);
+               }
+               for (int64_t j = 0; j < group.columns; ++j) {
+                 folds[j].Add(Widen(from[j]));
+               }
+             });
+    if (plan.chunks > 1) {
+      std::copy(folds, folds + group.columns, partial + task * plan.columns);
+      return;
+    }
+    for (int64_t j = 0; j < group.columns; ++j) {
+      out[group.out + j] = Narrow<T>(folds[j].Result());
+    }
+  };
+  const int64_t cost =
+      std::max<int64_t>(1, axes.terms / plan.chunks * plan.columns);
+  platform::ParallelFor(plan.groups * plan.chunks,
+                        std::max<int64_t>(1, FoldPlan::kGrain / cost),
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t task = begin; task < end; ++task) {
+                            fold_chunk(task);
+                          }
+                        });
+  if (plan.chunks == 1) return;
+  for (int64_t i = 0; i < plan.groups; ++i) {
+    const FoldGroup group(plan, i);
+    for (int64_t j = 0; j < group.columns; ++j) {
+      Fold all;
+      for (int64_t chunk = 0; chunk < plan.chunks; ++chunk) {
+        all.Merge(partial[(i * plan.chunks + chunk) * plan.columns + j]);
+      }
+      out[group.out + j] = Narrow<T>(all.Result());
+    }
+  }
+}
+
+// For FoldGradient's `scratch`.
+template <typename Share>
+size_t ShareScratchBytes(const FoldPlan& plan) {
+  if (!Share::kSees) return 0;
+  return static_cast<size_t>(plan.axes.outputs) * sizeof(Share);
+}
+
+// Writes x_grad; x has elements.
+template <typename Share, typename T>
+void FoldGradient(const FoldPlan& plan,
+                  const T* x,
+                  const T* out,
+                  const T* out_grad,
+                  T* x_grad,
+                  void* scratch) {
+  const ReduceAxes& axes = plan.axes;
+  auto* shares = static_cast<Share*>(scratch);
+  const int64_t cost = std::max<int64_t>(1, axes.terms * plan.columns);
+  // Calls term(output, offset) for all terms of a chunk of a group.
+  const auto for_terms = [&](const FoldGroup& group, int64_t chunk,
+                             int64_t chunks, const auto& term) {
+    const bool whole = chunks == 1;
+    ForTerms(axes, whole ? 0 : plan.ChunkBegin(chunk),
+             whole ? axes.terms : plan.ChunkBegin(chunk + 1),
+             [&](int64_t offset, int64_t count) {
+               const int64_t from = group.x + offset;
+               const int64_t step = axes.row_reduced ? 0 : 1;
+               const int64_t many = axes.row_reduced ? count : group.columns;
+               for (int64_t j = 0; j < many; ++j) {
+                 term(group.out + j * step, from + j);
+               }
+             });
+  };
+  if constexpr (Share::kSees) {
+    platform::ParallelFor(
+        plan.groups, std::max<int64_t>(1, FoldPlan::kGrain / cost),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const FoldGroup group(plan, i);
+            std::fill(shares + group.out, shares + group.out + group.columns,
+                      Share());
+            for_terms(group, 0, 1, [&](int64_t output, int64_t at) {
+              shares[output].Add(Widen(x[at]), Widen(out[output]));
+            });
+          }
+        });
+  }
+  platform::ParallelFor(
+      plan.groups * plan.chunks,
+      std::max<int64_t>(1, FoldPlan::kGrain * plan.chunks / cost),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const FoldGroup group(plan, i / plan.chunks);
+          for_terms(group, i % plan.chunks, plan.chunks,
+                    [&](int64_t output, int64_t at) {
+                      Share share;
+                      if constexpr (Share::kSees) share = shares[output];
+                      x_grad[at] =
+                          Narrow<T>(share.Of(Widen(x[at]), Widen(out[output]),
+                                             Widen(out_grad[output])));
+                    });
+        }
+      });
+}
+
+}  // namespace sluice::operators::math

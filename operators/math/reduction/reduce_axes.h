@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "sluice/framework/values/ddim.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::operators::math {
+
+// Dimensions of a dense tensor that lie apart by `steps` elements, outermost
+// first.
+struct StridedAxes {
+  int rank = 0;
+  std::array<int64_t, framework::DDim::kMaxRank> sizes{};
+  std::array<int64_t, framework::DDim::kMaxRank> steps{};
+
+  int64_t count() const;
+};
+
+// Visits the elements of StridedAxes in order, from the `start`th on.
+class StridedWalk {
+ public:
+  StridedWalk(const StridedAxes& axes, int64_t start);
+
+  int64_t offset() const { return offset_; }
+
+  void Next() {
+    for (int axis = axes_.rank - 1; axis >= 0; --axis) {
+      offset_ += axes_.steps[axis];
+      if (++index_[axis] < axes_.sizes[axis]) return;
+      offset_ -= axes_.sizes[axis] * axes_.steps[axis];
+      index_[axis] = 0;
+    }
+  }
+
+ private:
+  const StridedAxes& axes_;
+  std::array<int64_t, framework::DDim::kMaxRank> index_{};
+  int64_t offset_ = 0;
+};
+
+// How to reduce a dense tensor over some of its dimensions. The innermost
+// dimension, with the neighbours of its kind, is a row of consecutive elements;
+// the rest is sorted into what is kept and what is reduced over.
+struct ReduceAxes {
+  StridedAxes kept;
+  StridedAxes reduced;
+  bool row_reduced = true;
+  int64_t row_size = 1;
+  int64_t outputs = 1;
+  // Of one output; 0 of a tensor without elements, whose other members but
+  // `outputs` are not filled in.
+  int64_t terms = 0;
+};
+
+// Sorts the dimensions of `x`, which is known: it is reduced over the axes with
+// reduced[axis] set.
+SLUICE_API ReduceAxes
+SortAxes(const framework::DDim& x,
+         const std::array<bool, framework::DDim::kMaxRank>& reduced);
+
+}  // namespace sluice::operators::math

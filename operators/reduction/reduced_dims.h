@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/framework/values/ddim.h"
+
+namespace sluice::operators {
+
+// Which dims a reduction's attributes name; the shape function has checked
+// them.
+class ReducedDims {
+ public:
+  using Axes = std::array<bool, framework::DDim::kMaxRank>;
+
+  explicit ReducedDims(const framework::OpKernelConstruction& construction)
+      : dim_(construction.Attr<std::vector<int64_t>>("dim")),
+        all_(construction.Attr<bool>("reduce_all") || dim_.empty()) {}
+
+  Axes Of(const framework::DDim& x) const {
+    Axes reduced{};
+    if (all_) reduced.fill(true);
+    for (const int64_t axis : dim_) {
+      if (!all_) reduced[axis < 0 ? axis + x.rank() : axis] = true;
+    }
+    return reduced;
+  }
+
+  // X's shape with size 1 where it is reduced.
+  framework::DDim Kept(const framework::DDim& x) const {
+    framework::DDim kept = x;
+    const Axes reduced = Of(x);
+    for (int axis = 0; axis < kept.rank(); ++axis) {
+      if (reduced[axis]) kept[axis] = 1;
+    }
+    return kept;
+  }
+
+ private:
+  std::vector<int64_t> dim_;
+  bool all_;
+};
+
+}  // namespace sluice::operators

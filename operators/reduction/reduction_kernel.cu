@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/broadcast.h"
+#include "sluice/operators/math/device_fold.cuh"
+#include "sluice/operators/math/device_formulas.cuh"
+#include "sluice/operators/math/reduction/reduction_row.h"
+#include "sluice/operators/reduction/reduced_dims.h"
+
+namespace sluice::operators::math {
+namespace {
+#include "sluice/operators/math/reduction/reduction_rows.inc"
+}  // namespace
+}  // namespace sluice::operators::math
+
+namespace sluice::operators {
+namespace {
+
+using framework::AddPlainKernels;
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Registry;
+using framework::Tensor;
+using math::ReduceWalk;
+using math::ReductionDTypes;
+using math::ReductionGradient;
+using platform::CUDADeviceContext;
+
+template <typename T, typename Row>
+class ReductionCUDAKernel final : public OpKernel {
+ public:
+  explicit ReductionCUDAKernel(const OpKernelConstruction& construction)
+      : reduced_(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    out_dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    T* out = context.AllocateOutput(0, out_dims_).template data<T>();
+    const ReducedDims::Axes reduced = reduced_.Of(x.dims());
+    math::FoldAll<typename Row::template Fold<T>>(
+        context.device_context<CUDADeviceContext>(),
+        ReduceWalk::Plan(x.dims(), reduced), ReduceWalk(x.dims(), reduced),
+        x.data<T>(), out);
+  }
+
+ private:
+  ReducedDims reduced_;
+  DDim out_dims_;
+};
+
+// What a term's share depends on, one thread an output.
+template <typename Share, typename T>
+struct SeeTerms {
+  ReduceWalk walk;
+  int64_t terms;
+  const T* x;
+  const T* out;
+  Share* shares;
+
+  __device__ void operator()(int64_t i) const {
+    Share share;
+    for (int64_t j = 0; j < terms; ++j) {
+      share.Add(x[walk.At(i, j)], out[i]);
+    }
+    shares[i] = share;
+  }
+};
+
+template <typename Share, typename T>
+struct ShareGradient {
+  math::DeviceWalk walk;  // of X, and of Out repeated
+  const T* x;
+  const T* out;
+  const T* out_grad;
+  const Share* shares;
+  T* x_grad;
+
+  __device__ void operator()(int64_t i) const {
+    const int64_t output = walk.At(i).second;
+    Share share;
+    if (Share::kSees) share = shares[output];
+    x_grad[i] = share.Of(x[i], out[output], out_grad[output]);
+  }
+};
+
+template <typename T, typename Row>
+class ReductionGradCUDAKernel final : public OpKernel {
+ public:
+  explicit ReductionGradCUDAKernel(const OpKernelConstruction& construction)
+      : reduced_(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    x_dims_ = preparation.query.inputs[0];
+    const DDim kept = reduced_.Kept(x_dims_);
+    plan_ = math::PlanBroadcast(x_dims_, kept, -1);
+    if (Share::kSees) {
+      preparation.scratch_bytes =
+          static_cast<size_t>(kept.numel()) * sizeof(Share);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const T* x = context.Input(0).template data<T>();
+    const T* out = context.Input(1).template data<T>();
+    const T* out_grad = context.Input(2).template data<T>();
+    T* x_grad = context.AllocateOutput(0, x_dims_).template data<T>();
+    if (x_dims_.numel() == 0) return;
+    const auto& device = context.device_context<CUDADeviceContext>();
+    auto* shares = static_cast<Share*>(context.scratch());
+    if constexpr (Share::kSees) {
+      const ReducedDims::Axes reduced = reduced_.Of(x_dims_);
+      const math::SumPlan plan = ReduceWalk::Plan(x_dims_, reduced);
+      platform::ForEach(device, plan.outputs,
+                        SeeTerms<Share, T>{ReduceWalk(x_dims_, reduced),
+                                           plan.terms, x, out, shares});
+    }
+    const math::DeviceWalk walk(plan_.rank, plan_.sizes, plan_.x_steps,
+                                plan_.y_steps);
+    platform::ForEach(
+        device, x_dims_.numel(),
+        ShareGradient<Share, T>{walk, x, out, out_grad, shares, x_grad});
+  }
+
+ private:
+  using Share = typename Row::template Share<T>;
+
+  ReducedDims reduced_;
+  DDim x_dims_;
+  math::BroadcastPlan plan_;
+};
+
+template <typename Row, typename... T>
+void AddKernels(Registry& registry) {
+  AddPlainKernels<ReductionCUDAKernel<T, Row>...>(registry, Row::kInfo.name,
+                                                  platform::CUDAPlace());
+}
+
+template <typename Row>
+void AddRow(Registry& registry) {
+  constexpr ReductionDTypes kDTypes = Row::kInfo.dtypes;
+  if constexpr (kDTypes == ReductionDTypes::kBool) {
+    AddKernels<Row, bool>(registry);
+  } else {
+    AddKernels<Row, float, double>(registry);
+  }
+  if constexpr (kDTypes == ReductionDTypes::kSums) {
+    AddKernels<Row, int32_t, int64_t>(registry);
+  } else if constexpr (kDTypes == ReductionDTypes::kOrdered) {
+    AddKernels<Row, int8_t, uint8_t, int32_t, int64_t>(registry);
+  }
+  if constexpr (Row::kInfo.gradient == ReductionGradient::kXAndOut) {
+    AddPlainKernels<ReductionGradCUDAKernel<float, Row>,
+                    ReductionGradCUDAKernel<double, Row>>(
+        registry, std::string(Row::kInfo.name) + "_grad",
+        platform::CUDAPlace());
+  }
+}
+
+template <typename... Row>
+void AddRows(math::Rows<Row...> /*table*/, Registry& registry) {
+  (AddRow<Row>(registry), ...);
+}
+
+void AddReductionRows(Registry& registry) {
+  AddRows(math::ReductionTable(), registry);
+}
+
+}  // namespace
+
+REGISTER_TABLE(cuda_reductions, AddReductionRows);
+
+}  // namespace sluice::operators

@@ -1,0 +1,152 @@
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/reduction/reduction_row.h"
+#include "sluice/operators/op_dtypes.h"
+
+// The schemas of the ops that are rows of math/reduction's table, and of their
+// gradients.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::Registry;
+using math::ReductionDTypes;
+using math::ReductionGradient;
+using math::ReductionInfo;
+using platform::DType;
+
+// The shape of Out.
+DDim OutDims(const InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const auto& dim = context.Attr<std::vector<int64_t>>("dim");
+  const bool keep_dim = context.Attr<bool>("keep_dim");
+  const bool all = context.Attr<bool>("reduce_all") || dim.empty();
+  if (!x.rank_known()) {
+    return all && !keep_dim ? DDim() : DDim::UnknownRank();
+  }
+  std::array<bool, DDim::kMaxRank> reduced{};
+  if (all) reduced.fill(true);
+  for (size_t i = 0; !all && i < dim.size(); ++i) {
+    const int64_t axis = dim[i] < 0 ? dim[i] + x.rank() : dim[i];
+    context.Require(axis >= 0 && axis < x.rank(), "reduction.dim_range",
+                    "dim[{}] = {} is no dimension of input X {}: expected {} "
+                    "to {}",
+                    i, dim[i], x, -x.rank(), x.rank() - 1);
+    context.Require(!reduced[axis], "reduction.dim_twice",
+                    "dim[{}] = {} names a dimension of input X {} that is in "
+                    "the list already",
+                    i, dim[i], x);
+    reduced[axis] = true;
+  }
+  DDim out;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (!reduced[axis]) {
+      out.InsertDim(out.rank(), x[axis]);
+    } else if (keep_dim) {
+      out.InsertDim(out.rank(), 1);
+    }
+  }
+  return out;
+}
+
+void ReductionShape(InferShapeContext& context) {
+  context.SetOutput("Out", OutDims(context));
+}
+
+void GradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {OutDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+void GradShapeWithOut(InferShapeContext& context) {
+  context.Merge(context.input("Out"), {OutDims(context), -1});
+  GradShape(context);
+}
+
+std::vector<OpDesc> GradientFromShape(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, forward.type + "_grad",
+                                {{"X"}, {}, {"Out"}, {"X"}})};
+}
+std::vector<OpDesc> GradientFromXAndOut(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, forward.type + "_grad",
+                                {{"X"}, {"Out"}, {"Out"}, {"X"}})};
+}
+
+std::vector<DType> DTypes(ReductionDTypes dtypes) {
+  switch (dtypes) {
+    case ReductionDTypes::kFloats:
+      return FloatDTypes();
+    case ReductionDTypes::kSums:
+      return {DType::kFloat32,  DType::kFloat64, DType::kFloat16,
+              DType::kBFloat16, DType::kInt32,   DType::kInt64};
+    case ReductionDTypes::kOrdered:
+      return NumericDTypes();
+    case ReductionDTypes::kBool:
+      break;
+  }
+  return {DType::kBool};
+}
+
+void Attributes(OpSchema& op) {
+  op.Attr<std::vector<int64_t>>(
+        "dim",
+        "The dimensions to reduce; negative ones count from the end, an empty "
+        "list means all.")
+      .Default(std::vector<int64_t>());
+  op.Attr<bool>("keep_dim", "Whether these stay, with size 1.").Default(false);
+  op.Attr<bool>("reduce_all", "Whether to reduce all, whatever dim says.")
+      .Default(false);
+}
+
+void Schema(const ReductionInfo& info, OpSchema& op) {
+  op.Doc(info.doc);
+  op.TypeVar("T", DTypes(info.dtypes));
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T",
+            "X's shape without the dimensions reduced, or with size 1 there; a "
+            "scalar (rank 0) when none is left.");
+  Attributes(op);
+  op.InferShape(ReductionShape);
+  if (info.gradient == ReductionGradient::kShape) {
+    op.Gradient(GradientFromShape);
+  } else if (info.gradient == ReductionGradient::kXAndOut) {
+    op.Gradient(GradientFromXAndOut);
+  }
+  op.Onnx({info.onnx, {{"axes", "dim"}, {"keepdims", "keep_dim"}}});
+  op.Torch(info.torch);
+}
+
+void GradSchema(const ReductionInfo& info, OpSchema& op) {
+  const bool shape_only = info.gradient == ReductionGradient::kShape;
+  op.Doc(std::string("The gradient of ") + info.name + ": " +
+         info.gradient_doc);
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "What was reduced.", {.shape_only = shape_only});
+  if (!shape_only) op.Input("Out", "T", "As the forward op had it.");
+  op.Input("Out@GRAD", "T", "The gradient of Out.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  Attributes(op);
+  op.InferShape(shape_only ? GradShape : GradShapeWithOut);
+}
+
+void AddReductionOps(Registry& registry) {
+  for (const ReductionInfo& info : math::Reductions()) {
+    registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
+    if (info.gradient == ReductionGradient::kNone) continue;
+    registry.AddOperator(std::string(info.name) + "_grad",
+                         [&](OpSchema& op) { GradSchema(info, op); });
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(reduction_ops, AddReductionOps);
+
+}  // namespace sluice::operators

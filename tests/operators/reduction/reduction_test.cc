@@ -1,0 +1,382 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/harness.h"
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
+#include "sluice/operators/math/reduction/reduction_row.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using math::ReductionDTypes;
+using math::ReductionGradient;
+using math::ReductionInfo;
+using platform::ErrorCode;
+using testing::ExpectError;
+using testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+
+template <typename T>
+std::vector<T> Reduce(const std::string& op,
+                      const DDim& dims,
+                      const std::vector<T>& x,
+                      const AttributeMap& attributes = {}) {
+  const Tensor values = Tensor::FromVector<T>(dims, x);
+  return RunOp(op, {{"X", values}}, attributes).at("Out").ToVector<T>();
+}
+
+TEST(Reduction, EachComputesWhatItsNameSays) {
+  const std::vector<float> x = {3, -4, 0, 1};
+  const auto one = [&](const char* op) { return Reduce<float>(op, {4}, x)[0]; };
+  EXPECT_EQ(one("reduce_sum"), 0);
+  EXPECT_EQ(one("reduce_mean"), 0);
+  EXPECT_EQ(one("reduce_max"), 3);
+  EXPECT_EQ(one("reduce_min"), -4);
+  EXPECT_EQ(one("reduce_prod"), 0);
+  EXPECT_EQ(one("reduce_l1"), 8);
+  EXPECT_FLOAT_EQ(one("reduce_l2"), std::sqrt(26.0F));
+  EXPECT_EQ(one("reduce_sum_square"), 26);
+  EXPECT_EQ(one("reduce_log_sum"), -std::numeric_limits<float>::infinity());
+  EXPECT_FLOAT_EQ(one("reduce_log_sum_exp"),
+                  std::log(std::exp(3.0F) + std::exp(-4.0F) + 1 + std::exp(1)));
+  const std::vector<bool> flags = {true, false, true, true};
+  const AttributeMap rows = {{"dim", Ints{1}}};
+  EXPECT_EQ(Reduce<bool>("reduce_all", {2, 2}, flags, rows),
+            (std::vector<bool>{false, true}));
+  EXPECT_EQ(Reduce<bool>("reduce_any", {2, 2}, flags, rows),
+            (std::vector<bool>{true, true}));
+}
+
+TEST(Reduction, OfNothing) {
+  const auto nothing = [](const char* op) {
+    return Reduce<float>(op, {0}, {})[0];
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(nothing("reduce_sum"), 0);
+  EXPECT_TRUE(std::isnan(nothing("reduce_mean")));
+  EXPECT_EQ(nothing("reduce_max"), -kInfinity);
+  EXPECT_EQ(nothing("reduce_min"), kInfinity);
+  EXPECT_EQ(nothing("reduce_prod"), 1);
+  EXPECT_EQ(nothing("reduce_l2"), 0);
+  EXPECT_EQ(nothing("reduce_log_sum_exp"), -kInfinity);
+  EXPECT_EQ(Reduce<uint8_t>("reduce_min", {0}, {})[0], 255);
+  EXPECT_EQ(Reduce<int32_t>("reduce_max", {0}, {})[0],
+            std::numeric_limits<int32_t>::lowest());
+  EXPECT_EQ(Reduce<bool>("reduce_all", {0}, {})[0], true);
+  EXPECT_EQ(Reduce<bool>("reduce_any", {0}, {})[0], false);
+}
+
+TEST(Reduction, IntegersWrapAroundAndKeepTheirDigits) {
+  const int64_t large = (int64_t{1} << 62) + 1;
+  EXPECT_EQ(Reduce<int64_t>("reduce_max", {2}, {large, large - 1})[0], large);
+  EXPECT_EQ(Reduce<int64_t>("reduce_prod", {2}, {large, 4})[0], 4);
+}
+
+TEST(Reduction, LogSumExpDoesNotOverflow) {
+  EXPECT_FLOAT_EQ(Reduce<float>("reduce_log_sum_exp", {2}, {1000, 1000})[0],
+                  1000 + std::log(2.0F));
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(
+      Reduce<float>("reduce_log_sum_exp", {3}, {1, kInfinity, kInfinity})[0],
+      kInfinity);
+  EXPECT_EQ(
+      Reduce<float>("reduce_log_sum_exp", {2}, {-kInfinity, -kInfinity})[0],
+      -kInfinity);
+}
+
+// The numbers of a NaN's neighbours decide which lane meets it when.
+TEST(Reduction, NaNWinsWhereverItIs) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (size_t size : {1, 7, 8, 9, 40, 3000}) {
+    for (size_t at : {size_t{0}, size / 2, size - 1}) {
+      std::vector<float> x(size, 2);
+      x[at] = nan;
+      const DDim dims({static_cast<int64_t>(size)});
+      for (const char* op : {"reduce_max", "reduce_min", "reduce_prod",
+                             "reduce_l1", "reduce_log_sum_exp"}) {
+        EXPECT_TRUE(std::isnan(Reduce<float>(op, dims, x)[0]))
+            << op << " of " << size << " with NaN at " << at;
+      }
+    }
+  }
+}
+
+TEST(Reduction, EqualElementsShareTheGradient) {
+  const auto x = Tensor::FromVector<float>({4}, {1, 5, 5, 2});
+  const auto out = Tensor::FromVector<float>({}, {5});
+  const auto grad = Tensor::FromVector<float>({}, {3});
+  EXPECT_EQ(
+      RunOp("reduce_max_grad", {{"X", x}, {"Out", out}, {"Out@GRAD", grad}})
+          .at("X@GRAD")
+          .ToVector<float>(),
+      (std::vector<float>{0, 1.5, 1.5, 0}));
+}
+
+TEST(Reduction, TheGradientOfAProductKnowsZeros) {
+  const auto gradient = [](const std::vector<float>& x) {
+    const DDim dims({static_cast<int64_t>(x.size())});
+    const auto values = Tensor::FromVector<float>(dims, x);
+    const auto out = RunOp("reduce_prod", {{"X", values}}).at("Out");
+    const auto grad = Tensor::FromVector<float>({}, {2});
+    return RunOp("reduce_prod_grad",
+                 {{"X", values}, {"Out", out}, {"Out@GRAD", grad}})
+        .at("X@GRAD")
+        .ToVector<float>();
+  };
+  EXPECT_EQ(gradient({2, 3, 4}), (std::vector<float>{24, 16, 12}));
+  EXPECT_EQ(gradient({2, 0, 4}), (std::vector<float>{0, 16, 0}));
+  EXPECT_EQ(gradient({0, 0, 4}), (std::vector<float>{0, 0, 0}));
+}
+
+TEST(Reduction, InfersUnknownShapes) {
+  EXPECT_EQ(InferOpShapes("reduce_max", {{"X", {-1, 3}}}, {{"dim", Ints{1}}})
+                .at("Out"),
+            DDim({-1}));
+  EXPECT_FALSE(InferOpShapes("reduce_max", {{"X", DDim::UnknownRank()}},
+                             {{"dim", Ints{1}}})
+                   .at("Out")
+                   .rank_known());
+}
+
+TEST(Reduction, RefusesDimensionsThatAreNotThere) {
+  const auto x = Tensor::FromVector<float>({1, 2}, {1, 2});
+  for (const int64_t axis : {2, -3}) {
+    ExpectError(ErrorCode::kInvalidArgument, "reduction.dim_range",
+                {"reduce_mean: dim[0] = ", "[1, 2]", "-2 to 1"}, [&] {
+                  RunOp("reduce_mean", {{"X", x}}, {{"dim", Ints{axis}}});
+                });
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "reduction.dim_twice",
+              {"reduce_mean: dim[1] = -1", "[1, 2]"}, [&] {
+                RunOp("reduce_mean", {{"X", x}}, {{"dim", Ints{1, -1}}});
+              });
+}
+
+TEST(Reduction, RefusesAGradientOfAnotherShape) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_rank",
+              {"reduce_max_grad", "Out"}, [] {
+                InferOpShapes("reduce_max_grad",
+                              {{"X", {2, 2}}, {"Out", {2}}, {"Out@GRAD", {}}});
+              });
+}
+
+// Adding a row is all that an op needs.
+TEST(Reduction, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
+  const auto& registry = framework::Registry::Global();
+  std::set<std::string> names;
+  for (const ReductionInfo& info : math::Reductions()) {
+    SCOPED_TRACE(info.name);
+    EXPECT_TRUE(names.insert(info.name).second);
+    const framework::OpSchema& schema = registry.Schema(info.name);
+    EXPECT_EQ(schema.doc(), info.doc);
+    EXPECT_EQ(schema.onnx().op_type, info.onnx);
+    EXPECT_EQ(schema.torch(), info.torch);
+    EXPECT_EQ(schema.gradient_fn() != nullptr,
+              info.gradient != ReductionGradient::kNone);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the ops with.
+namespace sluice::testing {
+namespace {
+
+using framework::DDim;
+using framework::OpDesc;
+using operators::math::ReductionDTypes;
+using operators::math::ReductionGradient;
+using operators::math::ReductionInfo;
+using Ints = std::vector<int64_t>;
+
+// The terms of each output, by their offsets in X.
+struct Terms {
+  DDim out;
+  std::vector<std::vector<size_t>> of;
+};
+
+Terms TermsOf(const DDim& x, const OpDesc& op) {
+  const Ints& dim = GetAttr<Ints>(op, "dim");
+  const bool keep = GetAttr<bool>(op, "keep_dim");
+  std::vector<bool> reduced(x.rank(),
+                            dim.empty() || GetAttr<bool>(op, "reduce_all"));
+  for (const int64_t axis : dim) {
+    reduced[axis < 0 ? axis + x.rank() : axis] = true;
+  }
+  DDim ones = x;
+  Ints kept;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (reduced[axis]) ones[axis] = 1;
+    if (!reduced[axis] || keep) kept.push_back(ones[axis]);
+  }
+  Terms terms{DDim(kept), {}};
+  const Array out(ones);
+  terms.of.resize(out.values.size());
+  const Array all(x);
+  for (size_t i = 0; i < all.values.size(); ++i) {
+    Ints index = all.IndexOf(static_cast<int64_t>(i));
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      if (reduced[axis]) index[axis] = 0;
+    }
+    terms.of[out.Offset(index)].push_back(i);
+  }
+  return terms;
+}
+
+// Numbers of which every dtype holds the result.
+double InDomain(const std::string& op, double value, bool integer) {
+  if (op == "reduce_prod" && integer) return value < 0 ? -1 : 1;
+  if (op == "reduce_prod") {
+    return 1 + (std::abs(value) < 1 ? value : 1 / value) / 16;
+  }
+  if (op == "reduce_l1" || op == "reduce_sum_square") return value / 8;
+  return op == "reduce_log_sum" ? std::abs(value) + 0.5 : value;
+}
+
+framework::Tensor Values(const ReductionInfo& info,
+                         ExampleMaker& make,
+                         const DDim& dims) {
+  Array x = ToArray(make.Values(dims));
+  for (double& value : x.values) {
+    value = InDomain(info.name, value, !platform::IsFloating(make.dtype()));
+  }
+  return ToTensor(x, make.dtype());
+}
+
+std::vector<OpExample> Examples(const ReductionInfo& info, ExampleMaker& make) {
+  const auto one = [&](const DDim& dims, const Ints& dim, bool keep = false,
+                       bool all = false) {
+    return OpExample{{{"X", Values(info, make, dims)}},
+                     {{"dim", dim}, {"keep_dim", keep}, {"reduce_all", all}}};
+  };
+  return {one({3, 5}, {0}),       one({3, 5}, {-1}),
+          one({3, 5, 7}, {1}),    one({3, 5, 7}, {0, 2}, true),
+          one({3, 5, 7}, {}),     one({3, 5}, {0}, true, true),
+          one({1}, {0}),          one({}, {}),
+          one({0, 3}, {0}),       one({0, 3}, {1}),
+          one({2, 0}, {1}, true), one({1031}, {0}),
+          one({140003}, {0}),     one({3, 40009}, {1}),
+          one({30011, 5}, {0}),   one({41, 43, 47}, {0, 2})};
+}
+
+template <typename T>
+double Clamped(double value) {
+  using Limits = std::numeric_limits<T>;
+  return std::clamp(value, static_cast<double>(Limits::lowest()),
+                    static_cast<double>(Limits::max()));
+}
+
+// The least and the largest of no integers are the dtype's.
+double InRange(platform::DType dtype, double value) {
+  using platform::DType;
+  switch (dtype) {
+    case DType::kInt8:
+      return Clamped<int8_t>(value);
+    case DType::kUInt8:
+      return Clamped<uint8_t>(value);
+    case DType::kInt32:
+      return Clamped<int32_t>(value);
+    case DType::kInt64:
+      return Clamped<int64_t>(value);
+    default:
+      return value;
+  }
+}
+
+Arrays Reference(const ReductionInfo& info,
+                 const Arrays& in,
+                 const OpDesc& op) {
+  const Array& x = in.at("X");
+  const Terms terms = TermsOf(x.dims, op);
+  Array out(terms.out);
+  for (size_t i = 0; i < terms.of.size(); ++i) {
+    std::vector<double> values;
+    for (const size_t at : terms.of[i]) {
+      values.push_back(x.values[at]);
+    }
+    const auto count = static_cast<int64_t>(values.size());
+    out.values[i] = InRange(x.dtype, info.reference(values.data(), count));
+  }
+  return {{"Out", out}};
+}
+
+std::vector<OpExample> GradExamples(const ReductionInfo& info,
+                                    ExampleMaker& make) {
+  std::vector<OpExample> examples = Examples(info, make);
+  for (OpExample& example : examples) {
+    const Arrays in = InputArrays(example);
+    const OpDesc op = DescribeExample(info.name, example);
+    const Array out = Reference(info, in, op).at("Out");
+    if (info.gradient == ReductionGradient::kXAndOut) {
+      example.inputs.emplace_back("Out", ToTensor(out, make.dtype()));
+    }
+    example.inputs.emplace_back("Out@GRAD", make.Values(out.dims));
+  }
+  return examples;
+}
+
+Arrays GradReference(const ReductionInfo& info,
+                     const Arrays& in,
+                     const OpDesc& op) {
+  const Array& x = in.at("X");
+  const Terms terms = TermsOf(x.dims, op);
+  Array x_grad(x.dims);
+  for (size_t i = 0; i < terms.of.size(); ++i) {
+    std::vector<double> values;
+    for (const size_t at : terms.of[i]) {
+      values.push_back(x.values[at]);
+    }
+    const auto count = static_cast<int64_t>(values.size());
+    const double out = in.contains("Out") ? in.at("Out").values[i] : 0;
+    std::vector<double> derivatives(values.size());
+    info.derivatives(values.data(), count, out, derivatives.data());
+    for (size_t j = 0; j < values.size(); ++j) {
+      x_grad.values[terms.of[i][j]] =
+          in.at("Out@GRAD").values[i] * derivatives[j];
+    }
+  }
+  return {{"X@GRAD", x_grad}};
+}
+
+// The references lose digits where they add 70,000 numbers.
+[[maybe_unused]] const bool reduction_cases = [] {
+  for (const ReductionInfo& info : operators::math::Reductions()) {
+    OpCase forward;
+    forward.slack = 4;
+    forward.examples = [&info](ExampleMaker& make) {
+      return Examples(info, make);
+    };
+    forward.reference = [&info](const Arrays& in, const OpDesc& op) {
+      return Reference(info, in, op);
+    };
+    AddOpCase(info.name, forward);
+    if (info.gradient == ReductionGradient::kNone) continue;
+    OpCase gradient;
+    gradient.slack = 4;
+    gradient.examples = [&info](ExampleMaker& make) {
+      return GradExamples(info, make);
+    };
+    gradient.reference = [&info](const Arrays& in, const OpDesc& op) {
+      return GradReference(info, in, op);
+    };
+    AddOpCase(std::string(info.name) + "_grad", gradient);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace sluice::testing
