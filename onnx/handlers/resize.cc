@@ -50,8 +50,7 @@ Ints AxesOf(Node& node) {
 
 // `values` of some dims in their places; `rest` for the others.
 template <typename T>
-std::vector<T> ForAllDims(const Node& node,
-                          const Ints& axes,
+std::vector<T> ForAllDims(const Ints& axes,
                           const std::vector<T>& values,
                           const std::vector<T>& rest) {
   if (axes.empty()) return values;
@@ -149,8 +148,7 @@ void AddSizes(Node& node,
     if (constant != nullptr) {
       const Doubles ones(
           axes.empty() ? 0 : static_cast<size_t>(RankOf(node, 0)), 1);
-      (*attributes)["scales"] =
-          ForAllDims(node, axes, FloatsOf(*constant), ones);
+      (*attributes)["scales"] = ForAllDims(axes, FloatsOf(*constant), ones);
     } else if (axes.empty()) {
       inputs->emplace_back("Scales", framework::ArgVars{node.In(2)});
     } else {
@@ -164,7 +162,7 @@ void AddSizes(Node& node,
   if (node.Constant(3) != nullptr && all_known) {
     const Ints here = axes.empty() ? Ints() : Ints(x.begin(), x.end());
     (*attributes)["sizes"] =
-        ForAllDims(node, axes, node.ConstantInts(3, "sizes"), here);
+        ForAllDims(axes, node.ConstantInts(3, "sizes"), here);
     if (!stretch) {
       KeepAspectRatio(node, axes, policy == "not_larger", attributes);
     }
