@@ -144,6 +144,17 @@ Cases LookupTable(const std::string& op, const Shapes& at) {
                {"Ids", {at.rows, 1}, IndexBelow(at.rows), DType::kInt64}}});
 }
 
+// Twice as many rows and columns.
+Cases Resize(const std::string& op, const Shapes& at) {
+  DDim small = at.images;
+  small[2] /= 2;
+  small[3] /= 2;
+  const std::vector<double> scales = {1, 1, 2, 2};
+  return {{"nearest", Alike(op, {"X"}, small, {{"scales", scales}})},
+          {"linear",
+           Alike(op, {"X"}, small, {{"scales", scales}, {"mode", "linear"}})}};
+}
+
 Cases MaxOut(const std::string& op, const Shapes& at) {
   return One(Alike(op, {"X"}, at.images, {{"groups", int64_t{2}}}));
 }
@@ -264,6 +275,7 @@ const std::map<std::string, Make>& Described() {
       {"quantize_and_dequantize", &Quantize},
       {"reduce_sum", &ReduceSum},
       {"reshape", &Reshape},
+      {"resize", &Resize},
       {"rsqrt", &Logarithmic},
       {"sgd", &Update},
       {"softmax", &Softmax},
@@ -296,8 +308,8 @@ std::vector<BandwidthCase> BandwidthCases(const std::string& op,
 }
 
 bool IsArithmetic(const std::string& op) {
-  static const std::set<std::string> kArithmetic = {"conv2d", "matmul", "mul",
-                                                    "manhattan_distance"};
+  static const std::set<std::string> kArithmetic = {
+      "conv2d", "conv2d_transpose", "matmul", "mul", "manhattan_distance"};
   return kArithmetic.contains(op);
 }
 

@@ -168,6 +168,8 @@ void AddArithmetic(const std::string& op, Rows* all) {
     AddConvolutions(&all->rows);
   } else if (op == "manhattan_distance") {
     AddDistances(&all->rows);
+  } else if (op == "conv2d_transpose") {
+    all->left_out[op] = "computed as conv2d_grad_input is";
   } else {
     all->left_out[op] = "computed as matmul is";
   }

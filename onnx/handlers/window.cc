@@ -9,15 +9,6 @@ namespace sluice::onnx {
 
 namespace {
 
-Ints ReadInts(Node& node, const char* name, size_t count, int64_t otherwise) {
-  Ints values = node.attributes().Ints(name);
-  if (values.empty()) values.assign(count, otherwise);
-  SLUICE_ENFORCE(values.size() == count, ErrorCode::kInvalidArgument,
-                 "onnx.window_ints", "attribute {} has {} entries; expected {}",
-                 name, values.size(), count);
-  return values;
-}
-
 // What SAME_UPPER and SAME_LOWER mean: as many windows as strides begin.
 void PadSame(const Node& node,
              const Ints& kernel,
@@ -45,7 +36,23 @@ void PadSame(const Node& node,
 
 }  // namespace
 
+Ints WindowInts(Node& node, const char* name, size_t count, int64_t otherwise) {
+  Ints values = node.attributes().Ints(name);
+  if (values.empty()) values.assign(count, otherwise);
+  SLUICE_ENFORCE(values.size() == count, ErrorCode::kInvalidArgument,
+                 "onnx.window_ints", "attribute {} has {} entries; expected {}",
+                 name, values.size(), count);
+  return values;
+}
+
 Windows ReadWindows(Node& node, const Ints& kernel) {
+  return ReadWindows(node, kernel,
+                     node.attributes().String("auto_pad", "NOTSET"));
+}
+
+Windows ReadWindows(Node& node,
+                    const Ints& kernel,
+                    const std::string& auto_pad) {
   const int rank = RankOf(node, 0);
   if (rank != 4) {
     Node::Unsupported("its input has {} dims; there are kernels for 4", rank);
@@ -53,11 +60,10 @@ Windows ReadWindows(Node& node, const Ints& kernel) {
   SLUICE_ENFORCE(
       kernel.size() == 2, ErrorCode::kInvalidArgument, "onnx.kernel_shape",
       "the windows have {} dims; the input, of rank 4, takes 2", kernel.size());
-  const std::string auto_pad = node.attributes().String("auto_pad", "NOTSET");
   Windows windows;
-  windows.strides = ReadInts(node, "strides", 2, 1);
-  windows.dilations = ReadInts(node, "dilations", 2, 1);
-  const Ints pads = ReadInts(node, "pads", 4, 0);
+  windows.strides = WindowInts(node, "strides", 2, 1);
+  windows.dilations = WindowInts(node, "dilations", 2, 1);
+  const Ints pads = WindowInts(node, "pads", 4, 0);
   if (std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; })) {
     Node::Unsupported("a negative padding");
   }

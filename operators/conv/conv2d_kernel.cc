@@ -62,7 +62,8 @@ class Conv2dGradInputKernel final : public OpKernel {
     const Tensor& grad = context.Input("Output@GRAD");
     Tensor& out = context.AllocateOutput("Input@GRAD", dims_);
     if (out.numel() == 0) return;
-    math::Conv2dGemmGradInput(plan_, filter.data<T>(), grad.data<T>(),
+    const T* const no_bias = nullptr;
+    math::Conv2dGemmGradInput(plan_, filter.data<T>(), grad.data<T>(), no_bias,
                               out.data<T>(), context.scratch());
   }
 

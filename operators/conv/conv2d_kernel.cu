@@ -68,7 +68,10 @@ class Conv2dCUDAKernel final : public OpKernel {
     const auto& device = context.device_context<CUDADeviceContext>();
     T* out = context.AllocateOutput(0, Conv2dOutputDims(g_)).data<T>();
     if (g_.output_size() == 0) return;
-    FillWithBias(context, out);
+    math::DeviceFillWithBias(
+        device,
+        context.HasInput("Bias") ? context.Input("Bias").data<T>() : nullptr,
+        g_.out_c, g_.nhwc ? 1 : chunks_.pixels, g_.output_size(), out);
     if (g_.patch() == 0) return;
     const T* input = context.Input("Input").data<T>();
     const T* filter = context.Input("Filter").data<T>();
@@ -85,45 +88,10 @@ class Conv2dCUDAKernel final : public OpKernel {
     }
   }
 
-  void FillWithBias(OpKernelContext& context, T* out) const {
-    const auto& device = context.device_context<CUDADeviceContext>();
-    const int64_t count = g_.output_size();
-    if (!context.HasInput("Bias")) {
-      platform::FillZero(device, out, static_cast<size_t>(count) * sizeof(T));
-      return;
-    }
-    const T* bias = context.Input("Bias").data<T>();
-    const int64_t channels = g_.out_c;
-    const int64_t run = g_.nhwc ? 1 : chunks_.pixels;
-    platform::ForEach(device, count, [=] __device__(int64_t i) {
-      out[i] = bias[i / run % channels];
-    });
-  }
-
  private:
   Conv2dGeometry g_;
   Conv2dChunks chunks_;
 };
-
-// Patches of `images` images = filter transposed times the output's gradient.
-template <typename T>
-void BackwardToPatches(const CUDADeviceContext& device,
-                       const Conv2dGeometry& g,
-                       const Conv2dChunks& chunks,
-                       int64_t images,
-                       const T* filter,
-                       const T* out_grad,
-                       T* patches) {
-  const int64_t pixels = chunks.pixels, patch = g.patch();
-  const int64_t group = g.group_out_c();
-  math::GemmOfImagesAndGroups<T>(
-      device,
-      {true, g.nhwc, patch, pixels, group, 1, filter, patch, out_grad,
-       g.nhwc ? g.out_c : pixels, 0, patches, pixels},
-      {images, 0, g.out_c * pixels, chunks.rows * pixels},
-      {g.groups, group * patch, g.nhwc ? group : group * pixels,
-       patch * pixels});
-}
 
 template <typename T>
 class Conv2dGradInputCUDAKernel final : public OpKernel {
@@ -154,9 +122,12 @@ class Conv2dGradInputCUDAKernel final : public OpKernel {
       const int64_t images = std::min(chunks_.images, g_.n - first);
       T* to = out + first * g_.in_c * g_.in_pixels();
       T* patches = IsItsPatches(g_) ? to : static_cast<T*>(context.scratch());
-      BackwardToPatches(device, g_, chunks_, images, filter,
-                        grad + first * g_.out_c * chunks_.pixels, patches);
-      if (patches != to) math::DeviceCol2Im(device, g_, images, patches, to);
+      math::DeviceBackwardToPatches(device, g_, chunks_, images, filter,
+                                    grad + first * g_.out_c * chunks_.pixels,
+                                    patches);
+      if (patches == to) continue;
+      const T* const no_bias = nullptr;
+      math::DeviceCol2Im(device, g_, images, patches, no_bias, to);
     }
   }
 

@@ -128,6 +128,14 @@ void SetFloat(::onnx::NodeProto& node, const std::string& name, float value) {
   Add(node, name, ::onnx::AttributeProto::FLOAT).set_f(value);
 }
 
+void SetFloats(::onnx::NodeProto& node,
+               const std::string& name,
+               std::initializer_list<float> values) {
+  Add(node, name, ::onnx::AttributeProto::FLOATS)
+      .mutable_floats()
+      ->Add(values.begin(), values.end());
+}
+
 void SetString(::onnx::NodeProto& node,
                const std::string& name,
                const std::string& value) {

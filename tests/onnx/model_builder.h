@@ -48,6 +48,9 @@ void SetInts(::onnx::NodeProto& node,
              const std::string& name,
              std::initializer_list<int64_t> values);
 void SetFloat(::onnx::NodeProto& node, const std::string& name, float value);
+void SetFloats(::onnx::NodeProto& node,
+               const std::string& name,
+               std::initializer_list<float> values);
 void SetString(::onnx::NodeProto& node,
                const std::string& name,
                const std::string& value);

@@ -128,6 +128,124 @@ TEST(OnnxNodes, WindowsAreChecked) {
           });
 }
 
+TEST(OnnxNodes, TransposedConvolutionsAreChecked) {
+  const auto with_filter = [](auto change) {
+    return [change](auto& builder, auto& node) {
+      builder.Floats("w", {2, 1, 2, 2}, std::vector<float>(8, 1));
+      node.add_input("w");
+      change(node);
+    };
+  };
+  Refused(ErrorCode::kInvalidArgument, "onnx.output_shape", "ConvTranspose",
+          with_filter([](auto& node) { SetInts(node, "output_shape", {9}); }));
+  Refused(ErrorCode::kUnimplemented, "onnx.unsupported", "ConvTranspose",
+          with_filter([](auto& node) {
+            SetInts(node, "output_shape", {int64_t{1} << 40, 9});
+          }));
+  // Two rows more than windows reach, with a stride of 1.
+  Refused(ErrorCode::kUnimplemented, "onnx.unsupported", "ConvTranspose",
+          with_filter([](auto& node) {
+            SetInts(node, "output_shape", {7, 5});
+          }));
+  Refused(ErrorCode::kInvalidArgument, "onnx.conv_kernel_shape",
+          "ConvTranspose", with_filter([](auto& node) {
+            SetInts(node, "kernel_shape", {3, 3});
+          }));
+}
+
+// Of the padding that is to be shared out the larger part comes last only for
+// SAME_UPPER.
+TEST(OnnxNodes, TransposedConvolutionsArePaddedToTheirSize) {
+  const auto run = [](auto change) {
+    ModelBuilder builder;
+    builder.Input("x", {1, 1, 1, 2});
+    builder.Floats("w", {1, 1, 1, 2}, {1, 10});
+    change(builder.Node("ConvTranspose", {"x", "w"}, {"y"}));
+    builder.Output("y");
+    return builder.Run({{1, 2}})[0];
+  };
+  const auto same = [&](const char* auto_pad) {
+    return run([&](auto& node) { SetString(node, "auto_pad", auto_pad); });
+  };
+  EXPECT_EQ(same("VALID"), std::vector<float>({1, 12, 20}));
+  EXPECT_EQ(same("SAME_UPPER"), std::vector<float>({1, 12}));
+  EXPECT_EQ(same("SAME_LOWER"), std::vector<float>({12, 20}));
+  EXPECT_EQ(run([](auto& node) {
+              SetInts(node, "output_shape", {1, 2});
+            }),
+            std::vector<float>({12, 20}));
+  EXPECT_EQ(run([](auto& node) {
+              SetInts(node, "output_shape", {1, 1, 1, 5});
+              SetInts(node, "strides", {1, 2});
+            }),
+            std::vector<float>({1, 10, 2, 20, 0}));
+}
+
+TEST(OnnxNodes, ResizesAreChecked) {
+  const auto sizes = [](auto change) {
+    return [change](auto& builder, auto& node) {
+      builder.Ints("sizes", {1, 2, 8, 8});
+      builder.Floats("scales", {2}, {2, 2});
+      for (const char* input : {"", "", "sizes"}) {
+        node.add_input(input);
+      }
+      change(node);
+    };
+  };
+  const auto invalid = [&](const char* id, auto change) {
+    Refused(ErrorCode::kInvalidArgument, id, "Resize", sizes(change), 18);
+  };
+  invalid("onnx.resize_axes", [](auto& node) {
+    SetInts(node, "axes", {2, -2});
+  });
+  invalid("onnx.resize_entries", [](auto& node) {
+    SetInts(node, "axes", {2, 3});
+  });
+  invalid("onnx.resize_policy", [](auto& node) {
+    SetString(node, "keep_aspect_ratio_policy", "never");
+  });
+  invalid("onnx.resize_sizes", [](auto& node) { node.set_input(3, ""); });
+  invalid("onnx.resize_scales", [](auto& node) {
+    node.set_input(2, "sizes");
+    node.set_input(3, "");
+  });
+  for (const char* mode : {"tf_crop_and_resize", "tf_half_pixel_for_nn"}) {
+    Refused(ErrorCode::kUnimplemented, "onnx.unsupported", "Resize",
+            sizes([&](auto& node) {
+              SetString(node, "coordinate_transformation_mode", mode);
+            }),
+            18);
+  }
+  Refused(ErrorCode::kUnimplemented, "onnx.unsupported", "Resize",
+          sizes([](auto& node) { SetInt(node, "antialias", 1); }), 18);
+  Refused(
+      ErrorCode::kUnimplemented, "onnx.unsupported", "Resize",
+      [](auto& builder, auto& node) {
+        builder.Floats("scales", {4}, {1, 1, 0.5F, 2});
+        node.add_input("scales");
+      },
+      10);
+}
+
+TEST(OnnxNodes, ResizesTakeTheSizesOfSomeAxes) {
+  ModelBuilder builder(18);
+  builder.Input("x", {-1, 2});
+  builder.Ints("sizes", {4});
+  auto& node = builder.Node("Resize", {"x", "", "", "sizes"}, {"y"});
+  SetInts(node, "axes", {-1});
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({1, 1, 2, 2}));
+}
+
+TEST(OnnxNodes, UpsamplesTakeTheElementBefore) {
+  ModelBuilder builder(7);
+  builder.Input("x", {1, 3});
+  auto& node = builder.Node("Upsample", {"x"}, {"y"});
+  SetFloats(node, "scales", {1, 1.5F});
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({{1, 2, 3}})[0], std::vector<float>({1, 1, 2, 3}));
+}
+
 TEST(OnnxNodes, AxesAreChecked) {
   Refused(
       ErrorCode::kInvalidArgument, "onnx.axis", "Softmax",

@@ -122,6 +122,8 @@ def one_node(op, inputs, outputs=("y",), opset=13, constants=(), **attributes):
 
 
 I64 = np.int64
+F32 = np.float32
+NO_ROI, NO_SCALES = ("roi", F32([])), ("scales", F32([]))
 CASES = [
     ("Add", [(2, 3, 4), (3, 1)], {}),
     ("Sub", [(1, 4), (2, 1)], {}),
@@ -168,6 +170,25 @@ CASES = [
     ("Conv", [(1, 2, 7, 8), (3, 2, 3, 2)], {"auto_pad": "SAME_UPPER",
      "strides": [2, 2]}),
     ("Conv", [(1, 2, 7, 8), (3, 2, 4, 2)], {"auto_pad": "SAME_LOWER"}),
+    ("ConvTranspose", [(1, 3, 4, 5), (3, 2, 3, 2), (2,)], {"strides": [2, 1],
+     "pads": [1, 0, 0, 1], "dilations": [1, 2], "output_padding": [1, 0]}),
+    ("ConvTranspose", [(1, 2, 4, 5), (2, 1, 3, 2)], {"group": 2,
+     "strides": [2, 2]}),
+    ("ConvTranspose", [(1, 3, 4, 5), (3, 2, 2, 2), (2,)], {"strides": [2, 2]}),
+    ("ConvTranspose", [(1, 3, 4, 5), (3, 2, 3, 4)], {"strides": [2, 1],
+     "auto_pad": "SAME_UPPER"}),
+    ("ConvTranspose", [(1, 3, 4, 5), (3, 2, 3, 4)], {"strides": [2, 1],
+     "auto_pad": "SAME_LOWER"}),
+    ("Resize", [(1, 2, 4, 5)], {"constants": [NO_ROI,
+     ("s", F32([1, 1, 2, 1.5]))], "mode": "linear"}),
+    ("Resize", [(1, 2, 4, 5)], {"constants": [NO_ROI, NO_SCALES,
+     ("s", I64([1, 2, 3, 9]))], "mode": "cubic", "exclude_outside": 1}),
+    ("Resize", [(1, 2, 4, 5)], {"constants": [NO_ROI,
+     ("s", F32([2, 3]))], "axes": [3, -2], "opset": 19,
+     "coordinate_transformation_mode": "half_pixel_symmetric"}),
+    ("Resize", [(1, 2, 4, 6)], {"constants": [NO_ROI, NO_SCALES,
+     ("s", I64([9, 7]))], "axes": [2, 3], "opset": 18, "mode": "linear",
+     "keep_aspect_ratio_policy": "not_larger"}),
     ("MaxPool", [(1, 2, 7, 8)], {"kernel_shape": [3, 2], "strides": [2, 3],
      "pads": [1, 0, 1, 1]}),
     ("MaxPool", [(1, 2, 7, 8)], {"kernel_shape": [3, 3], "strides": [2, 2],
@@ -233,6 +254,37 @@ def test_lrn(size, rng):
     expected = x / (2 + 0.5 / size * sums) ** 0.6
     result = result_of("LRN", x, size=size, alpha=0.5, beta=0.6, bias=2.0)
     np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
+def test_resize_takes_sizes_that_are_computed(rng):
+    graph = helper.make_graph(
+        [
+            helper.make_node("Shape", ["like"], ["shape"]),
+            helper.make_node("Slice", ["shape", "two", "four"], ["sizes"]),
+            helper.make_node(
+                "Resize", ["x", "", "", "sizes"], ["y"], axes=[2, 3]
+            ),
+        ],
+        "resize",
+        [
+            helper.make_tensor_value_info(
+                name, TensorProto.FLOAT, ["n", "c", "h" + name, "w" + name]
+            )
+            for name in ("x", "like")
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(I64([v]), n)
+            for n, v in (("two", 2), ("four", 4))
+        ],
+    )
+    proto = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8
+    )
+    model = sl.onnx.load(proto.SerializeToString())
+    x = rng.standard_normal((1, 3, 4, 5)).astype("float32")
+    (result,) = model.run({"x": x, "like": np.zeros((1, 3, 8, 15), "float32")})
+    np.testing.assert_array_equal(result, x.repeat(2, axis=2).repeat(3, axis=3))
 
 
 def test_names_shapes_and_metadata_survive():

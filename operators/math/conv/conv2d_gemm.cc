@@ -95,10 +95,19 @@ void CutChannels(int64_t units, Conv2dGemmPlan* plan) {
       wanted, 1, std::max<int64_t>(g.groups, 1) * plan->blocks);
 }
 
-// The tiles that are a unit of the input's gradient: windows of an image
-// overlap, so that one thread adds them, if they are larger than a pixel.
+// Whether the windows lie side by side and leave nothing out.
+bool IsMosaic(const Conv2dGeometry& g) {
+  return !g.nhwc && !g.pointwise() && g.pad_top == 0 && g.pad_left == 0 &&
+         g.kernel_h == g.stride_h && g.kernel_w == g.stride_w &&
+         (g.kernel_h == 1 || g.dilation_h == 1) &&
+         (g.kernel_w == 1 || g.dilation_w == 1) &&
+         g.in_h == g.out_h * g.stride_h && g.in_w == g.out_w * g.stride_w;
+}
+
+// The tiles that are a unit of the input's gradient: where windows of an image
+// overlap, or leave elements out, one thread adds all of them.
 int64_t TilesOfAUnit(const Conv2dGemmPlan& plan) {
-  return plan.g.pointwise() ? 1 : plan.tiling.per_image;
+  return plan.g.pointwise() || plan.once ? 1 : plan.tiling.per_image;
 }
 
 // Adds up the partial gradients, as OIHW.
@@ -147,6 +156,7 @@ Conv2dGemmPlan PlanConv2dGemm(const Conv2dGeometry& g,
   } else {
     if (NeedsPacking(g)) plan.filter = g.filter_size();
     if (direction == Conv2dDirection::kGradInput) {
+      plan.once = IsMosaic(g);
       units /= TilesOfAUnit(plan);
       CutChannels(units, &plan);
       units *= plan.chunks;
@@ -186,6 +196,7 @@ template <typename T>
 void Conv2dGemmGradInput(const Conv2dGemmPlan& plan,
                          const T* filter,
                          const T* output_grad,
+                         const T* bias,
                          T* input_grad,
                          void* scratch) {
   const Conv2dGeometry& g = plan.g;
@@ -202,12 +213,13 @@ void Conv2dGemmGradInput(const Conv2dGemmPlan& plan,
                   const int64_t last = (chunk + 1) * blocks / plan.chunks;
                   for (int64_t t = first_tile; t < first_tile + tiles; ++t) {
                     const Conv2dTile tile = TileAt(g, plan.tiling, t);
-                    if (t == first_tile && !g.pointwise()) {
-                      worker.ClearInputGrad(tile, first, last - first,
+                    if (t == first_tile && !g.pointwise() && !plan.once) {
+                      worker.ResetInputGrad(tile, first, last - first, bias,
                                             input_grad);
                     }
                     for (int64_t block = first; block < last; ++block) {
-                      worker.GradInput(tile, block, output_grad, input_grad);
+                      worker.GradInput(tile, block, plan.once, output_grad,
+                                       bias, input_grad);
                     }
                   }
                 }
@@ -253,10 +265,18 @@ template SLUICE_API void Conv2dGemm(const Conv2dGemmPlan&,
                                     const double*,
                                     double*,
                                     void*);
-template SLUICE_API void Conv2dGemmGradInput(
-    const Conv2dGemmPlan&, const float*, const float*, float*, void*);
-template SLUICE_API void Conv2dGemmGradInput(
-    const Conv2dGemmPlan&, const double*, const double*, double*, void*);
+template SLUICE_API void Conv2dGemmGradInput(const Conv2dGemmPlan&,
+                                             const float*,
+                                             const float*,
+                                             const float*,
+                                             float*,
+                                             void*);
+template SLUICE_API void Conv2dGemmGradInput(const Conv2dGemmPlan&,
+                                             const double*,
+                                             const double*,
+                                             const double*,
+                                             double*,
+                                             void*);
 template SLUICE_API void Conv2dGemmGradFilter(
     const Conv2dGemmPlan&, const float*, const float*, float*, void*);
 template SLUICE_API void Conv2dGemmGradFilter(

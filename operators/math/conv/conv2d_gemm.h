@@ -19,6 +19,9 @@ struct Conv2dGemmPlan {
   // For the input's gradient: each group's input channels in `blocks` of equal
   // size, and the blocks of all groups in `chunks` that threads share.
   int64_t blocks = 1, chunks = 1;
+  // For the input's gradient: every element is in one window, so that patches
+  // are stored and not added.
+  bool once = false;
   // Elements of scratch: the packed filter, partial filters, then for each
   // slot the patches of a tile and its pixels of the output.
   int64_t filter = 0, partial = 0, patches = 0, pixels = 0;
@@ -47,11 +50,14 @@ SLUICE_API void Conv2dGemm(const Conv2dGemmPlan& plan,
                            T* output,
                            void* scratch);
 
-// The gradient of the input, all of it.
+// input_grad = bias of its channel (nullptr: 0) + the gradient of the input,
+// all of it. A transposed convolution is the same: output_grad is then its
+// input, bias its bias [in_c].
 template <typename T>
 SLUICE_API void Conv2dGemmGradInput(const Conv2dGemmPlan& plan,
                                     const T* filter,
                                     const T* output_grad,
+                                    const T* bias,
                                     T* input_grad,
                                     void* scratch);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/operators/math/conv/im2col.h"
+#include "sluice/operators/math/conv/lay_patches.h"
 #include "sluice/operators/math/gemm.h"
 
 namespace sluice::operators::math {
@@ -71,7 +72,9 @@ class Conv2dTileWorker {
     if (bias != nullptr) bias += group * g_.group_out_c();
     T* out = Conv2dOutputAt(g_, tile, group, output);
     if (g_.nhwc) {
-      if (bias != nullptr) FillRows(windows, bias, out);
+      if (bias != nullptr) {
+        FillRows(windows, g_.group_out_c(), g_.out_c, bias, out);
+      }
       Gemm<T>({.transpose_a = patches.transposed,
                .transpose_b = true,
                .m = windows,
@@ -87,7 +90,9 @@ class Conv2dTileWorker {
       return;
     }
     const bool direct = tile.images == 1;
-    if (direct && bias != nullptr) FillPlanes(windows, bias, out);
+    if (direct && bias != nullptr) {
+      FillPlanes(g_.group_out_c(), windows, g_.out_pixels(), bias, out);
+    }
     Gemm<T>({.m = g_.group_out_c(),
              .n = windows,
              .k = g_.patch(),
@@ -101,63 +106,57 @@ class Conv2dTileWorker {
     if (!direct) SpreadPixels(tile, bias, out);
   }
 
-  // Sets blocks [first, first + count) of the input's gradient to zero, in all
-  // images of a tile.
-  void ClearInputGrad(const Conv2dTile& tile,
+  // Sets blocks [first, first + count) of the input's gradient to the bias of
+  // their channels (nullptr: 0), in all images of a tile.
+  void ResetInputGrad(const Conv2dTile& tile,
                       int64_t first,
                       int64_t count,
+                      const T* bias,
                       T* input_grad) const {
     const int64_t pixels = g_.in_pixels();
     const int64_t channel = first * split_.group_in_c();
     const int64_t channels = count * split_.group_in_c();
-    const bool by_pixel = g_.nhwc && channels < g_.in_c;
-    const int64_t stride = by_pixel ? g_.in_c : g_.in_c * pixels;
-    const int64_t size = by_pixel ? channels : channels * pixels;
-    const int64_t pieces = by_pixel ? tile.images * pixels : tile.images;
-    T* to = input_grad + tile.image * g_.in_c * pixels +
-            (g_.nhwc ? channel : channel * pixels);
-    for (int64_t i = 0; i < pieces; ++i) {
-      std::fill(to + i * stride, to + i * stride + size, T{0});
+    T* to = input_grad + tile.image * g_.in_c * pixels;
+    if (bias != nullptr) bias += channel;
+    if (g_.nhwc) {
+      FillRows(tile.images * pixels, channels, g_.in_c, bias, to + channel);
+      return;
+    }
+    for (int64_t i = 0; i < tile.images; ++i) {
+      FillPlanes(channels, pixels, pixels, bias,
+                 to + (i * g_.in_c + channel) * pixels);
     }
   }
 
   // Adds to the input's gradient in one block of its channels, numbered through
-  // all groups; sets it where the convolution is pointwise.
+  // all groups. Where the convolution is pointwise, or patches are its mosaic
+  // (LayPatches), it is set: to the bias (nullptr: 0) and what is added to it.
   void GradInput(const Conv2dTile& tile,
                  int64_t block,
+                 bool mosaic,
                  const T* output_grad,
+                 const T* bias,
                  T* input_grad) {
-    const int64_t windows = tile.windows(), patch = split_.patch();
-    const int64_t group = block / blocks_;
-    const bool direct = g_.pointwise();
-    const Matrix<const T> grad = Pixels(tile, group, output_grad);
-    const T* filter = FilterOf(group) + block % blocks_ * patch;
-    T* to = direct ? Conv2dInputAt(split_, tile, block, input_grad) : patches_;
-    const bool columns = direct ? !g_.nhwc : WindowsLast(split_);
-    if (!columns) {
-      Gemm<T>({.m = windows,
-               .n = patch,
-               .k = g_.group_out_c(),
-               .a = grad.data,
-               .lda = grad.stride,
-               .b = filter,
-               .ldb = g_.patch(),
-               .c = to,
-               .ldc = direct ? g_.in_c : patch});
-    } else {
-      Gemm<T>({.transpose_a = true,
-               .transpose_b = !grad.transposed,
-               .m = patch,
-               .n = windows,
-               .k = g_.group_out_c(),
-               .a = filter,
-               .lda = g_.patch(),
-               .b = grad.data,
-               .ldb = grad.stride,
-               .c = to,
-               .ldc = direct ? g_.in_pixels() : windows});
+    if (bias != nullptr) bias += block * split_.group_in_c();
+    if (g_.pointwise()) {
+      T* to = Conv2dInputAt(split_, tile, block, input_grad);
+      const int64_t windows = tile.windows(), channels = split_.group_in_c();
+      if (bias != nullptr && g_.nhwc) {
+        FillRows(windows, channels, g_.in_c, bias, to);
+      } else if (bias != nullptr) {
+        FillPlanes(channels, windows, g_.in_pixels(), bias, to);
+      }
+      return GradPatches(tile, block, output_grad, bias != nullptr,
+                         g_.nhwc ? g_.in_c : g_.in_pixels(), to);
     }
-    if (!direct) Col2Im(split_, tile, block, patches_, input_grad);
+    const bool columns = WindowsLast(split_);
+    GradPatches(tile, block, output_grad, false,
+                columns ? tile.windows() : split_.patch(), patches_);
+    if (mosaic) {
+      LayPatches(split_, tile, block, patches_, bias, input_grad);
+    } else {
+      Col2Im(split_, tile, block, patches_, input_grad);
+    }
   }
 
   // partial (channels in the order of the patches) = or += this tile's.
@@ -191,6 +190,47 @@ class Conv2dTileWorker {
     int64_t stride;
     bool transposed;
   };
+
+  // patches = or += the filter of one block, transposed, times the output's
+  // gradient: columns where WindowsLast, else rows, `stride` elements apart.
+  void GradPatches(const Conv2dTile& tile,
+                   int64_t block,
+                   const T* output_grad,
+                   bool add,
+                   int64_t stride,
+                   T* patches) {
+    const int64_t windows = tile.windows(), patch = split_.patch();
+    const int64_t group = block / blocks_;
+    const Matrix<const T> grad = Pixels(tile, group, output_grad);
+    const T* filter = FilterOf(group) + block % blocks_ * patch;
+    const T beta = add ? T{1} : T{0};
+    const bool columns = g_.pointwise() ? !g_.nhwc : WindowsLast(split_);
+    if (!columns) {
+      Gemm<T>({.m = windows,
+               .n = patch,
+               .k = g_.group_out_c(),
+               .a = grad.data,
+               .lda = grad.stride,
+               .b = filter,
+               .ldb = g_.patch(),
+               .beta = beta,
+               .c = patches,
+               .ldc = stride});
+      return;
+    }
+    Gemm<T>({.transpose_a = true,
+             .transpose_b = !grad.transposed,
+             .m = patch,
+             .n = windows,
+             .k = g_.group_out_c(),
+             .a = filter,
+             .lda = g_.patch(),
+             .b = grad.data,
+             .ldb = grad.stride,
+             .beta = beta,
+             .c = patches,
+             .ldc = stride});
+  }
 
   const T* FilterOf(int64_t group) const {
     return filter_ + group * g_.group_out_c() * g_.patch();
@@ -226,24 +266,37 @@ class Conv2dTileWorker {
     return {pixels_, tile.windows(), true};
   }
 
-  void FillRows(int64_t rows, const T* bias, T* out) const {
-    const int64_t channels = g_.group_out_c();
-    if (g_.groups > 1) {
+  // `rows` rows of `channels`, `stride` elements apart, set to the bias
+  // (nullptr: 0).
+  static void FillRows(
+      int64_t rows, int64_t channels, int64_t stride, const T* bias, T* out) {
+    if (bias == nullptr && channels == stride) {
+      std::fill(out, out + rows * channels, T{0});
+      return;
+    }
+    if (channels < stride) {
       for (int64_t row = 0; row < rows; ++row) {
-        std::copy(bias, bias + channels, out + row * g_.out_c);
+        T* to = out + row * stride;
+        if (bias == nullptr) {
+          std::fill(to, to + channels, T{0});
+        } else {
+          std::copy(bias, bias + channels, to);
+        }
       }
       return;
     }
-    std::copy(bias, bias + channels, out);
+    std::copy(bias, bias + (rows > 0 ? channels : 0), out);
     for (int64_t done = 1; done < rows; done *= 2) {
       const int64_t more = std::min(done, rows - done);
       std::copy(out, out + more * channels, out + done * channels);
     }
   }
-  void FillPlanes(int64_t windows, const T* bias, T* out) const {
-    for (int64_t o = 0; o < g_.group_out_c(); ++o) {
-      T* plane = out + o * g_.out_pixels();
-      std::fill(plane, plane + windows, bias[o]);
+  // The first `count` elements of `channels` planes, `stride` elements apart.
+  static void FillPlanes(
+      int64_t channels, int64_t count, int64_t stride, const T* bias, T* out) {
+    for (int64_t c = 0; c < channels; ++c) {
+      T* plane = out + c * stride;
+      std::fill(plane, plane + count, bias == nullptr ? T{0} : bias[c]);
     }
   }
   // The planes of several images, from pixels_.

@@ -118,19 +118,22 @@ __device__ T SumOfPatches(const Conv2dGeometry& g,
   return sum;
 }
 
+// input_grad = bias of its channel (nullptr: 0) + the sums.
 template <typename T>
 void DeviceCol2Im(const platform::CUDADeviceContext& device,
                   const Conv2dGeometry& g,
                   int64_t images,
                   const T* patches,
+                  const T* bias,
                   T* input_grad) {
   platform::ForEach(
       device, images * g.in_c * g.in_pixels(), [=] __device__(int64_t i) {
         const int64_t pixels = g.in_h * g.in_w;
         const int64_t c = g.nhwc ? i % g.in_c : i / pixels % g.in_c;
         const int64_t pixel = g.nhwc ? i / g.in_c % pixels : i % pixels;
-        input_grad[i] = SumOfPatches(g, patches, i / (pixels * g.in_c), c,
-                                     pixel / g.in_w, pixel % g.in_w);
+        const T sum = SumOfPatches(g, patches, i / (pixels * g.in_c), c,
+                                   pixel / g.in_w, pixel % g.in_w);
+        input_grad[i] = bias == nullptr ? sum : bias[c] + sum;
       });
 }
 
@@ -148,6 +151,45 @@ void GemmOfImagesAndGroups(const platform::CUDADeviceContext& device,
     here.b += images.b;
     here.c += images.c;
   }
+}
+
+// Patches of `images` images = filter transposed times the output's gradient:
+// patches[image][row][pixel].
+template <typename T>
+void DeviceBackwardToPatches(const platform::CUDADeviceContext& device,
+                             const Conv2dGeometry& g,
+                             const Conv2dChunks& chunks,
+                             int64_t images,
+                             const T* filter,
+                             const T* out_grad,
+                             T* patches) {
+  const int64_t pixels = chunks.pixels, patch = g.patch();
+  const int64_t group = g.group_out_c();
+  GemmOfImagesAndGroups<T>(
+      device,
+      {true, g.nhwc, patch, pixels, group, 1, filter, patch, out_grad,
+       g.nhwc ? g.out_c : pixels, 0, patches, pixels},
+      {images, 0, g.out_c * pixels, chunks.rows * pixels},
+      {g.groups, group * patch, g.nhwc ? group : group * pixels,
+       patch * pixels});
+}
+
+// Sets `count` elements to the bias of their channel (nullptr: 0); `run`
+// elements of a channel follow one another.
+template <typename T>
+void DeviceFillWithBias(const platform::CUDADeviceContext& device,
+                        const T* bias,
+                        int64_t channels,
+                        int64_t run,
+                        int64_t count,
+                        T* out) {
+  if (bias == nullptr) {
+    platform::FillZero(device, out, static_cast<size_t>(count) * sizeof(T));
+    return;
+  }
+  platform::ForEach(device, count, [=] __device__(int64_t i) {
+    out[i] = bias[i / run % channels];
+  });
 }
 
 }  // namespace sluice::operators::math

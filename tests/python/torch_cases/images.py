@@ -86,6 +86,100 @@ def conv2d(rng, window, layout):
     return Case(inputs, same, attrs, tuple(inputs))
 
 
+@dataclass
+class Transposed:
+    kernel: Any = (3, 3)
+    stride: Any = (1, 1)
+    padding: Any = (0, 0)
+    more: Any = (0, 0)
+    dilation: Any = (1, 1)
+    groups: int = 1
+    bias: bool = True
+
+
+TRANSPOSED = (
+    Transposed(),
+    Transposed(kernel=(2, 2), stride=(2, 2)),
+    Transposed(kernel=(1, 3), stride=(1, 3), bias=False),
+    Transposed(kernel=(1, 1)),
+    Transposed(stride=(2, 3), padding=(1, 0), more=(1, 2)),
+    Transposed(kernel=(4, 3), stride=(2, 1), padding=(1, 1), groups=3),
+    Transposed(kernel=(2, 2), stride=(2, 2), groups=2),
+    Transposed(dilation=(2, 3), stride=(3, 2), more=(2, 1), bias=False),
+)
+
+
+@case("conv2d_transpose", *itertools.product(TRANSPOSED, ("NCHW", "NHWC")))
+def conv2d_transpose(rng, window, layout):
+    n, c, filters = odd(rng, 3, 5)
+    h, w = (s + 1 for s in odd(rng, 2, 7))
+    channels = c * window.groups
+    inputs = {
+        "Input": laid_out(layout, rng.standard_normal((n, channels, h, w))),
+        "Filter": rng.standard_normal((channels, filters, *window.kernel)),
+    }
+    if window.bias:
+        inputs["Bias"] = rng.standard_normal(filters * window.groups)
+
+    def same(t):
+        out = F.conv_transpose2d(
+            from_layout(layout, t["Input"]), t["Filter"], t.get("Bias"),
+            window.stride, window.padding, window.more, window.groups,
+            window.dilation,
+        )
+        return {"Output": to_layout(layout, out)}
+
+    attrs = {
+        "strides": list(window.stride),
+        "paddings": list(window.padding),
+        "output_padding": list(window.more),
+        "dilations": list(window.dilation),
+        "groups": window.groups,
+        "data_format": layout,
+    }
+    return Case(inputs, same, attrs, tuple(inputs))
+
+
+# Modes of PyTorch, and what they are called here.
+RESIZES = {
+    "nearest": ("nearest", "asymmetric", "floor"),
+    "nearest-exact": ("nearest", "half_pixel", "round_prefer_ceil"),
+    "bilinear": ("linear", "half_pixel", "floor"),
+    "bicubic": ("cubic", "half_pixel", "floor"),
+}
+
+
+@case("resize", *itertools.product(RESIZES, (False, True), (False, True)))
+def resize(rng, mode, corners, by_scales):
+    n, c, h, w = odd(rng, 4, 7)
+    x = distinct(rng, (n, c, h + 2, w + 2))
+    kind, coordinates, rounding = RESIZES[mode]
+    corners = corners and kind != "nearest"
+    by_scales = by_scales and not corners
+    sizes = [int(size) + 1 for size in odd(rng, 2, 15)]
+    scales = [2.0, 1.5]
+    options = {"align_corners": corners} if kind != "nearest" else {}
+    if by_scales:
+        options |= {"scale_factor": scales, "recompute_scale_factor": False}
+        attrs = {"scales": [1.0, 1.0, *scales]}
+    else:
+        options["size"] = sizes
+        attrs = {"sizes": [n, c, *sizes]}
+    attrs |= {
+        "mode": kind,
+        "nearest_mode": rounding,
+        "coordinate_transformation_mode": (
+            "align_corners" if corners else coordinates
+        ),
+    }
+    return Case(
+        {"X": x},
+        lambda t: {"Out": F.interpolate(t["X"], mode=mode, **options)},
+        attrs,
+        ("X",),
+    )
+
+
 POOLS = (
     Window(kernel=(2, 2), stride=(2, 2)),
     Window(kernel=(3, 2), stride=(1, 3)),

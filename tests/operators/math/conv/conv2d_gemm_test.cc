@@ -68,6 +68,7 @@ std::vector<float> AllDirections(const Conv2dGeometry& g, int threads) {
   const platform::ThreadCountGuard guard(threads);
   const auto x = Numbers(g.input_size()), w = Numbers(g.filter_size());
   const auto y = Numbers(g.output_size()), bias = Numbers(g.out_c);
+  const auto x_bias = Numbers(g.in_c);
   std::vector<float> out(g.output_size()), x_grad(x.size()), w_grad(w.size());
   const auto plan = [&](Conv2dDirection direction) {
     return PlanConv2dGemm(g, direction, sizeof(float), threads);
@@ -79,7 +80,7 @@ std::vector<float> AllDirections(const Conv2dGeometry& g, int threads) {
   Conv2dGemm(made, x.data(), w.data(), bias.data(), out.data(),
              scratch(made).data());
   made = plan(Conv2dDirection::kGradInput);
-  Conv2dGemmGradInput(made, w.data(), y.data(), x_grad.data(),
+  Conv2dGemmGradInput(made, w.data(), y.data(), x_bias.data(), x_grad.data(),
                       scratch(made).data());
   made = plan(Conv2dDirection::kGradFilter);
   Conv2dGemmGradFilter(made, x.data(), y.data(), w_grad.data(),
@@ -156,6 +157,7 @@ TEST(Conv2dGemm, LargerPlanesAgreeWithTheDirectForm) {
     const Conv2dGeometry g = Geometry(2, 40, 41, nhwc);
     const auto x = Numbers(g.input_size()), w = Numbers(g.filter_size());
     const auto y = Numbers(g.output_size()), bias = Numbers(g.out_c);
+    const auto x_bias = Numbers(g.in_c);
     std::vector<float> want(g.output_size()), x_grad(x.size());
     std::vector<float> w_grad(w.size());
     Conv2dDirect(g, x.data(), w.data(), bias.data(), want.data());

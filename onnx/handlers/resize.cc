@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <string>
+
+#include "sluice/onnx/import/handlers.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+// The numbers of a constant of floats.
+Doubles FloatsOf(const Tensor& constant) {
+  SLUICE_ENFORCE(
+      constant.dims().rank() <= 1 && (constant.dtype() == DType::kFloat32 ||
+                                      constant.dtype() == DType::kFloat64),
+      ErrorCode::kInvalidArgument, "onnx.resize_scales",
+      "its scales are {} {}; expected a list of float32", constant.dtype(),
+      constant.dims());
+  if (constant.dtype() == DType::kFloat64) return constant.ToVector<double>();
+  const std::vector<float> values = constant.ToVector<float>();
+  return {values.begin(), values.end()};
+}
+
+// Whether input `index` is there and is more than an empty list.
+bool HasNumbers(const Node& node, int index) {
+  if (!node.HasInput(index)) return false;
+  const Tensor* constant = node.Constant(index);
+  return constant == nullptr || constant->numel() > 0;
+}
+
+// The dims that are resized: all of them where attribute axes was left out.
+Ints AxesOf(Node& node) {
+  Ints axes = node.attributes().Ints("axes");
+  if (axes.empty()) return axes;
+  const int rank = RankOf(node, 0);
+  for (int64_t& axis : axes) {
+    axis = AxisOf(axis, rank);
+  }
+  Ints sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  SLUICE_ENFORCE(
+      std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(),
+      ErrorCode::kInvalidArgument, "onnx.resize_axes",
+      "attribute axes has a dim twice");
+  return axes;
+}
+
+// `values` of some dims in their places; `rest` for the others.
+template <typename T>
+std::vector<T> ForAllDims(const Ints& axes,
+                          const std::vector<T>& values,
+                          const std::vector<T>& rest) {
+  if (axes.empty()) return values;
+  SLUICE_ENFORCE(values.size() == axes.size(), ErrorCode::kInvalidArgument,
+                 "onnx.resize_entries",
+                 "there are {} scales or sizes for the {} dims of attribute "
+                 "axes",
+                 values.size(), axes.size());
+  std::vector<T> all = rest;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    all[axes[i]] = values[i];
+  }
+  return all;
+}
+
+// The part [first, last) of a vector.
+std::string Part(Node& node,
+                 const std::string& vector,
+                 int64_t first,
+                 int64_t last) {
+  return node.Append("slice", {{"X", {vector}}},
+                     {{"starts", Ints{first}}, {"ends", Ints{last}}});
+}
+
+// The sizes of all dims, as a vector that is computed when shapes are known.
+std::string ComputedSizes(Node& node, const Ints& axes) {
+  if (axes.empty()) return node.In(3);
+  const int rank = RankOf(node, 0);
+  std::string sizes = node.In(3);
+  if (node.TypeOf(3) != DType::kInt64) {
+    sizes = node.Append("cast", {{"X", {sizes}}}, {{"dtype", DType::kInt64}});
+  }
+  const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
+  framework::ArgVars parts;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    const auto found = std::find(axes.begin(), axes.end(), dim);
+    const int64_t at = found - axes.begin();
+    parts.push_back(found == axes.end() ? Part(node, shape, dim, dim + 1)
+                                        : Part(node, sizes, at, at + 1));
+  }
+  return node.Append("concat", {{"X", parts}}, {{"axis", int64_t{0}}});
+}
+
+// Sizes that keep the ratio of the dims of `axes`: one scale for all, and
+// sizes rounded half up (ONNX, Resize of opset 18).
+void KeepAspectRatio(const Node& node,
+                     const Ints& axes,
+                     bool not_larger,
+                     AttributeMap* attributes) {
+  const DDim x = node.Dims(0);
+  auto& sizes = std::get<Ints>((*attributes)["sizes"]);
+  const auto resized = [&](int i) {
+    return axes.empty() || std::count(axes.begin(), axes.end(), i) > 0;
+  };
+  if (!x.known() || sizes.size() != static_cast<size_t>(x.rank())) {
+    Node::Unsupported(
+        "keep_aspect_ratio_policy for an input whose shape is not known: {}",
+        platform::Printable(x));
+  }
+  double scale = -1;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (!resized(i)) continue;
+    if (x[i] == 0) continue;
+    const double here =
+        static_cast<double>(sizes[i]) / static_cast<double>(x[i]);
+    const bool better = not_larger ? here < scale : here > scale;
+    if (scale < 0 || better) scale = here;
+  }
+  Doubles scales(sizes.size(), 1);
+  for (int i = 0; i < x.rank(); ++i) {
+    if (!resized(i)) continue;
+    if (x[i] == 0) continue;
+    const double size = scale * static_cast<double>(x[i]) + 0.5;
+    scales[i] = scale;
+    sizes[i] = static_cast<int64_t>(std::min(size, 9e18));
+  }
+  (*attributes)["scales"] = scales;
+}
+
+// Adds sizes or scales to what the node is computed from.
+void AddSizes(Node& node,
+              const Ints& axes,
+              Inputs* inputs,
+              AttributeMap* attributes) {
+  const std::string policy =
+      node.attributes().String("keep_aspect_ratio_policy", "stretch");
+  const bool stretch = policy == "stretch";
+  SLUICE_ENFORCE(stretch || policy == "not_larger" || policy == "not_smaller",
+                 ErrorCode::kInvalidArgument, "onnx.resize_policy",
+                 "attribute keep_aspect_ratio_policy is {}; expected stretch, "
+                 "not_larger or not_smaller",
+                 platform::Shown(policy));
+  if (!HasNumbers(node, 3)) {  // the policy is about sizes
+    const Tensor* constant = node.Constant(2);
+    if (constant != nullptr) {
+      const Doubles ones(
+          axes.empty() ? 0 : static_cast<size_t>(RankOf(node, 0)), 1);
+      (*attributes)["scales"] = ForAllDims(axes, FloatsOf(*constant), ones);
+    } else if (axes.empty()) {
+      inputs->emplace_back("Scales", framework::ArgVars{node.In(2)});
+    } else {
+      Node::Unsupported(
+          "its scales are computed when the model runs, for some axes");
+    }
+    return;
+  }
+  const DDim x = node.Dims(0);
+  const bool all_known = axes.empty() || (x.rank_known() && x.known());
+  if (node.Constant(3) != nullptr && all_known) {
+    const Ints here = axes.empty() ? Ints() : Ints(x.begin(), x.end());
+    (*attributes)["sizes"] =
+        ForAllDims(axes, node.ConstantInts(3, "sizes"), here);
+    if (!stretch) {
+      KeepAspectRatio(node, axes, policy == "not_larger", attributes);
+    }
+    return;
+  }
+  if (!stretch) {
+    Node::Unsupported(
+        "keep_aspect_ratio_policy with sizes that are computed when the model "
+        "runs");
+  }
+  inputs->emplace_back("Sizes", framework::ArgVars{ComputedSizes(node, axes)});
+}
+
+// From opset 11 on.
+void Resize(Node& node) {
+  auto& given = node.attributes();
+  const std::string coordinates =
+      given.String("coordinate_transformation_mode", "half_pixel");
+  if (coordinates == "tf_crop_and_resize" ||
+      coordinates == "tf_half_pixel_for_nn") {
+    Node::Unsupported("coordinate_transformation_mode = {}", coordinates);
+  }
+  given.Ignore("extrapolation_value");  // of tf_crop_and_resize
+  if (given.Int("antialias", 0) != 0) Node::Unsupported("antialias");
+  AttributeMap attributes = {
+      {"mode", given.String("mode", "nearest")},
+      {"coordinate_transformation_mode", coordinates},
+      {"nearest_mode", given.String("nearest_mode", "round_prefer_floor")},
+      {"cubic_coeff_a", given.Float("cubic_coeff_a", -0.75)},
+      {"exclude_outside", given.Int("exclude_outside", 0) != 0}};
+  Inputs inputs = {{"X", {node.In(0)}}};
+  SLUICE_ENFORCE(HasNumbers(node, 2) || HasNumbers(node, 3),
+                 ErrorCode::kInvalidArgument, "onnx.resize_sizes",
+                 "neither scales (input 2) nor sizes (input 3) are given");
+  AddSizes(node, AxesOf(node), &inputs, &attributes);
+  node.Finish("resize", std::move(inputs), std::move(attributes));
+}
+
+// Up to opset 10 element j lies at j / scale, and is rounded down, or up where
+// a dim becomes shorter (as onnxruntime does; ONNX left it open).
+std::string EarlyRounding(const Doubles& scales) {
+  const bool longer = std::any_of(scales.begin(), scales.end(),
+                                  [](double scale) { return scale > 1; });
+  const bool shorter = std::any_of(scales.begin(), scales.end(),
+                                   [](double scale) { return scale < 1; });
+  if (longer && shorter) {
+    Node::Unsupported(
+        "mode nearest of opset 10 makes some dims longer and some shorter");
+  }
+  return shorter ? "ceil" : "floor";
+}
+
+AttributeMap EarlyAttributes(Node& node) {
+  return {{"mode", node.attributes().String("mode", "nearest")},
+          {"coordinate_transformation_mode", std::string("asymmetric")},
+          {"nearest_mode", std::string("floor")}};
+}
+
+// Scales are input 1.
+void Scaled(Node& node, bool may_shrink) {
+  AttributeMap attributes = EarlyAttributes(node);
+  Inputs inputs = {{"X", {node.In(0)}}};
+  const bool nearest = std::get<std::string>(attributes["mode"]) == "nearest";
+  if (const Tensor* constant = node.Constant(1)) {
+    const Doubles scales = FloatsOf(*constant);
+    if (nearest) attributes["nearest_mode"] = EarlyRounding(scales);
+    attributes["scales"] = scales;
+  } else if (nearest && may_shrink) {
+    Node::Unsupported("its scales are computed when the model runs");
+  } else {
+    inputs.emplace_back("Scales", framework::ArgVars{node.In(1)});
+  }
+  node.Finish("resize", std::move(inputs), std::move(attributes));
+}
+
+void Resize10(Node& node) {
+  Scaled(node, /*may_shrink=*/true);
+}
+
+void Upsample9(Node& node) {
+  Scaled(node, /*may_shrink=*/false);
+}
+
+void Upsample7(Node& node) {
+  AttributeMap attributes = EarlyAttributes(node);
+  attributes["scales"] = node.attributes().Floats("scales");
+  node.Finish("resize", {{"X", {node.In(0)}}}, std::move(attributes));
+}
+
+constexpr HandlerRow kRows[] = {
+    {"Resize", 10, Resize10},
+    {"Resize", 11, Resize},
+    {"Upsample", 7, Upsample7},
+    {"Upsample", 9, Upsample9},
+};
+
+}  // namespace
+
+std::span<const HandlerRow> ResizeHandlers() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,65 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/conv/conv2d_transpose_kernel.h"
+#include "sluice/operators/math/conv/device_im2col.cuh"
+
+namespace sluice::operators {
+namespace {
+
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelContext;
+using math::Conv2dChunks;
+using math::Conv2dGeometry;
+using platform::CUDADeviceContext;
+
+template <typename T>
+class Conv2dTransposeCUDAKernel final : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Prepare(KernelPreparation& preparation) override {
+    g_ = Conv2dTransposeGeometryOf(preparation.query);
+    chunks_ = Conv2dChunks(g_, sizeof(T));
+    dims_ = preparation.query.outputs[0];
+    preparation.scratch_bytes =
+        static_cast<size_t>(chunks_.elements()) * sizeof(T);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    T* out = context.AllocateOutput(0, dims_).template data<T>();
+    if (g_.input_size() == 0) return;
+    const T* bias =
+        context.HasInput("Bias") ? context.Input("Bias").data<T>() : nullptr;
+    if (g_.out_c == 0) {  // nothing to multiply
+      math::DeviceFillWithBias(device, bias, g_.in_c,
+                               g_.nhwc ? 1 : g_.in_pixels(), g_.input_size(),
+                               out);
+      return;
+    }
+    const T* input = context.Input("Input").data<T>();
+    const T* filter = context.Input("Filter").data<T>();
+    T* patches = static_cast<T*>(context.scratch());
+    for (int64_t first = 0; first < g_.n; first += chunks_.images) {
+      const int64_t images = std::min(chunks_.images, g_.n - first);
+      math::DeviceBackwardToPatches(device, g_, chunks_, images, filter,
+                                    input + first * g_.out_c * chunks_.pixels,
+                                    patches);
+      math::DeviceCol2Im(device, g_, images, patches, bias,
+                         out + first * g_.in_c * g_.in_pixels());
+    }
+  }
+
+ private:
+  Conv2dGeometry g_;
+  Conv2dChunks chunks_;
+  framework::DDim dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(conv2d_transpose,
+                        Conv2dTransposeCUDAKernel<float>,
+                        Conv2dTransposeCUDAKernel<double>);
+
+}  // namespace sluice::operators

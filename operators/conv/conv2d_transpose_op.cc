@@ -1,0 +1,218 @@
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/window_shape.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+using Ints = std::vector<int64_t>;
+
+// Height and width of the input with strides, paddings and dilations checked;
+// kernels are -1 while `filter` is unknown.
+std::vector<WindowAxis> TransposeAxes(const InferShapeContext& context,
+                                      const DDim& filter) {
+  std::vector<WindowAxis> axes = WindowAxes(context);
+  const Ints& dilations = WindowPair(context, "dilations");
+  for (size_t i = 0; i < 2; ++i) {
+    context.Require(dilations[i] >= 1, "conv2d_transpose.dilation",
+                    "dilations[{}] = {}; expected 1 or more", i, dilations[i]);
+    axes[i].dilation = dilations[i];
+    if (filter.rank_known()) {
+      axes[i].kernel = filter[2 + static_cast<int>(i)];
+      context.Require(axes[i].kernel != 0, "conv2d_transpose.kernel",
+                      "the kernel's {} is 0; expected 1 or more", axes[i].name);
+    }
+  }
+  return axes;
+}
+
+// The size of the output along an axis of `size` elements, -1 while that is
+// not known: (size - 1) * stride - padding + dilation * (kernel - 1) + 1 +
+// output_padding.
+int64_t TransposedSize(const InferShapeContext& context,
+                       const WindowAxis& axis,
+                       int64_t output_padding,
+                       int64_t size) {
+  context.Require(size != 0, "conv2d_transpose.empty",
+                  "the {} of Input {} is 0; expected 1 or more", axis.name,
+                  context.input("Input").dims);
+  context.Require(
+      output_padding >= 0 && output_padding < axis.stride,
+      "conv2d_transpose.output_padding",
+      "output_padding of the {} is {}; expected 0 or more, and less than the "
+      "stride, {}",
+      axis.name, output_padding, axis.stride);
+  if (axis.kernel < 0 || size < 0) return framework::kUnknownDim;
+  int64_t reach = 0;
+  int64_t out = 0;
+  const bool overflow =
+      __builtin_mul_overflow(size - 1, axis.stride, &out) ||
+      __builtin_mul_overflow(axis.kernel - 1, axis.dilation, &reach) ||
+      __builtin_add_overflow(out, reach, &out) ||
+      __builtin_add_overflow(out, output_padding + 1, &out);
+  context.Require(!overflow, "conv2d_transpose.overflow",
+                  "the {} of the output does not fit into 64 bits: {} elements "
+                  "with stride {}, a kernel of {} with dilation {}",
+                  axis.name, size, axis.stride, axis.kernel, axis.dilation);
+  // Neither is negative, so that nothing overflows.
+  const bool cut_away =
+      axis.pad_before >= out || axis.pad_after >= out - axis.pad_before;
+  context.Require(!cut_away, "conv2d_transpose.nothing",
+                  "paddings {} and {} leave nothing of the {} of the output, "
+                  "which has {} elements without them",
+                  axis.pad_before, axis.pad_after, axis.name, out);
+  return out - axis.pad_before - axis.pad_after;
+}
+
+// The output's channels, -1 while unknown; checks those of the input, `in_c`.
+int64_t OutputChannels(const InferShapeContext& context,
+                       int64_t in_c,
+                       const ShapeHandle& filter) {
+  const auto groups = context.Attr<int64_t>("groups");
+  context.Require(groups >= 1, "conv2d_transpose.groups",
+                  "groups = {}; expected 1 or more", groups);
+  context.Require(in_c % groups == 0 || in_c < 0,
+                  "conv2d_transpose.input_groups",
+                  "groups = {} does not divide the {} channels of Input {}",
+                  groups, in_c, context.input("Input").dims);
+  if (!filter.dims.rank_known()) return framework::kUnknownDim;
+  context.Require(in_c < 0 || filter.dims[0] < 0 || filter.dims[0] == in_c,
+                  "conv2d_transpose.channels",
+                  "Filter {} is for {} input channels; Input {} has {}",
+                  filter.dims, filter.dims[0], context.input("Input").dims,
+                  in_c);
+  if (filter.dims[1] < 0) return framework::kUnknownDim;
+  int64_t channels = 0;
+  context.Require(!__builtin_mul_overflow(filter.dims[1], groups, &channels),
+                  "conv2d_transpose.channels_overflow",
+                  "groups = {} times the {} output channels of each in Filter "
+                  "{} does not fit into 64 bits",
+                  groups, filter.dims[1], filter.dims);
+  return channels;
+}
+
+void TransposeShape(InferShapeContext& context) {
+  const ShapeHandle input = context.WithRank(context.input("Input"), 4);
+  const ShapeHandle filter = context.WithRank(context.input("Filter"), 4);
+  const bool last = context.Attr<std::string>("data_format") == "NHWC";
+  const auto in = [&](int axis) {
+    return input.dims.rank_known() ? input.dims[axis] : framework::kUnknownDim;
+  };
+  int64_t channels = OutputChannels(context, in(last ? 3 : 1), filter);
+  if (context.HasInput("Bias")) {
+    const ShapeHandle bias = context.WithRank(context.input("Bias"), 1);
+    channels = context.Merge(context.Dim(bias, 0),
+                             framework::DimHandle{channels, -1, -1});
+  }
+  const std::vector<WindowAxis> axes = TransposeAxes(context, filter);
+  const Ints& more = WindowPair(context, "output_padding");
+  const int64_t height =
+      TransposedSize(context, axes[0], more[0], in(last ? 1 : 2));
+  const int64_t width =
+      TransposedSize(context, axes[1], more[1], in(last ? 2 : 3));
+  context.SetOutput("Output", last ? DDim{in(0), height, width, channels}
+                                   : DDim{in(0), channels, height, width});
+}
+
+OpDesc GradOp(const OpDesc& forward,
+              std::string type,
+              std::vector<std::pair<std::string, framework::ArgVars>> inputs,
+              const std::string& output,
+              const std::string& of) {
+  OpDesc grad;
+  grad.type = std::move(type);
+  grad.inputs = std::move(inputs);
+  grad.outputs = {{output, {framework::GradName(forward.Input(of).at(0))}}};
+  grad.hint = forward.hint;
+  grad.location = forward.location;
+  return grad;
+}
+
+// The gradient by the input is a convolution, and the gradient by the filter
+// is that of this convolution, with the input as the gradient of its output.
+std::vector<OpDesc> TransposeGradient(const OpDesc& forward) {
+  const std::string out_grad =
+      framework::GradName(forward.Output("Output").at(0));
+  const auto& filter = forward.Input("Filter");
+  std::vector<OpDesc> grads = {
+      GradOp(forward, "conv2d", {{"Input", {out_grad}}, {"Filter", filter}},
+             "Output", "Input"),
+      GradOp(forward, "conv2d_grad_filter",
+             {{"Input", {out_grad}},
+              {"Filter", filter},
+              {"Output@GRAD", forward.Input("Input")}},
+             "Filter@GRAD", "Filter")};
+  for (OpDesc& grad : grads) {
+    grad.attributes = forward.attributes;
+    grad.attributes.erase("output_padding");
+  }
+  if (!forward.Input("Bias").empty()) {
+    const auto format = forward.attributes.find("data_format");
+    const bool last = format != forward.attributes.end() &&
+                      std::get<std::string>(format->second) == "NHWC";
+    grads.push_back(
+        GradOp(forward, "reduce_sum", {{"X", {out_grad}}}, "Out", "Bias"));
+    grads.back().attributes = {{"dim", last ? Ints{0, 1, 2} : Ints{0, 2, 3}}};
+  }
+  return grads;
+}
+
+void TransposeSchema(OpSchema& op) {
+  op.Doc(
+      "2-d transposed convolution: what conv2d makes of a gradient. "
+      "Output[n, o, y * stride + i * dilation - padding, likewise x] is "
+      "Bias[o] + the sum of Input[n, c, y, x] * Filter[c, o, i, j] over all c, "
+      "y, x, i and j that lead there.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("Input", "T", "[N, C, H, W], or [N, H, W, C] for NHWC.");
+  op.Input("Filter", "T",
+           "[C, out channels / groups, kernel height, kernel width].");
+  op.Input("Bias", "T", "[out channels]: added to every pixel.",
+           {.optional = true});
+  op.Output("Output", "T",
+            "[N, out channels, H', W'], or [N, H', W', out channels] for NHWC, "
+            "with H' = (H - 1) * stride - padding + dilation * (kernel - 1) + "
+            "1 + output_padding.");
+  op.Attr<Ints>("strides",
+                "Pixels of Output from one pixel of Input to the next: height, "
+                "width.")
+      .Default(Ints{1, 1});
+  op.Attr<Ints>("paddings",
+                "Rows and columns of the result that are left out: [height, "
+                "width], or [top, bottom, left, right].")
+      .Default(Ints{0, 0});
+  op.Attr<Ints>("output_padding",
+                "Rows at the bottom and columns at the right that are added, "
+                "fewer than strides: height, width.")
+      .Default(Ints{0, 0});
+  op.Attr<Ints>("dilations",
+                "Pixels from one element of the filter to the next: height, "
+                "width.")
+      .Default(Ints{1, 1});
+  op.Attr<int64_t>("groups",
+                   "Into how many equal groups the channels are divided; each "
+                   "group of the output sees the same one of the input.")
+      .Default(int64_t{1});
+  op.Attr<std::string>("data_format",
+                       "Where the channels of input and output are: NCHW, or "
+                       "NHWC with the channels last. Filters are the same in "
+                       "both.")
+      .Default(std::string("NCHW"))
+      .OneOf({"NCHW", "NHWC"});
+  op.InferShape(TransposeShape).Gradient(TransposeGradient);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(conv2d_transpose, TransposeSchema);
+
+}  // namespace sluice::operators

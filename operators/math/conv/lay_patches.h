@@ -1,0 +1,25 @@
+#pragma once
+
+#include "sluice/operators/math/conv/conv2d_tiling.h"
+
+namespace sluice::operators::math {
+
+// The reverse of Im2Col where windows lie side by side: channels first, no
+// padding, kernels as large as strides, so that each element of the input is in
+// one patch. Sets the pixels of one group of channels under a tile to
+// patches[c][kh][kw][window] + bias[c] (nullptr: 0); the loops are in vectors,
+// on the calling thread.
+void LayPatches(const Conv2dGeometry& g,
+                const Conv2dTile& tile,
+                int64_t group,
+                const float* patches,
+                const float* bias,
+                float* input);
+void LayPatches(const Conv2dGeometry& g,
+                const Conv2dTile& tile,
+                int64_t group,
+                const double* patches,
+                const double* bias,
+                double* input);
+
+}  // namespace sluice::operators::math

@@ -1,0 +1,147 @@
+#include "sluice/operators/math/resize/resize_copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "sluice/operators/math/strided_copy.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+namespace {
+
+constexpr int64_t kShardBytes = 64 << 10;
+
+// Each element of `from` kTimes.
+template <int kTimes, typename Unit>
+void Repeat(const Unit* from, int64_t count, Unit* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    for (int k = 0; k < kTimes; ++k) {
+      to[kTimes * i + k] = from[i];
+    }
+  }
+}
+
+// How often each index comes, if all of them come so often and in order, else
+// 0.
+int64_t RepeatsOf(const std::vector<int64_t>& index, int64_t in) {
+  const auto out = static_cast<int64_t>(index.size());
+  if (out % in != 0) return 0;
+  const int64_t repeats = out / in;
+  for (int64_t j = 0; j < out; ++j) {
+    if (index[j] != j / repeats) return 0;
+  }
+  return repeats;
+}
+
+}  // namespace
+
+ResizeCopy::ResizeCopy(std::span<const ResizeAxis> axes) {
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    AddOuter(*axis);
+  }
+}
+
+void ResizeCopy::AddOuter(const ResizeAxis& from) {
+  Axis axis;
+  axis.in = from.in;
+  axis.x_step = x_numel_;
+  for (int64_t j = 0; j < from.out; ++j) {
+    axis.index.push_back(from.TapOf(from.PositionOf(j), 0).index);
+  }
+  axis.repeats = RepeatsOf(axis.index, axis.in);
+  x_numel_ *= from.in;
+  out_numel_ *= from.out;
+  if (axis.repeats != 1) {
+    axes_.push_back(std::move(axis));
+  } else if (axes_.empty()) {
+    block_ *= axis.in;
+  } else if (axes_.back().repeats == 1) {
+    Axis& inner = axes_.back();
+    inner.in *= axis.in;
+    inner.index.resize(static_cast<size_t>(inner.in));
+    std::iota(inner.index.begin(), inner.index.end(), 0);
+  } else {
+    axes_.push_back(std::move(axis));
+  }
+}
+
+// Where row `row` of Out begins in X.
+int64_t ResizeCopy::RowOf(int64_t row) const {
+  int64_t from = 0;
+  for (size_t i = 1; i < axes_.size(); ++i) {
+    const Axis& axis = axes_[i];
+    const auto size = static_cast<int64_t>(axis.index.size());
+    from += axis.index[row % size] * axis.x_step;
+    row /= size;
+  }
+  return from;
+}
+
+template <typename Unit>
+void ResizeCopy::ExpandRow(const Unit* from, Unit* to) const {
+  const Axis& axis = axes_[0];
+  const auto out = static_cast<int64_t>(axis.index.size());
+  if (block_ > 1) {
+    const size_t bytes = static_cast<size_t>(block_) * sizeof(Unit);
+    for (int64_t j = 0; j < out; ++j) {
+      std::memcpy(to + j * block_, from + axis.index[j] * block_, bytes);
+    }
+    return;
+  }
+  switch (axis.repeats) {
+    case 2:
+      return Repeat<2>(from, axis.in, to);
+    case 3:
+      return Repeat<3>(from, axis.in, to);
+    case 4:
+      return Repeat<4>(from, axis.in, to);
+    default:
+      for (int64_t j = 0; j < out; ++j) {
+        to[j] = from[axis.index[j]];
+      }
+  }
+}
+
+template <typename Unit>
+void ResizeCopy::CopyAs(const Unit* x, Unit* out) const {
+  const int64_t width = static_cast<int64_t>(axes_[0].index.size()) * block_;
+  const size_t bytes = static_cast<size_t>(width) * sizeof(Unit);
+  const int64_t grain =
+      std::max<int64_t>(1, kShardBytes / static_cast<int64_t>(bytes));
+  platform::ParallelFor(out_numel_ / width, grain,
+                        [&](int64_t begin, int64_t end) {
+                          int64_t before = -1;
+                          for (int64_t row = begin; row < end; ++row) {
+                            const int64_t from = RowOf(row);
+                            Unit* const to = out + row * width;
+                            if (from == before) {
+                              std::memcpy(to, to - width, bytes);
+                            } else {
+                              ExpandRow(x + from, to);
+                            }
+                            before = from;
+                          }
+                        });
+}
+
+void ResizeCopy::Run(const void* x, size_t element_size, void* out) const {
+  if (axes_.empty()) {
+    return CopyBytes(x, out, static_cast<size_t>(block_) * element_size);
+  }
+  switch (element_size) {
+    case 1:
+      return CopyAs(static_cast<const uint8_t*>(x), static_cast<uint8_t*>(out));
+    case 2:
+      return CopyAs(static_cast<const uint16_t*>(x),
+                    static_cast<uint16_t*>(out));
+    case 4:
+      return CopyAs(static_cast<const uint32_t*>(x),
+                    static_cast<uint32_t*>(out));
+    default:
+      return CopyAs(static_cast<const uint64_t*>(x),
+                    static_cast<uint64_t*>(out));
+  }
+}
+
+}  // namespace sluice::operators::math

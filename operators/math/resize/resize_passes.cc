@@ -1,0 +1,191 @@
+#include "sluice/operators/math/resize/resize_passes.h"
+
+#include <algorithm>
+
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/strided_copy.h"
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+namespace {
+
+constexpr int64_t kGrain = 16384;  // products
+constexpr int64_t kPiece = 256;    // elements whose sums are made together
+
+bool IsIdentity(const ResizeTable& table, int64_t in) {
+  if (table.rows() != in) return false;
+  for (int64_t j = 0; j < in; ++j) {
+    if (table.begins[j + 1] != j + 1) return false;
+    if (table.taps[j].index != j || table.taps[j].weight != 1) return false;
+  }
+  return true;
+}
+
+// One element along the axis, where neighbours in memory are neighbours on the
+// axis.
+template <typename Value, typename From>
+Value SumOfTaps(const ResizeTap* tap, const ResizeTap* end, const From* row) {
+  Value sum = 0;
+  for (; tap != end; ++tap) {
+    sum += static_cast<Value>(tap->weight) *
+           static_cast<Value>(Widen(row[tap->index]));
+  }
+  return sum;
+}
+
+// sums[i] = or += weight * from[i].
+template <bool kAdd, typename Value, typename From>
+void AddRow(double weight, int64_t count, const From* from, Value* sums) {
+  const auto factor = static_cast<Value>(weight);
+  for (int64_t i = 0; i < count; ++i) {
+    const Value product = factor * static_cast<Value>(Widen(from[i]));
+    sums[i] = kAdd ? sums[i] + product : product;
+  }
+}
+
+}  // namespace
+
+ResizeTable MakeResizeTable(const ResizeAxis& axis) {
+  ResizeTable table;
+  table.begins.reserve(static_cast<size_t>(axis.out) + 1);
+  table.begins.push_back(0);
+  for (int64_t j = 0; j < axis.out; ++j) {
+    const ResizePosition position = axis.PositionOf(j);
+    for (int t = 0; t < axis.taps(); ++t) {
+      const ResizeTap tap = axis.TapOf(position, t);
+      if (tap.weight != 0) table.taps.push_back(tap);
+    }
+    table.begins.push_back(static_cast<int64_t>(table.taps.size()));
+  }
+  return table;
+}
+
+ResizeTable Transposed(const ResizeTable& table, int64_t in) {
+  ResizeTable result;
+  result.begins.assign(static_cast<size_t>(in) + 1, 0);
+  for (const ResizeTap& tap : table.taps) {
+    ++result.begins[tap.index + 1];
+  }
+  for (int64_t i = 0; i < in; ++i) {
+    result.begins[i + 1] += result.begins[i];
+  }
+  result.taps.resize(table.taps.size());
+  std::vector<int64_t> next = result.begins;
+  for (int64_t j = 0; j < table.rows(); ++j) {
+    for (int64_t t = table.begins[j]; t < table.begins[j + 1]; ++t) {
+      const ResizeTap& tap = table.taps[t];
+      result.taps[next[tap.index]++] = {j, tap.weight};
+    }
+  }
+  return result;
+}
+
+// Backward the axes come in the other order, so that the gradient's passes are
+// those of Out one by one.
+ResizePasses::ResizePasses(std::span<const ResizeAxis> axes, bool backward) {
+  const auto rank = static_cast<int64_t>(axes.size());
+  std::vector<int64_t> sizes;
+  for (const ResizeAxis& axis : axes) {
+    sizes.push_back(backward ? axis.out : axis.in);
+  }
+  const auto product = [&](int64_t first, int64_t last) {
+    int64_t numel = 1;
+    for (int64_t i = first; i < last; ++i) {
+      numel *= sizes[i];
+    }
+    return numel;
+  };
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t at = backward ? i : rank - 1 - i;
+    Pass pass{MakeResizeTable(axes[at]), product(0, at), sizes[at],
+              product(at + 1, rank)};
+    if (IsIdentity(pass.table, axes[at].in)) continue;
+    if (backward) pass.table = Transposed(pass.table, axes[at].in);
+    sizes[at] = pass.table.rows();
+    passes_.push_back(std::move(pass));
+  }
+  numel_ = product(0, rank);
+  for (size_t i = 0; i + 1 < passes_.size(); ++i) {
+    const Pass& pass = passes_[i];
+    scratch_[i % 2] =
+        std::max(scratch_[i % 2], pass.outer * pass.table.rows() * pass.inner);
+  }
+}
+
+template <typename Value, typename From, typename To>
+void ResizePasses::RunPass(const Pass& pass, const From* from, To* to) {
+  const ResizeTable& table = pass.table;
+  const int64_t rows = table.rows(), inner = pass.inner;
+  const ResizeTap* const taps = table.taps.data();
+  const auto products = static_cast<int64_t>(table.taps.size());
+  const int64_t of_row = std::max<int64_t>(products / rows, 1) * inner;
+  const int64_t grain = std::max<int64_t>(1, kGrain / of_row);
+  // Row r of all is row r % rows of matrix r / rows, [in, inner].
+  const auto lines = [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t j = r % rows;
+      const From* row = from + r / rows * pass.in;
+      to[r] = Narrow<To>(static_cast<Computed<To>>(SumOfTaps<Value>(
+          taps + table.begins[j], taps + table.begins[j + 1], row)));
+    }
+  };
+  const auto planes = [&](int64_t begin, int64_t end) {
+    Value sums[kPiece];
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t first = table.begins[r % rows];
+      const int64_t last = table.begins[r % rows + 1];
+      const From* matrix = from + r / rows * pass.in * inner;
+      for (int64_t i = 0; i < inner; i += kPiece) {
+        const int64_t count = std::min(kPiece, inner - i);
+        if (first == last) std::fill(sums, sums + count, Value{0});
+        for (int64_t t = first; t < last; ++t) {
+          const From* line = matrix + taps[t].index * inner + i;
+          if (t == first) {
+            AddRow<false>(taps[t].weight, count, line, sums);
+          } else {
+            AddRow<true>(taps[t].weight, count, line, sums);
+          }
+        }
+        To* const out = to + r * inner + i;
+        for (int64_t k = 0; k < count; ++k) {
+          out[k] = Narrow<To>(static_cast<Computed<To>>(sums[k]));
+        }
+      }
+    }
+  };
+  if (inner == 1) {
+    platform::ParallelFor(pass.outer * rows, grain, lines);
+  } else {
+    platform::ParallelFor(pass.outer * rows, grain, planes);
+  }
+}
+
+template <typename T, typename Value>
+void ResizePasses::Run(const T* from, Value* scratch, T* to) const {
+  if (passes_.empty()) {
+    return CopyBytes(from, to, static_cast<size_t>(numel_) * sizeof(T));
+  }
+  if (passes_.size() == 1) return RunPass<Value>(passes_[0], from, to);
+  Value* const buffers[2] = {scratch, scratch + scratch_[0]};
+  RunPass<Value>(passes_[0], from, buffers[0]);
+  const size_t last = passes_.size() - 1;
+  for (size_t i = 1; i < last; ++i) {
+    RunPass<Value>(passes_[i], buffers[(i - 1) % 2], buffers[i % 2]);
+  }
+  RunPass<Value>(passes_[last], buffers[(last - 1) % 2], to);
+}
+
+#define SLUICE_RESIZE_PASSES(T, Value)                                       \
+  template SLUICE_API void ResizePasses::Run<T, Value>(const T*, Value*, T*) \
+      const
+SLUICE_RESIZE_PASSES(float, float);
+SLUICE_RESIZE_PASSES(float, double);
+SLUICE_RESIZE_PASSES(double, double);
+SLUICE_RESIZE_PASSES(platform::float16, float);
+SLUICE_RESIZE_PASSES(platform::float16, double);
+SLUICE_RESIZE_PASSES(platform::bfloat16, float);
+SLUICE_RESIZE_PASSES(platform::bfloat16, double);
+#undef SLUICE_RESIZE_PASSES
+
+}  // namespace sluice::operators::math

@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <utility>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/resize/resize_axes.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using math::ResizeAxis;
+using platform::CUDADeviceContext;
+
+// One axis: [outer, in, inner] to [outer, out, inner], or back.
+struct DeviceResize {
+  ResizeAxis axis;
+  int64_t outer = 1;
+  int64_t inner = 1;
+
+  // An element of Out: the sum of its taps.
+  template <typename Value, typename From>
+  __device__ Value Forward(int64_t at, const From* x) const {
+    const int64_t j = at / inner % axis.out;
+    const From* line = x + at / inner / axis.out * axis.in * inner + at % inner;
+    const math::ResizePosition position = axis.PositionOf(j);
+    Value sum = 0;
+    for (int t = 0; t < axis.taps(); ++t) {
+      const math::ResizeTap tap = axis.TapOf(position, t);
+      if (tap.weight == 0) continue;
+      sum += static_cast<Value>(tap.weight) *
+             static_cast<Value>(line[tap.index * inner]);
+    }
+    return sum;
+  }
+
+  // The first element of Out at `floor` or behind it.
+  __device__ int64_t FirstAt(int64_t floor) const {
+    int64_t first = 0;
+    int64_t last = axis.out;
+    while (first < last) {
+      const int64_t middle = first + (last - first) / 2;
+      if (axis.PositionOf(middle).floor < floor) {
+        first = middle + 1;
+      } else {
+        last = middle;
+      }
+    }
+    return first;
+  }
+
+  // Whether positions never go back: scales below 1 / in may with corners that
+  // are aligned.
+  __device__ bool Ascends() const {
+    return axis.coordinates != math::ResizeCoordinates::kAlignCorners ||
+           axis.length >= 1;
+  }
+
+  // An element of the gradient of X: the sum over the elements of Out that it
+  // is a tap of, in their order.
+  template <typename From>
+  __device__ double Backward(int64_t at, const From* grad) const {
+    const int64_t i = at / inner % axis.in;
+    const From* line =
+        grad + at / inner / axis.in * axis.out * inner + at % inner;
+    // Taps lie from one element before the position to two behind it; those at
+    // the ends of X stand for all that is outside.
+    const bool ascends = Ascends();
+    const int64_t begin = ascends && i > 0 ? FirstAt(i - 2) : 0;
+    const int64_t end = ascends && i < axis.in - 1 ? FirstAt(i + 2) : axis.out;
+    double sum = 0;
+    for (int64_t j = begin; j < end; ++j) {
+      const math::ResizePosition position = axis.PositionOf(j);
+      for (int t = 0; t < axis.taps(); ++t) {
+        const math::ResizeTap tap = axis.TapOf(position, t);
+        if (tap.index != i || tap.weight == 0) continue;
+        sum += tap.weight * static_cast<double>(line[j * inner]);
+      }
+    }
+    return sum;
+  }
+
+  template <typename From, typename To>
+  void RunForward(const CUDADeviceContext& device,
+                  const From* x,
+                  To* out) const {
+    const DeviceResize self = *this;
+    platform::ForEach(device, outer * axis.out * inner,
+                      [=] __device__(int64_t i) {
+                        out[i] = self.template Forward<To>(i, x);
+                      });
+  }
+
+  template <typename From, typename To>
+  void RunBackward(const CUDADeviceContext& device,
+                   const From* grad,
+                   To* x_grad) const {
+    const DeviceResize self = *this;
+    platform::ForEach(device, outer * axis.in * inner,
+                      [=] __device__(int64_t i) {
+                        x_grad[i] = static_cast<To>(self.Backward(i, grad));
+                      });
+  }
+};
+
+// The axes that change, in the order of the passes: the last one first, but
+// backward.
+class DeviceResizes {
+ public:
+  DeviceResizes() = default;
+  DeviceResizes(const std::vector<ResizeAxis>& axes, bool backward)
+      : backward_(backward) {
+    const auto rank = static_cast<int>(axes.size());
+    std::vector<int64_t> sizes;
+    for (const ResizeAxis& axis : axes) {
+      sizes.push_back(backward ? axis.out : axis.in);
+    }
+    for (int i = 0; i < rank; ++i) {
+      const int at = backward ? i : rank - 1 - i;
+      const ResizeAxis& axis = axes[at];
+      if (axis.in == axis.out && axis.scale == 1) continue;
+      DeviceResize pass{axis};
+      for (int other = 0; other < rank; ++other) {
+        if (other < at) pass.outer *= sizes[other];
+        if (other > at) pass.inner *= sizes[other];
+      }
+      sizes[at] = backward ? axis.in : axis.out;
+      passes_.push_back(pass);
+    }
+    for (size_t i = 0; i + 1 < passes_.size(); ++i) {
+      const DeviceResize& pass = passes_[i];
+      scratch_ =
+          std::max(scratch_, pass.outer * pass.inner *
+                                 (backward ? pass.axis.in : pass.axis.out));
+    }
+  }
+
+  // Elements of scratch.
+  int64_t scratch() const { return 2 * scratch_; }
+
+  template <typename T, typename Value>
+  void Run(const CUDADeviceContext& device,
+           const T* from,
+           int64_t count,
+           Value* scratch,
+           T* to) const {
+    if (passes_.empty()) {
+      platform::ForEach(device, count,
+                        [=] __device__(int64_t i) { to[i] = from[i]; });
+      return;
+    }
+    if (passes_.size() == 1) return RunPass(device, passes_[0], from, to);
+    Value* here = scratch;
+    Value* next = scratch + scratch_;
+    RunPass(device, passes_[0], from, here);
+    for (size_t i = 1; i + 1 < passes_.size(); ++i) {
+      RunPass(device, passes_[i], here, next);
+      std::swap(here, next);
+    }
+    RunPass(device, passes_.back(), here, to);
+  }
+
+ private:
+  template <typename From, typename To>
+  void RunPass(const CUDADeviceContext& device,
+               const DeviceResize& pass,
+               const From* from,
+               To* to) const {
+    if (backward_) {
+      pass.RunBackward(device, from, to);
+    } else {
+      pass.RunForward(device, from, to);
+    }
+  }
+
+  bool backward_ = false;
+  std::vector<DeviceResize> passes_;
+  int64_t scratch_ = 0;
+};
+
+template <typename T>
+class ResizeCUDAKernel final : public OpKernel {
+ public:
+  explicit ResizeCUDAKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    dims_ = preparation.query.outputs[0];
+    if (dims_.numel() == 0) return;
+    resizes_ = DeviceResizes(
+        ResizeAxesOf(preparation.query, preparation.query.inputs[0], dims_),
+        /*backward=*/false);
+    preparation.scratch_bytes =
+        static_cast<size_t>(resizes_.scratch()) * sizeof(T);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    T* out = context.AllocateOutput(0, dims_).template data<T>();
+    if (dims_.numel() == 0) return;
+    resizes_.Run(context.device_context<CUDADeviceContext>(),
+                 context.Input(0).template data<T>(), dims_.numel(),
+                 static_cast<T*>(context.scratch()), out);
+  }
+
+ private:
+  DDim dims_;
+  DeviceResizes resizes_;
+};
+
+// X gives the shape only. Sums are made in double.
+template <typename T>
+class ResizeGradCUDAKernel final : public OpKernel {
+ public:
+  explicit ResizeGradCUDAKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    dims_ = preparation.query.inputs[0];
+    if (dims_.numel() == 0) return;
+    resizes_ = DeviceResizes(
+        ResizeAxesOf(preparation.query, dims_, preparation.query.inputs[1]),
+        /*backward=*/true);
+    preparation.scratch_bytes =
+        static_cast<size_t>(resizes_.scratch()) * sizeof(double);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    T* x_grad = context.AllocateOutput(0, dims_).template data<T>();
+    if (dims_.numel() == 0) return;
+    resizes_.Run(context.device_context<CUDADeviceContext>(),
+                 context.Input(1).template data<T>(), dims_.numel(),
+                 static_cast<double*>(context.scratch()), x_grad);
+  }
+
+ private:
+  DDim dims_;
+  DeviceResizes resizes_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(resize,
+                        ResizeCUDAKernel<float>,
+                        ResizeCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(resize_grad,
+                        ResizeGradCUDAKernel<float>,
+                        ResizeGradCUDAKernel<double>);
+
+}  // namespace sluice::operators

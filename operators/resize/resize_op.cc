@@ -1,0 +1,191 @@
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/resize/resize_axes.h"
+#include "sluice/platform/dtype.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using Ints = std::vector<int64_t>;
+using Doubles = std::vector<double>;
+
+// What does not depend on shapes.
+void CheckAttributes(const InferShapeContext& context) {
+  const Ints& sizes = context.Attr<Ints>("sizes");
+  const Doubles& scales = context.Attr<Doubles>("scales");
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    context.Require(sizes[i] >= 0, "resize.negative",
+                    "sizes[{}] = {}; expected a size", i, sizes[i]);
+  }
+  for (size_t i = 0; i < scales.size(); ++i) {
+    context.Require(std::isfinite(scales[i]) && scales[i] > 0, "resize.scale",
+                    "scales[{}] = {}; expected a number above 0", i, scales[i]);
+  }
+  const auto& mode = context.Attr<std::string>("mode");
+  context.Require(std::isfinite(context.Attr<double>("cubic_coeff_a")),
+                  "resize.cubic_coeff_a",
+                  "attribute cubic_coeff_a = {}; expected a finite number",
+                  context.Attr<double>("cubic_coeff_a"));
+  const platform::DType dtype = context.input_dtype("X");
+  context.Require(mode == "nearest" || platform::IsFloating(dtype),
+                  "resize.integers",
+                  "mode {} makes new numbers, which {} cannot hold; expected "
+                  "floats, or mode nearest",
+                  mode, dtype);
+}
+
+// The size of axis `i`, which has `size` elements; -1 while unknown.
+int64_t OutSize(const InferShapeContext& context, int i, int64_t size) {
+  const DDim x = context.input("X");
+  const Ints& sizes = context.Attr<Ints>("sizes");
+  const Doubles& scales = context.Attr<Doubles>("scales");
+  int64_t out = framework::kUnknownDim;
+  if (!sizes.empty()) {
+    out = sizes[i];
+  } else if (size >= 0) {
+    const double exact = ResizedSize(size, scales[i]);
+    context.Require(exact < std::ldexp(1, 63), "resize.overflow",
+                    "scales[{}] = {} makes dim {} of input X {} longer than 64 "
+                    "bits hold",
+                    i, scales[i], i, x);
+    out = static_cast<int64_t>(exact);
+  }
+  context.Require(size <= 0 || out != 0, "resize.nothing",
+                  "dim {} of input X {} would have no elements; expected 1 or "
+                  "more",
+                  i, x);
+  context.Require(size != 0 || out == 0, "resize.from_nothing",
+                  "dim {} of input X {} has no elements to make {} of", i, x,
+                  out);
+  return out;
+}
+
+DDim ResizedDims(const InferShapeContext& context) {
+  CheckAttributes(context);
+  const DDim x = context.input("X");
+  const size_t sizes = context.Attr<Ints>("sizes").size();
+  const size_t scales = context.Attr<Doubles>("scales").size();
+  if (!x.rank_known()) return x;
+  const auto rank = static_cast<size_t>(x.rank());
+  context.Require(
+      rank == 0 || sizes + scales > 0, "resize.none",
+      "attributes sizes and scales are empty; expected one of them");
+  context.Require(
+      (sizes == rank || sizes == 0) && (scales == rank || scales == 0),
+      "resize.entries",
+      "attribute sizes has {} entries and scales {}; expected one "
+      "for each dim of input X {}, or none",
+      sizes, scales, x);
+  DDim out = x;
+  for (int i = 0; i < x.rank(); ++i) {
+    out[i] = OutSize(context, i, x[i]);
+  }
+  return out;
+}
+
+void ResizeShape(InferShapeContext& context) {
+  context.SetOutput("Out", ResizedDims(context));
+}
+
+// X's rank is Out's.
+void ResizeLateShape(InferShapeContext& context) {
+  DDim out = context.input("X");
+  for (int i = 0; i < out.rank(); ++i) {
+    out[i] = framework::kUnknownDim;
+  }
+  context.SetOutput("Out", out);
+}
+
+void ResizeGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {ResizedDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> ResizeGradient(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, "resize_grad",
+                                {{"X"}, {}, {"Out"}, {"X"}})};
+}
+
+void ResizeAttributes(OpSchema& op) {
+  op.Attr<Ints>("sizes", "The sizes of Out, one for each dim.").Default(Ints());
+  op.Attr<Doubles>("scales",
+                   "By how much each dim of Out is longer than that of X. "
+                   "Without sizes Out has size * scale elements, rounded down. "
+                   "Left out: the size of Out / that of X.")
+      .Default(Doubles());
+  op.Attr<std::string>("mode",
+                       "What an element is made of: nearest: one of X; linear: "
+                       "the two around it, along each dim; cubic: four.")
+      .Default(std::string("nearest"))
+      .OneOf({"nearest", "linear", "cubic"});
+  op.Attr<std::string>(
+        "coordinate_transformation_mode",
+        "Where element j of Out lies in X: half_pixel: at (j + 0.5) / scale - "
+        "0.5; half_pixel_symmetric: the same, with the middle of Out at that "
+        "of X; pytorch_half_pixel: the same, but 0 for one element; "
+        "align_corners: at j * (size - 1) / (size * scale - 1); asymmetric: at "
+        "j / scale.")
+      .Default(std::string("half_pixel"))
+      .OneOf({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+              "align_corners", "asymmetric"});
+  op.Attr<std::string>("nearest_mode",
+                       "How positions between two elements are rounded, for "
+                       "mode nearest; prefer: those in the middle.")
+      .Default(std::string("round_prefer_floor"))
+      .OneOf({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  op.Attr<double>("cubic_coeff_a",
+                  "The slope of the cubic convolution at distance 1: -0.75 as "
+                  "in PyTorch, -0.5 as in TensorFlow.")
+      .Default(-0.75);
+  op.Attr<bool>("exclude_outside",
+                "Whether weights of elements outside of X are 0, and the "
+                "others are divided by their sum; else the nearest element of "
+                "X stands for those outside.")
+      .Default(false);
+}
+
+void ResizeSchema(OpSchema& op) {
+  op.Doc(
+      "X with other sizes, by interpolation along each dim: up- and "
+      "downsampling of images, without a filter against aliasing. Numbers are "
+      "those of ONNX's operator Resize. An element of X whose weight is 0 does "
+      "not count, even if it is NaN or infinite.");
+  op.TypeVar("T", NumericDTypes());
+  op.Input("X", "T", "A tensor of any shape; floats, or any for nearest.");
+  op.Output("Out", "T", "In the rank of X.");
+  ResizeAttributes(op);
+  op.TypeVar("S", IndexDTypes());
+  op.TypeVar("F", {platform::DType::kFloat32, platform::DType::kFloat64});
+  op.Operand("Sizes", "sizes", "S", "Attribute sizes as a vector.");
+  op.Operand("Scales", "scales", "F", "Attribute scales as a vector.");
+  op.InferShape(ResizeShape).InferLateShape(ResizeLateShape);
+  op.Gradient(ResizeGradient);
+}
+
+void ResizeGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of resize: that of each element of X is the sum over the "
+      "elements of Out that it is part of, by its weights there.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "What was resized.", {.shape_only = true});
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  ResizeAttributes(op);
+  op.InferShape(ResizeGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(resize, ResizeSchema);
+REGISTER_OPERATOR(resize_grad, ResizeGradSchema);
+
+}  // namespace sluice::operators

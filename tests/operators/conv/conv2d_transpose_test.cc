@@ -1,0 +1,341 @@
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Ints = std::vector<int64_t>;
+
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+TEST(Conv2dTranspose, AddsTheFilterAtEachPixel) {
+  const Tensor x = Tensor::FromVector<float>({1, 1, 1, 2}, {1, 10});
+  const Tensor filter = Tensor::FromVector<float>({1, 1, 1, 2}, {2, 3});
+  const Tensor bias = Tensor::FromVector<float>({1}, {100});
+  const auto run = [&](int64_t stride, const AttributeMap& more) {
+    AttributeMap attributes = more;
+    attributes["strides"] = Ints{1, stride};
+    return RunOp("conv2d_transpose",
+                 {{"Input", x}, {"Filter", filter}, {"Bias", bias}}, attributes)
+        .at("Output")
+        .ToVector<float>();
+  };
+  EXPECT_EQ(run(1, {}), (std::vector<float>{102, 123, 130}));
+  EXPECT_EQ(run(2, {}), (std::vector<float>{102, 103, 120, 130}));
+  EXPECT_EQ(run(3, {}), (std::vector<float>{102, 103, 100, 120, 130}));
+  EXPECT_EQ(run(3, {{"output_padding", Ints{0, 2}}}),
+            (std::vector<float>{102, 103, 100, 120, 130, 100, 100}));
+  EXPECT_EQ(run(2, {{"paddings", Ints{0, 0, 1, 2}}}),
+            (std::vector<float>{103}));
+  EXPECT_EQ(run(1, {{"dilations", Ints{1, 3}}}),
+            (std::vector<float>{102, 120, 100, 103, 130}));
+}
+
+TEST(Conv2dTransposeGrad, IsAConvolutionAndItsGradient) {
+  framework::OpDesc op;
+  op.type = "conv2d_transpose";
+  op.inputs = {{"Input", {"x"}}, {"Filter", {"w"}}, {"Bias", {"b"}}};
+  op.outputs = {{"Output", {"y"}}};
+  const auto gradient =
+      framework::Registry::Global().Schema("conv2d_transpose").gradient_fn();
+  const auto grads = gradient(op);
+  ASSERT_EQ(grads.size(), 3U);
+  EXPECT_EQ(grads[0].type, "conv2d");
+  EXPECT_EQ(grads[0].Output("Output"), framework::ArgVars{"x@GRAD"});
+  EXPECT_EQ(grads[1].type, "conv2d_grad_filter");
+  EXPECT_EQ(grads[1].Output("Filter@GRAD"), framework::ArgVars{"w@GRAD"});
+  EXPECT_EQ(grads[2].type, "reduce_sum");
+  EXPECT_EQ(grads[2].Output("Out"), framework::ArgVars{"b@GRAD"});
+  op.inputs.pop_back();
+  EXPECT_EQ(gradient(op).size(), 2U);
+}
+
+DDim OutputDims(const DDim& input,
+                const DDim& filter,
+                const AttributeMap& attributes = {}) {
+  return InferOpShapes("conv2d_transpose",
+                       {{"Input", input}, {"Filter", filter}}, attributes)
+      .at("Output");
+}
+
+TEST(Conv2dTransposeShape, InfersShapes) {
+  EXPECT_EQ(OutputDims({2, 4, 5, 6}, {4, 3, 2, 2}, {{"strides", Ints{2, 2}}}),
+            DDim({2, 3, 10, 12}));
+  EXPECT_EQ(OutputDims({2, 5, 6, 4}, {4, 3, 3, 2},
+                       {{"strides", Ints{3, 2}},
+                        {"paddings", Ints{1, 0, 2, 1}},
+                        {"output_padding", Ints{2, 1}},
+                        {"dilations", Ints{2, 1}},
+                        {"groups", int64_t{2}},
+                        {"data_format", std::string("NHWC")}}),
+            DDim({2, 18, 10, 6}));
+  EXPECT_EQ(OutputDims({-1, 4, -1, 6}, {4, 3, 2, 2}), DDim({-1, 3, -1, 7}));
+  EXPECT_EQ(OutputDims(DDim::UnknownRank(), {4, 3, 2, 2}),
+            DDim({-1, 3, -1, -1}));
+  EXPECT_EQ(OutputDims({1, 4, 5, 5}, DDim::UnknownRank()),
+            DDim({1, -1, -1, -1}));
+  EXPECT_EQ(InferOpShapes("conv2d_transpose", {{"Input", {1, 3, 5, 5}},
+                                               {"Filter", {3, -1, 2, 2}},
+                                               {"Bias", {8}}})["Output"],
+            DDim({1, 8, 6, 6}));
+}
+
+void ExpectRefused(const std::string& check_id,
+                   std::initializer_list<std::string_view> words,
+                   const DDim& input,
+                   const DDim& filter,
+                   const AttributeMap& attributes) {
+  ExpectError(ErrorCode::kInvalidArgument, check_id, words,
+              [&] { OutputDims(input, filter, attributes); });
+}
+
+TEST(Conv2dTransposeShape, RefusesNumbersThatAreTooSmall) {
+  const DDim x = {1, 1, 4, 4}, w = {1, 1, 2, 2};
+  for (const int64_t bad : {int64_t{0}, kMin}) {
+    ExpectRefused("window.stride", {"conv2d_transpose", "strides[1]"}, x, w,
+                  {{"strides", Ints{1, bad}}});
+    ExpectRefused("conv2d_transpose.dilation", {"dilations[0]"}, x, w,
+                  {{"dilations", Ints{bad, 1}}});
+    ExpectRefused("conv2d_transpose.groups", {"groups = "}, x, w,
+                  {{"groups", bad}});
+  }
+  ExpectRefused("window.padding", {"paddings[1] = -1"}, x, w,
+                {{"paddings", Ints{0, -1}}});
+  ExpectRefused("conv2d_transpose.kernel", {"width", "0"}, x, {1, 1, 2, 0}, {});
+  ExpectRefused("conv2d_transpose.empty", {"height", "[1, 1, 0, 4]"},
+                {1, 1, 0, 4}, w, {});
+  ExpectRefused("window.pair", {"output_padding has 1 entries"}, x, w,
+                {{"output_padding", Ints{0}}});
+}
+
+TEST(Conv2dTransposeShape, RefusesOutputPaddingOfAStride) {
+  for (const int64_t bad : {int64_t{2}, int64_t{-1}, kMin, kMax}) {
+    ExpectRefused("conv2d_transpose.output_padding",
+                  {"width", std::to_string(bad), "stride, 2"}, {1, 1, 4, 4},
+                  {1, 1, 2, 2},
+                  {{"strides", Ints{3, 2}}, {"output_padding", Ints{2, bad}}});
+  }
+}
+
+TEST(Conv2dTransposeShape, RefusesPaddingsThatLeaveNothing) {
+  for (const Ints& paddings : {Ints{0, 0, 2, 3}, Ints{0, 0, 0, 5},
+                               Ints{0, 0, 5, 0}, Ints{0, 0, kMax, kMax}}) {
+    ExpectRefused("conv2d_transpose.nothing", {"width", "has 5"}, {1, 1, 4, 4},
+                  {1, 1, 2, 2}, {{"paddings", paddings}});
+  }
+}
+
+TEST(Conv2dTransposeShape, RefusesSizesThatOverflow) {
+  ExpectRefused("conv2d_transpose.overflow", {"height", "64 bits"},
+                {1, 1, 4, 4}, {1, 1, 2, 2}, {{"strides", Ints{kMax, 1}}});
+  ExpectRefused("conv2d_transpose.overflow", {"width"}, {1, 1, 4, 4},
+                {1, 1, 2, 3}, {{"dilations", Ints{1, kMax}}});
+  ExpectRefused(
+      "conv2d_transpose.overflow", {"height"}, {1, 1, 2, 4}, {1, 1, 2, 2},
+      {{"strides", Ints{kMax, 1}}, {"output_padding", Ints{kMax - 1, 0}}});
+  ExpectRefused("conv2d_transpose.channels_overflow", {"4", "64 bits"},
+                {1, 0, 4, 4}, {0, 4, 2, 2}, {{"groups", kMax}});
+}
+
+TEST(Conv2dTransposeShape, RefusesChannelsThatDoNotFit) {
+  ExpectRefused("conv2d_transpose.input_groups", {"groups = 2", "3 channels"},
+                {1, 3, 4, 4}, {3, 1, 2, 2}, {{"groups", int64_t{2}}});
+  ExpectRefused("conv2d_transpose.channels",
+                {"[4, 3, 2, 2]", "4 input channels", "has 3"}, {1, 3, 4, 4},
+                {4, 3, 2, 2}, {});
+  ExpectRefused("conv2d_transpose.channels", {"has 5"}, {1, 3, 4, 5},
+                {4, 3, 2, 2}, {{"data_format", std::string("NHWC")}});
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"conv2d_transpose", "Bias", "3"}, [] {
+                InferOpShapes("conv2d_transpose", {{"Input", {1, 1, 4, 4}},
+                                                   {"Filter", {1, 2, 2, 2}},
+                                                   {"Bias", {3}}});
+              });
+  ExpectRefused("infer_shape.rank", {"Input", "rank 4"}, {1, 4, 4},
+                {1, 1, 2, 2}, {});
+  ExpectRefused("infer_shape.rank", {"Filter", "rank 4"}, {1, 1, 4, 4},
+                {1, 2, 2}, {});
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::OpDesc;
+using Ints = std::vector<int64_t>;
+
+struct TransposeSizes {
+  DDim input;  // NCHW
+  DDim filter;
+  AttributeMap attributes;
+  bool bias = false;
+};
+
+// Small ones first: these are held against differences, too.
+std::vector<TransposeSizes> AllSizes() {
+  const auto groups = [](int64_t count) { return framework::Attribute(count); };
+  const auto strides = [](int64_t height, int64_t width) {
+    return AttributeMap{{"strides", Ints{height, width}}};
+  };
+  return {
+      {{2, 3, 3, 4}, {3, 2, 3, 2}, {}, true},
+      {{1, 2, 3, 3}, {2, 3, 2, 2}, strides(2, 2), true},
+      {{1, 2, 3, 9}, {2, 1, 2, 2}, strides(2, 2)},
+      {{1, 2, 2, 17}, {2, 1, 1, 3}, strides(1, 3), true},
+      {{2, 1, 2, 19}, {1, 2, 2, 4}, strides(2, 4), true},
+      {{1, 1, 2, 18}, {1, 2, 3, 1}, strides(3, 1), true},
+      {{1, 1, 3, 3},
+       {1, 1, 3, 3},
+       {{"strides", Ints{2, 2}},
+        {"paddings", Ints{1, 1}},
+        {"output_padding", Ints{1, 1}}},
+       true},
+      {{1, 1, 3, 4}, {1, 2, 2, 3}, {{"paddings", Ints{1, 0, 1, 2}}}},
+      {{1, 2, 3, 3},
+       {2, 1, 3, 2},
+       {{"strides", Ints{2, 1}},
+        {"dilations", Ints{2, 3}},
+        {"output_padding", Ints{1, 0}}}},
+      {{2, 4, 3, 2},
+       {4, 3, 2, 2},
+       {{"groups", groups(2)}, {"paddings", Ints{1, 1}}},
+       true},
+      {{1, 3, 3, 4},
+       {3, 2, 2, 2},
+       {{"groups", groups(3)}, {"strides", Ints{2, 2}}},
+       true},
+      {{2, 3, 3, 3}, {3, 2, 1, 1}, {}, true},
+      {{1, 4, 2, 3}, {4, 2, 1, 1}, {{"groups", groups(2)}}, true},
+      {{1, 2, 3, 2}, {2, 1, 1, 1}, strides(2, 2)},
+      {{1, 2, 2, 2},
+       {2, 2, 2, 1},
+       {{"strides", Ints{3, 2}}, {"output_padding", Ints{1, 1}}},
+       true},
+      {{1, 1, 1, 1}, {1, 1, 1, 1}, {}},
+      {{1, 1, 1, 1}, {1, 1, 3, 3}, {{"paddings", Ints{1, 1}}}, true},
+      {{0, 2, 3, 3}, {2, 3, 2, 2}, strides(2, 2), true},
+      {{2, 0, 3, 3}, {0, 3, 2, 2}, strides(2, 2), true},
+      {{2, 0, 3, 3}, {0, 3, 3, 2}, {}, true},
+      {{2, 2, 3, 3}, {2, 0, 2, 2}, {}},
+      {{1, 24, 33, 37}, {24, 13, 2, 2}, strides(2, 2), true},
+      {{3, 17, 15, 11},
+       {17, 19, 3, 3},
+       {{"strides", Ints{2, 2}},
+        {"paddings", Ints{1, 1}},
+        {"output_padding", Ints{1, 1}}},
+       true},
+      {{1, 40, 11, 9},
+       {40, 36, 4, 4},
+       {{"strides", Ints{2, 2}}, {"paddings", Ints{1, 1}}}},
+      {{70, 2, 5, 6}, {2, 3, 2, 2}, strides(2, 2), true},
+      {{1, 5, 3, 700}, {5, 3, 2, 5}, strides(2, 5)},
+  };
+}
+
+bool ChannelsLast(const OpDesc& op) {
+  return GetAttr<std::string>(op, "data_format") == "NHWC";
+}
+
+std::vector<OpExample> TransposeExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const TransposeSizes& sizes : AllSizes()) {
+    for (const char* format : {"NCHW", "NHWC"}) {
+      const DDim& x = sizes.input;
+      const bool last = std::string(format) == "NHWC";
+      OpExample example = {
+          {{"Input", make.Values(last ? DDim{x[0], x[2], x[3], x[1]} : x)},
+           {"Filter", make.Values(sizes.filter)}},
+          sizes.attributes};
+      example.attributes["data_format"] = std::string(format);
+      if (sizes.bias) {
+        const auto groups = sizes.attributes.find("groups");
+        const int64_t count = groups == sizes.attributes.end()
+                                  ? 1
+                                  : std::get<int64_t>(groups->second);
+        example.inputs.emplace_back("Bias",
+                                    make.Values({sizes.filter[1] * count}));
+      }
+      examples.push_back(std::move(example));
+    }
+  }
+  return examples;
+}
+
+// Element (n, c, h, w) of a tensor of either format.
+int64_t ElementAt(
+    const DDim& dims, bool last, int64_t n, int64_t c, int64_t h, int64_t w) {
+  return last ? ((n * dims[1] + h) * dims[2] + w) * dims[3] + c
+              : ((n * dims[1] + c) * dims[2] + h) * dims[3] + w;
+}
+
+Arrays TransposeReference(const Arrays& in, const OpDesc& op) {
+  const Array& x = in.at("Input");
+  const Array& filter = in.at("Filter");
+  const DDim& w = filter.dims;
+  const bool last = ChannelsLast(op);
+  const Ints& stride = GetAttr<Ints>(op, "strides");
+  const Ints& dilation = GetAttr<Ints>(op, "dilations");
+  const Ints& more = GetAttr<Ints>(op, "output_padding");
+  Ints pad = GetAttr<Ints>(op, "paddings");
+  if (pad.size() == 2) pad = {pad[0], pad[0], pad[1], pad[1]};
+  const auto groups = GetAttr<int64_t>(op, "groups");
+  const int64_t channels = w[0], height = x.dims[last ? 1 : 2],
+                width = x.dims[last ? 2 : 3];
+  const auto out_size = [&](size_t i, int64_t size) {
+    return (size - 1) * stride[i] - pad[2 * i] - pad[2 * i + 1] +
+           dilation[i] * (w[2 + static_cast<int>(i)] - 1) + 1 + more[i];
+  };
+  const int64_t out_h = out_size(0, height), out_w = out_size(1, width);
+  const int64_t out_c = w[1] * groups;
+  Array out(last ? DDim{x.dims[0], out_h, out_w, out_c}
+                 : DDim{x.dims[0], out_c, out_h, out_w});
+  if (in.count("Bias") > 0) {
+    for (size_t i = 0; i < out.values.size(); ++i) {
+      out.values[i] =
+          in.at("Bias")(out.IndexOf(static_cast<int64_t>(i))[last ? 3 : 1]);
+    }
+  }
+  // Over all pairs of an element of the filter and a pixel of its channel.
+  for (int64_t f = 0; f < w.numel(); ++f) {
+    const std::vector<int64_t> at = filter.IndexOf(f);
+    const int64_t o = at[0] / (channels / groups) * w[1] + at[1];
+    for (int64_t i = 0; i < x.dims[0] * height * width; ++i) {
+      const int64_t n = i / (height * width), row = i / width % height;
+      const int64_t h = row * stride[0] + at[2] * dilation[0] - pad[0];
+      const int64_t v = i % width * stride[1] + at[3] * dilation[1] - pad[2];
+      if (h < 0 || h >= out_h || v < 0 || v >= out_w) continue;
+      out.values[ElementAt(out.dims, last, n, o, h, v)] +=
+          filter.values[f] *
+          x.values[ElementAt(x.dims, last, n, at[0], row, i % width)];
+    }
+  }
+  return {{"Output", out}};
+}
+
+REGISTER_OP_CASE(conv2d_transpose, TransposeExamples, TransposeReference, 8);
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,199 @@
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Doubles = std::vector<double>;
+using Ints = std::vector<int64_t>;
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+Doubles Resized(const Doubles& x, const AttributeMap& attributes) {
+  const Tensor row =
+      Tensor::FromVector<double>({static_cast<int64_t>(x.size())}, x);
+  return RunOp("resize", {{"X", row}}, attributes)["Out"].ToVector<double>();
+}
+
+Doubles Nearest(double scale, const char* coordinates, const char* rounding) {
+  return Resized({0, 1, 2, 3}, {{"scales", Doubles{scale}},
+                                {"coordinate_transformation_mode", coordinates},
+                                {"nearest_mode", rounding}});
+}
+
+TEST(Resize, TakesTheNearestElement) {
+  EXPECT_EQ(Nearest(2, "asymmetric", "floor"),
+            (Doubles{0, 0, 1, 1, 2, 2, 3, 3}));
+  EXPECT_EQ(Nearest(2, "asymmetric", "ceil"),
+            (Doubles{0, 1, 1, 2, 2, 3, 3, 3}));
+  EXPECT_EQ(Nearest(2, "asymmetric", "round_prefer_floor"),
+            (Doubles{0, 0, 1, 1, 2, 2, 3, 3}));
+  EXPECT_EQ(Nearest(2, "asymmetric", "round_prefer_ceil"),
+            (Doubles{0, 1, 1, 2, 2, 3, 3, 3}));
+  EXPECT_EQ(Nearest(0.5, "half_pixel", "round_prefer_floor"), (Doubles{0, 2}));
+  EXPECT_EQ(Nearest(0.5, "half_pixel", "round_prefer_ceil"), (Doubles{1, 3}));
+  EXPECT_EQ(Nearest(1.75, "align_corners", "round_prefer_floor"),
+            (Doubles{0, 0, 1, 1, 2, 2, 3}));
+}
+
+Doubles Linear(double scale, const char* coordinates) {
+  return Resized({0, 8, 16}, {{"scales", Doubles{scale}},
+                              {"mode", "linear"},
+                              {"coordinate_transformation_mode", coordinates}});
+}
+
+TEST(Resize, InterpolatesBetweenTwoElements) {
+  EXPECT_EQ(Linear(2, "half_pixel"), (Doubles{0, 2, 6, 10, 14, 16}));
+  EXPECT_EQ(Linear(2, "asymmetric"), (Doubles{0, 4, 8, 12, 16, 16}));
+  EXPECT_EQ(Linear(5.0 / 3, "align_corners"), (Doubles{0, 4, 8, 12, 16}));
+  EXPECT_EQ(Linear(0.5, "pytorch_half_pixel"), (Doubles{0}));
+  EXPECT_EQ(Linear(0.5, "half_pixel"), (Doubles{4}));
+  EXPECT_EQ(Linear(0.5, "half_pixel_symmetric"), (Doubles{8}));
+}
+
+TEST(Resize, InterpolatesByCubicConvolution) {
+  const auto cubic = [](double a, bool exclude) {
+    return Resized({1, 2, 4}, {{"sizes", Ints{6}},
+                               {"mode", "cubic"},
+                               {"cubic_coeff_a", a},
+                               {"exclude_outside", exclude}});
+  };
+  // Weights at distances 1.25, 0.25, 0.75 and 1.75 for a = -1.
+  const double w[] = {-0.140625, 0.890625, 0.296875, -0.046875};
+  EXPECT_NEAR(cubic(-1, false)[3], w[0] + w[1] * 2 + w[2] * 4 + w[3] * 4,
+              1e-12);
+  const Doubles inside = cubic(-1, true);
+  const double sum = w[0] + w[1] + w[2];
+  EXPECT_NEAR(inside[3], (w[0] + w[1] * 2 + w[2] * 4) / sum, 1e-12);
+  EXPECT_EQ(Resized({1, 2}, {{"sizes", Ints{2}}, {"mode", "cubic"}}),
+            (Doubles{1, 2}));
+}
+
+// Only what has a weight counts.
+TEST(Resize, KeepsNaNAndInfinityWhereTheyAre) {
+  const Doubles x = {1, kInfinity, 3, kNaN};
+  for (const char* mode : {"linear", "cubic"}) {
+    const Doubles out =
+        Resized(x, {{"sizes", Ints{7}},
+                    {"mode", mode},
+                    {"coordinate_transformation_mode", "align_corners"}});
+    EXPECT_EQ(out[0], 1) << mode;
+    EXPECT_EQ(out[2], kInfinity) << mode;
+    EXPECT_EQ(out[4], 3) << mode;
+    EXPECT_TRUE(std::isnan(out[5]) && std::isnan(out[6])) << mode;
+  }
+}
+
+TEST(Resize, TakesSizesAndScalesTogether) {
+  // Element j lies at j / 2, whatever the size is.
+  EXPECT_EQ(
+      Resized({1, 2, 3}, {{"sizes", Ints{4}},
+                          {"scales", Doubles{2}},
+                          {"coordinate_transformation_mode", "asymmetric"},
+                          {"nearest_mode", "floor"}}),
+      (Doubles{1, 1, 2, 2}));
+  // Far outside of X its nearest element stands for all, and no sum is 0.
+  EXPECT_EQ(Resized({1, 2}, {{"sizes", Ints{9}},
+                             {"scales", Doubles{1e-300}},
+                             {"mode", "cubic"},
+                             {"exclude_outside", true}})[8],
+            2);
+}
+
+TEST(Resize, TakesSizesFromATensor) {
+  const Tensor x = Tensor::FromVector<float>({2}, {1, 2});
+  const Tensor sizes = Tensor::FromVector<int64_t>({1}, {4});
+  EXPECT_EQ(
+      RunOp("resize", {{"X", x}, {"Sizes", sizes}})["Out"].ToVector<float>(),
+      (std::vector<float>{1, 1, 2, 2}));
+  const Tensor scales = Tensor::FromVector<float>({1}, {1.5F});
+  EXPECT_EQ(
+      RunOp("resize", {{"X", x}, {"Scales", scales}})["Out"].ToVector<float>(),
+      (std::vector<float>{1, 1, 2}));
+}
+
+DDim Out(const DDim& x, const AttributeMap& attributes) {
+  return InferOpShapes("resize", {{"X", x}}, attributes).at("Out");
+}
+
+TEST(ResizeShape, RoundsDown) {
+  EXPECT_EQ(Out({4, 5}, {{"scales", Doubles{0.5, 1.5}}}), DDim({2, 7}));
+  // As float32 numbers are multiplied.
+  EXPECT_EQ(Out({10}, {{"scales", Doubles{static_cast<double>(2.3F)}}}),
+            DDim({23}));
+  EXPECT_EQ(Out({1 << 24}, {{"scales", Doubles{1 - 1e-9}}}),
+            DDim({(1 << 24) - 1}));
+  EXPECT_EQ(Out({-1, 5}, {{"sizes", Ints{3, 4}}}), DDim({3, 4}));
+  EXPECT_EQ(Out({-1, 5}, {{"scales", Doubles{3, 2}}}), DDim({-1, 10}));
+  EXPECT_EQ(Out({0, 5}, {{"scales", Doubles{3, 2}}}), DDim({0, 10}));
+  EXPECT_FALSE(Out(DDim::UnknownRank(), {{"sizes", Ints{3}}}).rank_known());
+}
+
+void Refuses(const char* check,
+             std::initializer_list<std::string_view> words,
+             const DDim& x,
+             const AttributeMap& attributes) {
+  ExpectError(ErrorCode::kInvalidArgument, check, words,
+              [&] { Out(x, attributes); });
+}
+
+TEST(ResizeShape, RefusesSizesThatCannotBe) {
+  Refuses("resize.negative", {"resize", "sizes[1] = -1"}, {3, 4},
+          {{"sizes", Ints{3, -1}}});
+  for (const double scale : {0.0, -1.0, kInfinity, kNaN}) {
+    Refuses("resize.scale", {"scales[0]", "above 0"}, {3},
+            {{"scales", Doubles{scale}}});
+  }
+  Refuses("resize.overflow", {"scales[0] = 1e+300", "dim 0", "[3]"}, {3},
+          {{"scales", Doubles{1e300}}});
+  Refuses("resize.overflow", {"dim 0"}, {kMax}, {{"scales", Doubles{1.5}}});
+  Refuses("resize.nothing", {"dim 1", "[2, 3]"}, {2, 3},
+          {{"scales", Doubles{1, 0.3}}});
+  Refuses("resize.nothing", {"dim 0"}, {2}, {{"sizes", Ints{0}}});
+  Refuses("resize.from_nothing", {"dim 0", "[0]", "make 2"}, {0},
+          {{"sizes", Ints{2}}});
+  Refuses("resize.none", {"sizes and scales are empty"}, {2}, {});
+  Refuses("resize.entries", {"sizes has 1", "scales 0", "[2, 3]"}, {2, 3},
+          {{"sizes", Ints{3}}});
+  Refuses("resize.entries", {"scales 3"}, {2, 3},
+          {{"sizes", Ints{3, 4}}, {"scales", Doubles{1, 2, 3}}});
+}
+
+TEST(ResizeShape, RefusesNumbersThatCannotBe) {
+  Refuses("resize.cubic_coeff_a", {"cubic_coeff_a"}, {2},
+          {{"sizes", Ints{3}}, {"cubic_coeff_a", kNaN}});
+  const Tensor x = Tensor::FromVector<int32_t>({2}, {1, 2});
+  ExpectError(
+      ErrorCode::kInvalidArgument, "resize.integers",
+      {"resize", "mode linear", "int32"}, [&] {
+        RunOp("resize", {{"X", x}}, {{"sizes", Ints{3}}, {"mode", "linear"}});
+      });
+}
+
+TEST(ResizeShape, RefusesAGradientOfAnotherShape) {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"resize_grad", "Out@GRAD"}, [&] {
+                InferOpShapes("resize_grad", {{"X", {2}}, {"Out@GRAD", {4}}},
+                              {{"sizes", Ints{3}}});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
