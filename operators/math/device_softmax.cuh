@@ -2,88 +2,10 @@
 
 #include <limits>
 
-#include "sluice/platform/cuda/launch.h"
+#include "sluice/operators/math/device_rows.cuh"
 
-// Softmax and what comes with it, on CUDA: each row is the work of one thread,
-// or of a block where the rows are long.
+// Softmax and what comes with it, on CUDA.
 namespace sluice::operators::math {
-
-inline constexpr int kRowThreads = 128;
-
-struct LargerOf {
-  template <typename T>
-  __device__ T operator()(T a, T b) const {
-    return a < b ? b : a;
-  }
-};
-struct SumOf {
-  template <typename T>
-  __device__ T operator()(T a, T b) const {
-    return a + b;
-  }
-};
-
-// The threads that work on one row: elements `first`, first + step, ...
-template <bool kBlock>
-struct RowTeam {
-  static constexpr int kSize = kBlock ? kRowThreads : 1;
-
-  __device__ static int64_t First() { return kBlock ? threadIdx.x : 0; }
-  __device__ static bool Leads() { return !kBlock || threadIdx.x == 0; }
-
-  // Of what all of them bring; in an order that depends on nothing.
-  template <typename T, typename Combine>
-  __device__ static T All(T value, const Combine& combine) {
-    if constexpr (kBlock) {
-      constexpr int kPart = 16;
-      SLUICE_SHARED_ARRAY(T, values, [kRowThreads]);
-      SLUICE_SHARED_ARRAY(T, parts, [kRowThreads / kPart]);
-      const int thread = static_cast<int>(threadIdx.x);
-      values[thread] = value;
-      __syncthreads();
-      if (thread < kRowThreads / kPart) {
-        T part = values[thread * kPart];
-        for (int i = 1; i < kPart; ++i) {
-          part = combine(part, values[thread * kPart + i]);
-        }
-        parts[thread] = part;
-      }
-      __syncthreads();
-      value = parts[0];
-      for (int i = 1; i < kRowThreads / kPart; ++i) {
-        value = combine(value, parts[i]);
-      }
-    }
-    return value;
-  }
-};
-
-// Calls body(team, row) for each of `rows` rows of `size` elements.
-template <bool kBlock, typename Body>
-__global__ void ForEachRowKernel(int64_t rows, Body body) {
-  const int64_t step = kBlock ? gridDim.x : platform::ThreadCount();
-  for (int64_t row = kBlock ? blockIdx.x : platform::ThreadIndex(); row < rows;
-       row += step) {
-    body(RowTeam<kBlock>(), row);
-  }
-}
-
-template <typename Body>
-void ForEachRow(const platform::CUDADeviceContext& device,
-                int64_t rows,
-                int64_t size,
-                const Body& body) {
-  constexpr int64_t kShort = 128;
-  if (rows == 0) return;
-  if (size > kShort) {
-    platform::Launch<ForEachRowKernel<true, Body>>(
-        {device, platform::GridFor(rows, 1), dim3(kRowThreads)}, rows, body);
-  } else {
-    platform::Launch<ForEachRowKernel<false, Body>>(
-        {device, platform::GridFor(rows), dim3(platform::kThreadsPerBlock)},
-        rows, body);
-  }
-}
 
 // A row of a tensor [outer, size, inner].
 template <typename T>
@@ -134,6 +56,40 @@ struct SoftmaxRow {
     sum = team.All(sum, SumOf());
     for (int64_t i = team.First(); i < size; i += Team::kSize) {
       x_grad[i * inner] = (grad[i * inner] - sum) * out[i * inner];
+    }
+  }
+
+  // out = x - maximum - the logarithm of the sum of exp(x - maximum).
+  template <typename Team>
+  __device__ void LogForward(const Team& team, const T* x, T* out) const {
+    T most = -std::numeric_limits<T>::infinity();
+    for (int64_t i = team.First(); i < size; i += Team::kSize) {
+      most = LargerOf()(most, x[i * inner]);
+    }
+    most = team.All(most, LargerOf());
+    T sum = 0;
+    for (int64_t i = team.First(); i < size; i += Team::kSize) {
+      sum += exp(x[i * inner] - most);
+    }
+    const T log_sum = log(team.All(sum, SumOf()));
+    for (int64_t i = team.First(); i < size; i += Team::kSize) {
+      out[i * inner] = x[i * inner] - most - log_sum;
+    }
+  }
+
+  // x_grad = grad - exp(out) * the sum of grad.
+  template <typename Team>
+  __device__ void LogBackward(const Team& team,
+                              const T* out,
+                              const T* grad,
+                              T* x_grad) const {
+    T sum = 0;
+    for (int64_t i = team.First(); i < size; i += Team::kSize) {
+      sum += grad[i * inner];
+    }
+    sum = team.All(sum, SumOf());
+    for (int64_t i = team.First(); i < size; i += Team::kSize) {
+      x_grad[i * inner] = grad[i * inner] - exp(out[i * inner]) * sum;
     }
   }
 

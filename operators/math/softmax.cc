@@ -78,16 +78,22 @@ HWY_INLINE T Sum(V<T> v) {
 template <typename T>
 constexpr T kLowest = -__builtin_huge_val();
 
-// Softmax of one row; gives its maximum and the sum of the exponentials.
 template <typename T>
-HWY_INLINE void SoftmaxRow(
-    const T* x, int64_t size, T* out, T* maximum, T* exponentials) {
+HWY_INLINE T Maximum(const T* x, int64_t size) {
   const Tag<T> d;
   V<T> maxima = hn::Set(d, kLowest<T>);
   for (int64_t i = 0; i < size; i += kLanes<T>) {
     maxima = hn::Max(maxima, LoadPart(x + i, size - i, kLowest<T>));
   }
-  *maximum = hn::GetLane(hn::MaxOfLanes(d, maxima));
+  return hn::GetLane(hn::MaxOfLanes(d, maxima));
+}
+
+// Softmax of one row; gives its maximum and the sum of the exponentials.
+template <typename T>
+HWY_INLINE void SoftmaxRow(
+    const T* x, int64_t size, T* out, T* maximum, T* exponentials) {
+  const Tag<T> d;
+  *maximum = Maximum(x, size);
   const V<T> max = hn::Set(d, *maximum);
   V<T> sums = hn::Zero(d);
   for (int64_t i = 0; i < size; i += kLanes<T>) {
@@ -124,6 +130,46 @@ HWY_INLINE void SoftmaxColumns(
   for (int64_t i = 0; i < size; ++i) {
     T* to = out + i * inner;
     StorePart(hn::Div(LoadPart(to, count, T{0}), sum), to, count);
+  }
+}
+
+// The logarithm of the softmax of one row: x - maximum, less the logarithm of
+// the sum of the exponentials.
+template <typename T>
+HWY_INLINE void LogSoftmaxRow(const T* x, int64_t size, T* out) {
+  const Tag<T> d;
+  const V<T> max = hn::Set(d, Maximum(x, size));
+  V<T> sums = hn::Zero(d);
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const V<T> part = LoadPart(x + i, size - i, kLowest<T>);
+    sums = hn::Add(sums, SimdExp(d, hn::Sub(part, max)));
+  }
+  const V<T> log_sum = hn::Set(d, Log(Sum<T>(sums)));
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const int64_t left = size - i;
+    const V<T> part = LoadPart(x + i, left, T{0});
+    StorePart(hn::Sub(hn::Sub(part, max), log_sum), out + i, left);
+  }
+}
+
+// The same of `count` columns.
+template <typename T>
+HWY_INLINE void LogSoftmaxColumns(
+    const T* x, int64_t size, int64_t inner, int64_t count, T* out) {
+  const Tag<T> d;
+  V<T> max = hn::Set(d, kLowest<T>);
+  for (int64_t i = 0; i < size; ++i) {
+    max = hn::Max(max, LoadPart(x + i * inner, count, T{0}));
+  }
+  V<T> sum = hn::Zero(d);
+  for (int64_t i = 0; i < size; ++i) {
+    const V<T> part = LoadPart(x + i * inner, count, T{0});
+    sum = hn::Add(sum, SimdExp(d, hn::Sub(part, max)));
+  }
+  const V<T> log_sum = SimdLog(d, sum);
+  for (int64_t i = 0; i < size; ++i) {
+    const V<T> part = LoadPart(x + i * inner, count, T{0});
+    StorePart(hn::Sub(hn::Sub(part, max), log_sum), out + i * inner, count);
   }
 }
 
@@ -166,16 +212,91 @@ HWY_INLINE void GradColumns(const T* out,
   }
 }
 
-// Rows [begin, end) with inner size 1; else blocks [begin, end) of columns.
-// Without `grad` the softmax, else its gradient.
+// x_grad = grad - exp(out) * the sum of grad.
 template <typename T>
-HWY_INLINE void RunSoftmax(const SoftmaxDims& dims,
+HWY_INLINE void LogGradRow(const T* out,
+                           const T* grad,
+                           int64_t size,
+                           T* x_grad) {
+  const Tag<T> d;
+  V<T> sums = hn::Zero(d);
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    sums = hn::Add(sums, LoadPart(grad + i, size - i, T{0}));
+  }
+  const V<T> sum = hn::Set(d, Sum<T>(sums));
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const int64_t left = size - i;
+    const V<T> softmax = SimdExp(d, LoadPart(out + i, left, T{0}));
+    StorePart(hn::NegMulAdd(softmax, sum, LoadPart(grad + i, left, T{0})),
+              x_grad + i, left);
+  }
+}
+
+template <typename T>
+HWY_INLINE void LogGradColumns(const T* out,
+                               const T* grad,
+                               int64_t size,
+                               int64_t inner,
+                               int64_t count,
+                               T* x_grad) {
+  const Tag<T> d;
+  V<T> sum = hn::Zero(d);
+  for (int64_t i = 0; i < size * inner; i += inner) {
+    sum = hn::Add(sum, LoadPart(grad + i, count, T{0}));
+  }
+  for (int64_t i = 0; i < size * inner; i += inner) {
+    const V<T> softmax = SimdExp(d, LoadPart(out + i, count, T{0}));
+    StorePart(hn::NegMulAdd(softmax, sum, LoadPart(grad + i, count, T{0})),
+              x_grad + i, count);
+  }
+}
+
+template <typename T>
+HWY_INLINE void RunRow(
+    SoftmaxStep step, const T* x, const T* grad, int64_t size, T* out) {
+  T unused[2];
+  switch (step) {
+    case SoftmaxStep::kSoftmax:
+      return SoftmaxRow(x, size, out, unused, unused + 1);
+    case SoftmaxStep::kGrad:
+      return GradRow(x, grad, size, out);
+    case SoftmaxStep::kLogSoftmax:
+      return LogSoftmaxRow(x, size, out);
+    case SoftmaxStep::kLogGrad:
+      return LogGradRow(x, grad, size, out);
+  }
+}
+
+template <typename T>
+HWY_INLINE void RunColumns(SoftmaxStep step,
+                           const T* x,
+                           const T* grad,
+                           int64_t size,
+                           int64_t inner,
+                           int64_t count,
+                           T* out) {
+  switch (step) {
+    case SoftmaxStep::kSoftmax:
+      return SoftmaxColumns(x, size, inner, count, out);
+    case SoftmaxStep::kGrad:
+      return GradColumns(x, grad, size, inner, count, out);
+    case SoftmaxStep::kLogSoftmax:
+      return LogSoftmaxColumns(x, size, inner, count, out);
+    case SoftmaxStep::kLogGrad:
+      return LogGradColumns(x, grad, size, inner, count, out);
+  }
+}
+
+// Rows [begin, end) with inner size 1; else blocks [begin, end) of columns.
+// `grad` is null where there is no gradient.
+template <typename T>
+HWY_INLINE void RunSoftmax(SoftmaxStep step,
+                           const SoftmaxDims& dims,
                            const T* x,
                            const T* grad,
                            T* out,
                            int64_t begin,
                            int64_t end) {
-  T unused[2];
   constexpr int64_t kBlock = SoftmaxDims::kColumnBlock;
   const int64_t blocks = (dims.inner + kBlock - 1) / kBlock;
   for (int64_t i = begin; i < end; ++i) {
@@ -184,14 +305,11 @@ HWY_INLINE void RunSoftmax(const SoftmaxDims& dims,
     const int64_t last = HWY_MIN(first + kBlock, at + dims.inner);
     for (int64_t j = first; j < last; j += kLanes<T>) {
       const int64_t count = HWY_MIN(last - j, kLanes<T>);
-      if (dims.inner == 1 && grad == nullptr) {
-        SoftmaxRow(x + j, dims.size, out + j, unused, unused + 1);
-      } else if (dims.inner == 1) {
-        GradRow(x + j, grad + j, dims.size, out + j);
-      } else if (grad == nullptr) {
-        SoftmaxColumns(x + j, dims.size, dims.inner, count, out + j);
+      const T* grads = grad == nullptr ? nullptr : grad + j;
+      if (dims.inner == 1) {
+        RunRow(step, x + j, grads, dims.size, out + j);
       } else {
-        GradColumns(x + j, grad + j, dims.size, dims.inner, count, out + j);
+        RunColumns(step, x + j, grads, dims.size, dims.inner, count, out + j);
       }
     }
   }
@@ -273,22 +391,23 @@ HWY_INLINE void RunCrossEntropyGrad(int64_t begin,
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
-#define SLUICE_SOFTMAX(T, Suffix)                                             \
-  void RunSoftmax##Suffix(const SoftmaxDims& dims, const T* x, const T* grad, \
-                          T* out, int64_t begin, int64_t end) {               \
-    RunSoftmax(dims, x, grad, out, begin, end);                               \
-  }                                                                           \
-  void RunCrossEntropy##Suffix(                                               \
-      int64_t begin, int64_t end, int64_t size, const T* logits,              \
-      const SoftmaxLabels<T>& labels, T* softmax, T* loss) {                  \
-    RunCrossEntropy(begin, end, size, logits, labels, softmax, loss);         \
-  }                                                                           \
-  void RunCrossEntropyGrad##Suffix(                                           \
-      int64_t begin, int64_t end, int64_t size, const T* softmax,             \
-      const SoftmaxLabels<T>& labels, const T* loss_grad,                     \
-      const T* softmax_grad, T* logits_grad) {                                \
-    RunCrossEntropyGrad(begin, end, size, softmax, labels, loss_grad,         \
-                        softmax_grad, logits_grad);                           \
+#define SLUICE_SOFTMAX(T, Suffix)                                           \
+  void RunSoftmax##Suffix(SoftmaxStep step, const SoftmaxDims& dims,        \
+                          const T* x, const T* grad, T* out, int64_t begin, \
+                          int64_t end) {                                    \
+    RunSoftmax(step, dims, x, grad, out, begin, end);                       \
+  }                                                                         \
+  void RunCrossEntropy##Suffix(                                             \
+      int64_t begin, int64_t end, int64_t size, const T* logits,            \
+      const SoftmaxLabels<T>& labels, T* softmax, T* loss) {                \
+    RunCrossEntropy(begin, end, size, logits, labels, softmax, loss);       \
+  }                                                                         \
+  void RunCrossEntropyGrad##Suffix(                                         \
+      int64_t begin, int64_t end, int64_t size, const T* softmax,           \
+      const SoftmaxLabels<T>& labels, const T* loss_grad,                   \
+      const T* softmax_grad, T* logits_grad) {                              \
+    RunCrossEntropyGrad(begin, end, size, softmax, labels, loss_grad,       \
+                        softmax_grad, logits_grad);                         \
   }
 SLUICE_SOFTMAX(float, F32)
 SLUICE_SOFTMAX(double, F64)
@@ -325,21 +444,27 @@ int64_t RowsAtOnce(int64_t elements) {
 }
 
 template <typename T>
-void Run(const SoftmaxDims& dims, const T* x, const T* grad, T* out) {
+void Run(SoftmaxStep step,
+         const SoftmaxDims& dims,
+         const T* x,
+         const T* grad,
+         T* out) {
   const auto run = Choose<T>(HWY_DYNAMIC_DISPATCH(RunSoftmaxF32),
                              HWY_DYNAMIC_DISPATCH(RunSoftmaxF64));
   constexpr int64_t kBlock = SoftmaxDims::kColumnBlock;
   const int64_t blocks = (dims.inner + kBlock - 1) / kBlock;
-  platform::ParallelFor(
-      dims.outer * blocks, RowsAtOnce(dims.size * std::min(dims.inner, kBlock)),
-      [&](int64_t begin, int64_t end) { run(dims, x, grad, out, begin, end); });
+  platform::ParallelFor(dims.outer * blocks,
+                        RowsAtOnce(dims.size * std::min(dims.inner, kBlock)),
+                        [&](int64_t begin, int64_t end) {
+                          run(step, dims, x, grad, out, begin, end);
+                        });
 }
 
 }  // namespace
 
 template <typename T>
 void Softmax(const SoftmaxDims& dims, const T* x, T* out) {
-  Run<T>(dims, x, nullptr, out);
+  Run<T>(SoftmaxStep::kSoftmax, dims, x, nullptr, out);
 }
 
 template <typename T>
@@ -347,7 +472,20 @@ void SoftmaxGrad(const SoftmaxDims& dims,
                  const T* out,
                  const T* out_grad,
                  T* x_grad) {
-  Run<T>(dims, out, out_grad, x_grad);
+  Run<T>(SoftmaxStep::kGrad, dims, out, out_grad, x_grad);
+}
+
+template <typename T>
+void LogSoftmax(const SoftmaxDims& dims, const T* x, T* out) {
+  Run<T>(SoftmaxStep::kLogSoftmax, dims, x, nullptr, out);
+}
+
+template <typename T>
+void LogSoftmaxGrad(const SoftmaxDims& dims,
+                    const T* out,
+                    const T* out_grad,
+                    T* x_grad) {
+  Run<T>(SoftmaxStep::kLogGrad, dims, out, out_grad, x_grad);
 }
 
 template <typename T>
@@ -387,6 +525,9 @@ void SoftmaxCrossEntropyGrad(int64_t rows,
   template SLUICE_API void Softmax(const SoftmaxDims&, const T*, T*);          \
   template SLUICE_API void SoftmaxGrad(const SoftmaxDims&, const T*, const T*, \
                                        T*);                                    \
+  template SLUICE_API void LogSoftmax(const SoftmaxDims&, const T*, T*);       \
+  template SLUICE_API void LogSoftmaxGrad(const SoftmaxDims&, const T*,        \
+                                          const T*, T*);                       \
   template SLUICE_API void SoftmaxCrossEntropy(                                \
       int64_t, int64_t, const T*, const SoftmaxLabels<T>&, T*, T*);            \
   template SLUICE_API void SoftmaxCrossEntropyGrad(int64_t, int64_t, const T*, \

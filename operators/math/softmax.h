@@ -17,6 +17,9 @@ struct SoftmaxDims {
   static constexpr int64_t kColumnBlock = 64;
 };
 
+// What the loops of the first four functions below compute.
+enum class SoftmaxStep : uint8_t { kSoftmax, kGrad, kLogSoftmax, kLogGrad };
+
 // out = exp(x - max) / sum of exp(x - max).
 template <typename T>
 SLUICE_API void Softmax(const SoftmaxDims& dims, const T* x, T* out);
@@ -27,6 +30,18 @@ SLUICE_API void SoftmaxGrad(const SoftmaxDims& dims,
                             const T* out,
                             const T* out_grad,
                             T* x_grad);
+
+// out = x - max - log(sum of exp(x - max)): the logarithm of the softmax, also
+// where that is too small for T. `out` may be `x`.
+template <typename T>
+SLUICE_API void LogSoftmax(const SoftmaxDims& dims, const T* x, T* out);
+
+// x_grad = out_grad - exp(out) * sum of out_grad.
+template <typename T>
+SLUICE_API void LogSoftmaxGrad(const SoftmaxDims& dims,
+                               const T* out,
+                               const T* out_grad,
+                               T* x_grad);
 
 // The labels of [rows, size] logits: one index in [0, size) for each row, or
 // `ignored`, or else a weight for each logit.

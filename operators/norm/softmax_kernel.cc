@@ -18,7 +18,36 @@ math::SoftmaxDims DimsOf(const DDim& x, int64_t axis) {
   return {x.Product(0, at), x[at], x.Product(at + 1, x.rank())};
 }
 
-template <typename T>
+// What the ops compute: softmax, and its logarithm.
+struct Plain {
+  template <typename T>
+  static void Forward(const math::SoftmaxDims& dims, const T* x, T* out) {
+    math::Softmax(dims, x, out);
+  }
+  template <typename T>
+  static void Backward(const math::SoftmaxDims& dims,
+                       const T* out,
+                       const T* out_grad,
+                       T* x_grad) {
+    math::SoftmaxGrad(dims, out, out_grad, x_grad);
+  }
+};
+
+struct Logarithm {
+  template <typename T>
+  static void Forward(const math::SoftmaxDims& dims, const T* x, T* out) {
+    math::LogSoftmax(dims, x, out);
+  }
+  template <typename T>
+  static void Backward(const math::SoftmaxDims& dims,
+                       const T* out,
+                       const T* out_grad,
+                       T* x_grad) {
+    math::LogSoftmaxGrad(dims, out, out_grad, x_grad);
+  }
+};
+
+template <typename T, typename Form>
 class SoftmaxKernel final : public OpKernel {
  public:
   explicit SoftmaxKernel(const OpKernelConstruction& construction)
@@ -32,7 +61,7 @@ class SoftmaxKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
-    math::Softmax(dims_, x.data<T>(), out.data<T>());
+    Form::Forward(dims_, x.data<T>(), out.data<T>());
   }
 
  private:
@@ -41,7 +70,7 @@ class SoftmaxKernel final : public OpKernel {
 };
 
 // float16 and bfloat16: computed in float and rounded once.
-template <typename T>
+template <typename T, typename Form>
 class HalfSoftmaxKernel final : public OpKernel {
  public:
   explicit HalfSoftmaxKernel(const OpKernelConstruction& construction)
@@ -60,7 +89,7 @@ class HalfSoftmaxKernel final : public OpKernel {
     if (count == 0) return;
     auto* const values = static_cast<float*>(context.scratch());
     math::Cast(x.data<T>(), count, platform::DType::kFloat32, values);
-    math::Softmax(dims_, values, values);
+    Form::Forward(dims_, values, values);
     math::Cast(values, count, platform::kDTypeOf<T>, out.data<T>());
   }
 
@@ -69,7 +98,7 @@ class HalfSoftmaxKernel final : public OpKernel {
   math::SoftmaxDims dims_;
 };
 
-template <typename T>
+template <typename T, typename Form>
 class SoftmaxGradKernel final : public OpKernel {
  public:
   explicit SoftmaxGradKernel(const OpKernelConstruction& construction)
@@ -83,8 +112,8 @@ class SoftmaxGradKernel final : public OpKernel {
     const Tensor& out = context.Input(0);
     Tensor& grad = context.AllocateOutput(0, out.dims());
     if (grad.numel() == 0) return;
-    math::SoftmaxGrad(dims_, out.data<T>(), context.Input(1).data<T>(),
-                      grad.data<T>());
+    Form::Backward(dims_, out.data<T>(), context.Input(1).data<T>(),
+                   grad.data<T>());
   }
 
  private:
@@ -107,16 +136,24 @@ framework::KernelWork GradWork(const framework::KernelQuery& query) {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(softmax,
-                       SoftmaxKernel<float>,
-                       SoftmaxKernel<double>,
-                       HalfSoftmaxKernel<platform::float16>,
-                       HalfSoftmaxKernel<platform::bfloat16>);
+                       SoftmaxKernel<float, Plain>,
+                       SoftmaxKernel<double, Plain>,
+                       HalfSoftmaxKernel<platform::float16, Plain>,
+                       HalfSoftmaxKernel<platform::bfloat16, Plain>);
 REGISTER_OP_KERNEL(softmax_grad,
                    PLAIN,
                    CPUPlace,
                    plain,
                    framework::KernelTraits().Estimate(&GradWork),
-                   SoftmaxGradKernel<float>,
-                   SoftmaxGradKernel<double>);
+                   SoftmaxGradKernel<float, Plain>,
+                   SoftmaxGradKernel<double, Plain>);
+REGISTER_OP_CPU_KERNEL(log_softmax,
+                       SoftmaxKernel<float, Logarithm>,
+                       SoftmaxKernel<double, Logarithm>,
+                       HalfSoftmaxKernel<platform::float16, Logarithm>,
+                       HalfSoftmaxKernel<platform::bfloat16, Logarithm>);
+REGISTER_OP_CPU_KERNEL(log_softmax_grad,
+                       SoftmaxGradKernel<float, Logarithm>,
+                       SoftmaxGradKernel<double, Logarithm>);
 
 }  // namespace sluice::operators

@@ -19,7 +19,44 @@ SoftmaxRow<T> RowOf(const DDim& x, int64_t axis) {
   return {x[at], x.Product(at + 1, x.rank())};
 }
 
-template <typename T>
+// What the ops compute: softmax, and its logarithm.
+struct Plain {
+  template <typename Team, typename T>
+  __device__ static void Forward(const SoftmaxRow<T>& row,
+                                 const Team& team,
+                                 const T* x,
+                                 T* out) {
+    row.Forward(team, x, out);
+  }
+  template <typename Team, typename T>
+  __device__ static void Backward(const SoftmaxRow<T>& row,
+                                  const Team& team,
+                                  const T* out,
+                                  const T* grad,
+                                  T* x_grad) {
+    row.Backward(team, out, grad, x_grad);
+  }
+};
+
+struct Logarithm {
+  template <typename Team, typename T>
+  __device__ static void Forward(const SoftmaxRow<T>& row,
+                                 const Team& team,
+                                 const T* x,
+                                 T* out) {
+    row.LogForward(team, x, out);
+  }
+  template <typename Team, typename T>
+  __device__ static void Backward(const SoftmaxRow<T>& row,
+                                  const Team& team,
+                                  const T* out,
+                                  const T* grad,
+                                  T* x_grad) {
+    row.LogBackward(team, out, grad, x_grad);
+  }
+};
+
+template <typename T, typename Form>
 class SoftmaxCUDAKernel final : public OpKernel {
  public:
   explicit SoftmaxCUDAKernel(const OpKernelConstruction& construction)
@@ -39,7 +76,7 @@ class SoftmaxCUDAKernel final : public OpKernel {
                      input.numel() / row.size, row.size,
                      [=] __device__(auto team, int64_t number) {
                        const int64_t at = row.Begin(number);
-                       row.Forward(team, x + at, out + at);
+                       Form::Forward(row, team, x + at, out + at);
                      });
   }
 
@@ -48,7 +85,7 @@ class SoftmaxCUDAKernel final : public OpKernel {
   SoftmaxRow<T> row_{};
 };
 
-template <typename T>
+template <typename T, typename Form>
 class SoftmaxGradCUDAKernel final : public OpKernel {
  public:
   explicit SoftmaxGradCUDAKernel(const OpKernelConstruction& construction)
@@ -65,12 +102,12 @@ class SoftmaxGradCUDAKernel final : public OpKernel {
     T* x_grad = context.AllocateOutput(0, output.dims()).template data<T>();
     if (output.numel() == 0) return;
     const SoftmaxRow<T> row = row_;
-    math::ForEachRow(context.device_context<CUDADeviceContext>(),
-                     output.numel() / row.size, row.size,
-                     [=] __device__(auto team, int64_t number) {
-                       const int64_t at = row.Begin(number);
-                       row.Backward(team, out + at, grad + at, x_grad + at);
-                     });
+    math::ForEachRow(
+        context.device_context<CUDADeviceContext>(), output.numel() / row.size,
+        row.size, [=] __device__(auto team, int64_t number) {
+          const int64_t at = row.Begin(number);
+          Form::Backward(row, team, out + at, grad + at, x_grad + at);
+        });
   }
 
  private:
@@ -81,10 +118,16 @@ class SoftmaxGradCUDAKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(softmax,
-                        SoftmaxCUDAKernel<float>,
-                        SoftmaxCUDAKernel<double>);
+                        SoftmaxCUDAKernel<float, Plain>,
+                        SoftmaxCUDAKernel<double, Plain>);
 REGISTER_OP_CUDA_KERNEL(softmax_grad,
-                        SoftmaxGradCUDAKernel<float>,
-                        SoftmaxGradCUDAKernel<double>);
+                        SoftmaxGradCUDAKernel<float, Plain>,
+                        SoftmaxGradCUDAKernel<double, Plain>);
+REGISTER_OP_CUDA_KERNEL(log_softmax,
+                        SoftmaxCUDAKernel<float, Logarithm>,
+                        SoftmaxCUDAKernel<double, Logarithm>);
+REGISTER_OP_CUDA_KERNEL(log_softmax_grad,
+                        SoftmaxGradCUDAKernel<float, Logarithm>,
+                        SoftmaxGradCUDAKernel<double, Logarithm>);
 
 }  // namespace sluice::operators

@@ -35,7 +35,8 @@ void SoftmaxGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> SoftmaxGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "softmax_grad", {{}, {"Out"}, {"Out"}, {"X"}})};
+  return {MakeGradOp(forward, forward.type + "_grad",
+                     {{}, {"Out"}, {"Out"}, {"X"}})};
 }
 
 void AxisAttribute(OpSchema& op) {
@@ -45,8 +46,7 @@ void AxisAttribute(OpSchema& op) {
       .Default(int64_t{-1});
 }
 
-void SoftmaxSchema(OpSchema& op) {
-  op.Doc("Out = exp(X) / the sum of exp(X) over one dimension.");
+void ForwardSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("X", "T", "Of rank 1 or more.");
   op.Output("Out", "T", "In X's shape.");
@@ -54,21 +54,47 @@ void SoftmaxSchema(OpSchema& op) {
   op.InferShape(SoftmaxShape).Gradient(SoftmaxGradient);
 }
 
-void SoftmaxGradSchema(OpSchema& op) {
+void SoftmaxSchema(OpSchema& op) {
+  op.Doc("Out = exp(X) / the sum of exp(X) over one dimension.");
+  ForwardSchema(op);
+}
+
+void LogSoftmaxSchema(OpSchema& op) {
   op.Doc(
-      "The gradient of softmax: (Out@GRAD - the sum of Out@GRAD * Out over the "
-      "dimension) * Out.");
+      "The logarithm of softmax: Out = X - the logarithm of the sum of exp(X) "
+      "over one dimension, also where softmax itself would be rounded to 0.");
+  ForwardSchema(op);
+  op.Torch("torch.log_softmax(X, axis)");
+}
+
+void BackwardSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
-  op.Input("Out", "T", "What softmax gave.");
+  op.Input("Out", "T", "What the forward op gave.");
   op.Input("Out@GRAD", "T", "The gradient of Out.");
   op.Output("X@GRAD", "T", "The gradient of X.");
   AxisAttribute(op);
   op.InferShape(SoftmaxGradShape);
 }
 
+void SoftmaxGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of softmax: (Out@GRAD - the sum of Out@GRAD * Out over the "
+      "dimension) * Out.");
+  BackwardSchema(op);
+}
+
+void LogSoftmaxGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of log_softmax: Out@GRAD - exp(Out) * the sum of Out@GRAD "
+      "over the dimension.");
+  BackwardSchema(op);
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(softmax, SoftmaxSchema);
 REGISTER_OPERATOR(softmax_grad, SoftmaxGradSchema);
+REGISTER_OPERATOR(log_softmax, LogSoftmaxSchema);
+REGISTER_OPERATOR(log_softmax_grad, LogSoftmaxGradSchema);
 
 }  // namespace sluice::operators

@@ -77,6 +77,33 @@ TEST(Softmax, EveryKernelKeepsNanAndInfinityAtEverySize) {
   }
 }
 
+std::vector<float> LogSoftmax(const std::vector<float>& x) {
+  const auto size = static_cast<int64_t>(x.size());
+  const Tensor row = Tensor::FromVector<float>({1, size, 1}, x);
+  return RunOp("log_softmax", {{"X", row}}, {{"axis", int64_t{1}}})["Out"]
+      .ToVector<float>();
+}
+
+// Where softmax would give 0, whose logarithm is -inf.
+TEST(LogSoftmax, KeepsWhatSoftmaxRoundsTo0) {
+  EXPECT_EQ(LogSoftmax({1000, 0}), (std::vector<float>{0, -1000}));
+  EXPECT_EQ(LogSoftmax({1e30F, -1e30F}), (std::vector<float>{0, -2e30F}));
+  EXPECT_EQ(LogSoftmax({0, -kInfinity}), (std::vector<float>{0, -kInfinity}));
+  EXPECT_FLOAT_EQ(LogSoftmax({5, 5})[0], -std::log(2.0F));
+}
+
+TEST(LogSoftmax, NanAndInfinityMakeAllNan) {
+  for (const float bad : {std::nanf(""), kInfinity}) {
+    for (const int64_t size : {2, 17, 40}) {
+      std::vector<float> x(size, 1);
+      x[1] = bad;
+      for (const float value : LogSoftmax(x)) {
+        EXPECT_TRUE(std::isnan(value));
+      }
+    }
+  }
+}
+
 TEST(Softmax, RefusesAnAxisOutOfRange) {
   for (const int64_t axis :
        {int64_t{3}, int64_t{-4}, std::numeric_limits<int64_t>::min()}) {
@@ -154,6 +181,22 @@ Arrays SoftmaxReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", SoftmaxOf(in.at("X"), GetAttr<int64_t>(op, "axis"))}};
 }
 
+Arrays LogSoftmaxReference(const Arrays& in, const OpDesc& op) {
+  Array out(in.at("X").dims);
+  const std::vector<double>& x = in.at("X").values;
+  ForEachSoftmax(out.dims, GetAttr<int64_t>(op, "axis"),
+                 [&](const std::vector<size_t>& line) {
+                   long double sum = 0;
+                   for (const size_t i : line) {
+                     sum += std::exp(static_cast<long double>(x[i]));
+                   }
+                   for (const size_t i : line) {
+                     out.values[i] = static_cast<double>(x[i] - std::log(sum));
+                   }
+                 });
+  return {{"Out", out}};
+}
+
 std::vector<OpExample> SoftmaxGradExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = SoftmaxExamples(make);
   for (OpExample& example : examples) {
@@ -180,9 +223,33 @@ Arrays SoftmaxGradReference(const Arrays& in, const OpDesc& op) {
   return {{"X@GRAD", x}};
 }
 
+// Every Out depends on every X of its line.
+Arrays LogSoftmaxGradReference(const Arrays& in, const OpDesc& op) {
+  const Array& out = in.at("Out");
+  const Array& grad = in.at("Out@GRAD");
+  Array x(out.dims);
+  ForEachSoftmax(out.dims, GetAttr<int64_t>(op, "axis"),
+                 [&](const std::vector<size_t>& line) {
+                   for (const size_t i : line) {
+                     for (const size_t j : line) {
+                       x.values[i] +=
+                           grad.values[j] *
+                           ((i == j ? 1.0 : 0.0) - std::exp(out.values[i]));
+                     }
+                   }
+                 });
+  return {{"X@GRAD", x}};
+}
+
 REGISTER_OP_CASE(softmax, SoftmaxExamples, SoftmaxReference, 4);
 // Sums of up to 131 products.
 REGISTER_OP_CASE(softmax_grad, SoftmaxGradExamples, SoftmaxGradReference, 64);
+REGISTER_OP_CASE(log_softmax, SoftmaxExamples, LogSoftmaxReference, 8);
+// Sums of up to 131 gradients, times exp(Out) of up to 8.
+REGISTER_OP_CASE(log_softmax_grad,
+                 SoftmaxGradExamples,
+                 LogSoftmaxGradReference,
+                 64);
 
 }  // namespace
 }  // namespace sluice::testing
