@@ -77,4 +77,35 @@ bool FoldIntoBatchNorm(Node& node, AffineKind kind) {
   return true;
 }
 
+std::optional<double> NumberFor(const Node& node, int constant, int input) {
+  const Tensor* value = node.Constant(constant);
+  if (value == nullptr || value->numel() != 1 ||
+      value->dtype() != DType::kFloat32 || node.Constant(input) != nullptr ||
+      value->dims().rank() > node.Dims(input).rank()) {
+    return std::nullopt;
+  }
+  const double number = value->data<float>()[0];
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+bool ImportScale(Node& node, AffineKind kind) {
+  const int input = node.Constant(0) == nullptr ? 0 : 1;
+  const std::optional<double> number = NumberFor(node, 1 - input, input);
+  if (!number) return false;
+  if (kind == AffineKind::kMultiply) {
+    node.Finish("scale", {{"X", {node.In(input)}}}, {{"scale", *number}});
+    return true;
+  }
+  const framework::OpDesc* before = node.OnlyReadHere(input);
+  std::string x = node.In(input);
+  double scale = 1;
+  if (before != nullptr && before->type == "scale" &&
+      std::get<double>(before->attributes.at("bias")) == 0) {
+    x = before->Input("X")[0];
+    scale = std::get<double>(before->attributes.at("scale"));
+  }
+  node.Finish("scale", {{"X", {x}}}, {{"scale", scale}, {"bias", *number}});
+  return true;
+}
+
 }  // namespace sluice::onnx

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "sluice/onnx/import/node.h"
 
 namespace sluice::onnx {
@@ -13,5 +16,14 @@ enum class AffineKind : uint8_t { kMultiply, kAdd };
 // the batch norm has constant parameters, nothing else reads its result, and
 // the numbers are constants.
 bool FoldIntoBatchNorm(Node& node, AffineKind kind);
+
+// Imports a Mul or Add of one constant number as op `scale`, which an Add after
+// such a Mul becomes a part of; true where that was done. The result has the
+// same bits.
+bool ImportScale(Node& node, AffineKind kind);
+
+// The number that a constant of one element is for an input of this shape;
+// nullopt for other inputs, for integers and for what is not finite.
+std::optional<double> NumberFor(const Node& node, int constant, int input);
 
 }  // namespace sluice::onnx

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "sluice/onnx/handlers/affine.h"
+#include "sluice/onnx/handlers/hard_swish.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
 
@@ -21,16 +22,19 @@ constexpr const char* kMul = "elementwise_mul";
 
 void Add(Node& node) {
   if (FoldIntoBatchNorm(node, AffineKind::kAdd)) return;
+  if (ImportScale(node, AffineKind::kAdd)) return;
   Binary<kAdd>(node);
 }
 
 void Mul(Node& node) {
   if (FoldIntoBatchNorm(node, AffineKind::kMultiply)) return;
+  if (ImportScale(node, AffineKind::kMultiply)) return;
   Binary<kMul>(node);
 }
 
 // Integers are divided as in C, towards 0: what fmod leaves divides exactly.
 void Div(Node& node) {
+  if (NumberFor(node, 1, 0) == 6 && ImportHardSwish(node)) return;
   if (platform::IsFloating(node.TypeOf(0))) return Binary<kDiv>(node);
   const std::string y = node.In(1);
   const std::string rest =

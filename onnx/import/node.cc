@@ -83,8 +83,11 @@ const Tensor* Node::ConstantOf(const std::string& variable) const {
 }
 
 const framework::OpDesc* Node::OnlyReadHere(int index) const {
-  const std::string& name = InputName(index);
-  return values_.ReadCount(name) == 1 ? values_.FindWriter(name) : nullptr;
+  return OnlyReadOnce(InputName(index));
+}
+
+const framework::OpDesc* Node::OnlyReadOnce(const std::string& value) const {
+  return values_.ReadCount(value) == 1 ? values_.FindWriter(value) : nullptr;
 }
 
 bool Node::HasOutput(int index) const {

@@ -46,6 +46,8 @@ class Node {
   // The op that makes the input, where nothing but this node reads it, and it
   // is no output of the model; else nullptr. Valid until the next op is added.
   const framework::OpDesc* OnlyReadHere(int index) const;
+  // The op that makes a value of the model which is read once; else nullptr.
+  const framework::OpDesc* OnlyReadOnce(const std::string& value) const;
   // The elements of an input that must be known while importing, int32 or int64
   // of rank 0 or 1. Raises Unimplemented where they are not.
   Ints ConstantInts(int index, const char* what) const;
