@@ -8,22 +8,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/operators/math/simd_doubles-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kPartials = 8;
-
-template <class D>
-HWY_INLINE hn::Vec<D> LoadDoubles(D d, const float* x) {
-  const hn::Rebind<float, D> d_float;
-  return hn::PromoteTo(d, hn::LoadU(d_float, x));
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadDoubles(D d, const double* x) {
-  return hn::LoadU(d, x);
-}
 
 // Whole groups of kPartials elements; returns how many elements these were.
 template <class D, typename T>

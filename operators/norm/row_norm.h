@@ -1,0 +1,62 @@
+#pragma once
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/math/norm/row_norm.h"
+
+// Which rows the ops normalise, for their kernels of all places: input 0 is X.
+namespace sluice::operators {
+
+using NormQuery = framework::KernelQuery;
+
+// Each has the rows that a kernel of the op computes, and the shape in which
+// the op gives a number for each row.
+// layer_norm and rms_norm: what follows begin_norm_axis is a row, each element
+// of which has a scale and a bias.
+template <bool kCentered>
+struct RowsFromAxis {
+  static math::RowNormGeometry Of(const NormQuery& query) {
+    const framework::DDim& x = query.inputs[0];
+    const auto axis = query.Attr<int64_t>("begin_norm_axis");
+    const auto at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
+    return {.rows = x.Product(0, at),
+            .channels = x.Product(at, x.rank()),
+            .centered = kCentered,
+            .epsilon = query.Attr<double>("epsilon")};
+  }
+  static framework::DDim MomentDims(const NormQuery& query) {
+    return {Of(query).rows};
+  }
+};
+using LayerNorm = RowsFromAxis<true>;
+using RmsNorm = RowsFromAxis<false>;
+
+// group_norm of [N, C, ...]: C / groups channels are a row.
+struct GroupNorm {
+  static math::RowNormGeometry Of(const NormQuery& query) {
+    return Of(query, query.Attr<int64_t>("groups"));
+  }
+
+  static math::RowNormGeometry Of(const NormQuery& query, int64_t groups) {
+    const framework::DDim& x = query.inputs[0];
+    return {.rows = x[0] * groups,
+            .channels = groups == 0 ? 0 : x[1] / groups,
+            .run = x.Product(2, x.rank()),
+            .groups = groups,
+            .epsilon = query.Attr<double>("epsilon")};
+  }
+  static framework::DDim MomentDims(const NormQuery& query) {
+    return {query.inputs[0][0], query.Attr<int64_t>("groups")};
+  }
+};
+
+// instance_norm: every channel is a row.
+struct InstanceNorm {
+  static math::RowNormGeometry Of(const NormQuery& query) {
+    return GroupNorm::Of(query, query.inputs[0][1]);
+  }
+  static framework::DDim MomentDims(const NormQuery& query) {
+    return {query.inputs[0][0], query.inputs[0][1]};
+  }
+};
+
+}  // namespace sluice::operators

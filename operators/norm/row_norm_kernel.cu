@@ -1,0 +1,300 @@
+#include <algorithm>
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/device_rows.cuh"
+#include "sluice/operators/math/device_sum.cuh"
+#include "sluice/operators/norm/row_norm.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::RowNormArgs;
+using math::RowNormGradArgs;
+using math::SumOf;
+using platform::CUDADeviceContext;
+
+// The rows of math::RowNormGeometry.
+struct Rows {
+  int64_t size, channels, run, groups;
+  bool centered;
+  double epsilon;
+
+  explicit Rows(const math::RowNormGeometry& g)
+      : size(g.size()),
+        channels(g.channels),
+        run(g.run),
+        groups(g.groups),
+        centered(g.centered),
+        epsilon(g.epsilon) {}
+
+  // The number of the scale and the bias of element i of a row.
+  __device__ int64_t Parameter(int64_t row, int64_t i) const {
+    return row % groups * channels + i / run;
+  }
+
+  template <typename Team, typename T>
+  __device__ double Mean(const Team& team, const T* x) const {
+    if (!centered) return 0;
+    double sum = 0;
+    for (int64_t i = team.First(); i < size; i += Team::kSize) {
+      sum += x[i];
+    }
+    return team.All(sum, SumOf()) / static_cast<double>(size);
+  }
+
+  template <typename Team, typename T>
+  __device__ double Variance(const Team& team, const T* x, double mean) const {
+    double sum = 0;
+    for (int64_t i = team.First(); i < size; i += Team::kSize) {
+      const double distance = x[i] - mean;
+      sum += distance * distance;
+    }
+    return team.All(sum, SumOf()) / static_cast<double>(size);
+  }
+};
+
+// x - mean, with what T does not keep of the mean.
+template <typename T>
+struct Center {
+  T high, low;
+
+  __device__ explicit Center(double mean)
+      : high(static_cast<T>(mean)),
+        low(static_cast<T>(mean - static_cast<double>(high))) {}
+  __device__ T Distance(T x) const { return x - high - low; }
+};
+
+// One row of x, and of y.
+template <typename T, typename Team>
+__device__ void NormalizeRow(const Rows& rows,
+                             const RowNormArgs<T>& args,
+                             const Team& team,
+                             int64_t row) {
+  const T* x = args.x + row * rows.size;
+  T* y = args.y + row * rows.size;
+  const double mean = rows.Mean(team, x);
+  const double variance = rows.Variance(team, x, mean);
+  if (team.Leads()) {
+    if (args.mean != nullptr) args.mean[row] = static_cast<T>(mean);
+    if (args.variance != nullptr) args.variance[row] = static_cast<T>(variance);
+  }
+  const T inverse = static_cast<T>(1 / sqrt(variance + rows.epsilon));
+  const Center<T> center(mean);
+  for (int64_t i = team.First(); i < rows.size; i += Team::kSize) {
+    const int64_t p = rows.Parameter(row, i);
+    T value = center.Distance(x[i]) * inverse;
+    if (args.scale != nullptr) value *= args.scale[p];
+    if (args.bias != nullptr) value += args.bias[p];
+    y[i] = value;
+  }
+}
+
+// The moments of one row, and the gradient of its x (see math::RowNormGrad).
+template <typename T, typename Team>
+__device__ void GradRow(const Rows& rows,
+                        const RowNormGradArgs<T>& args,
+                        double* moments,
+                        const Team& team,
+                        int64_t row) {
+  const int64_t at = row * rows.size;
+  const T* x = args.x + at;
+  const double mean = rows.Mean(team, x);
+  const double inverse = 1 / sqrt(rows.Variance(team, x, mean) + rows.epsilon);
+  if (team.Leads()) {
+    moments[2 * row] = mean;
+    moments[2 * row + 1] = inverse;
+  }
+  if (args.x_grad == nullptr) return;
+  double sum = 0, product = 0;
+  for (int64_t i = team.First(); i < rows.size && args.y_grad != nullptr;
+       i += Team::kSize) {
+    double w = args.y_grad[at + i];
+    if (args.scale != nullptr) w *= args.scale[rows.Parameter(row, i)];
+    sum += w;
+    product += w * (x[i] - mean);
+  }
+  sum = team.All(sum, SumOf());
+  product = team.All(product, SumOf());
+  const double mean_grad =
+      args.mean_grad == nullptr ? 0 : static_cast<double>(args.mean_grad[row]);
+  const double variance_grad =
+      args.variance_grad == nullptr
+          ? 0
+          : static_cast<double>(args.variance_grad[row]);
+  const auto count = static_cast<double>(rows.size);
+  const T slope = static_cast<T>(
+      (2 * variance_grad - inverse * inverse * inverse * product) / count);
+  const T rest =
+      static_cast<T>(rows.centered ? (mean_grad - inverse * sum) / count : 0);
+  const T factor = static_cast<T>(inverse);
+  const Center<T> center(mean);
+  for (int64_t i = team.First(); i < rows.size; i += Team::kSize) {
+    T grad = center.Distance(x[i]) * slope + rest;
+    if (args.y_grad != nullptr) {
+      T w = args.y_grad[at + i];
+      if (args.scale != nullptr) w *= args.scale[rows.Parameter(row, i)];
+      grad = w * factor + grad;
+    }
+    args.x_grad[at + i] = grad;
+  }
+}
+
+// Term j of parameter p: an element of y_grad, alone or times what was
+// normalized.
+template <typename T>
+struct ParameterTerm {
+  Rows rows;
+  const T* x;
+  const T* y_grad;
+  const double* moments;
+  bool times_x;
+
+  __device__ double operator()(int64_t p, int64_t j) const {
+    if (y_grad == nullptr) return 0;
+    const int64_t row = p / rows.channels + j / rows.run * rows.groups;
+    const int64_t at =
+        row * rows.size + p % rows.channels * rows.run + j % rows.run;
+    const double grad = y_grad[at];
+    if (!times_x) return grad;
+    return grad * ((x[at] - moments[2 * row]) * moments[2 * row + 1]);
+  }
+};
+
+template <typename T, typename Norm>
+class RowNormCUDAKernel final : public OpKernel {
+ public:
+  explicit RowNormCUDAKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    geometry_ = Norm::Of(preparation.query);
+    moment_dims_ = Norm::MomentDims(preparation.query);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    const auto given = [&](const char* name) -> const T* {
+      return context.HasInput(name) ? context.Input(name).template data<T>()
+                                    : nullptr;
+    };
+    const auto wanted = [&](const char* name) -> T* {
+      return context.HasOutput(name)
+                 ? context.AllocateOutput(name, moment_dims_).template data<T>()
+                 : nullptr;
+    };
+    const RowNormArgs<T> args = {
+        .x = x.data<T>(),
+        .scale = given("Scale"),
+        .bias = given("Bias"),
+        .y = context.AllocateOutput(0, x.dims()).template data<T>(),
+        .mean = wanted("Mean"),
+        .variance = wanted("Variance")};
+    const bool moments = args.mean != nullptr || args.variance != nullptr;
+    if (geometry_.size() == 0 && !moments) return;
+    const Rows rows(geometry_);
+    math::ForEachRow(context.device_context<CUDADeviceContext>(),
+                     geometry_.rows, rows.size,
+                     [=] __device__(auto team, int64_t row) {
+                       NormalizeRow(rows, args, team, row);
+                     });
+  }
+
+ private:
+  math::RowNormGeometry geometry_;
+  DDim moment_dims_;
+};
+
+template <typename T, typename Norm>
+class RowNormGradCUDAKernel final : public OpKernel {
+ public:
+  explicit RowNormGradCUDAKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    geometry_ = Norm::Of(preparation.query);
+    const int64_t groups = std::max<int64_t>(geometry_.groups, 1);
+    plan_ = math::SumPlan(geometry_.parameters(),
+                          geometry_.rows / groups * geometry_.run);
+    preparation.scratch_bytes =
+        sizeof(double) * static_cast<size_t>(geometry_.moment_count()) +
+        plan_.scratch_bytes();
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const RowNormGradArgs<T> args = Arguments(context);
+    auto* const moments = static_cast<double*>(context.scratch());
+    const Rows rows(geometry_);
+    // Without elements all sums are 0.
+    if (geometry_.size() > 0) {
+      math::ForEachRow(device, geometry_.rows, rows.size,
+                       [=] __device__(auto team, int64_t row) {
+                         GradRow(rows, args, moments, team, row);
+                       });
+    }
+    double* const partial = moments + geometry_.moment_count();
+    for (const bool times_x : {true, false}) {
+      T* const to = times_x ? args.scale_grad : args.bias_grad;
+      if (to == nullptr) continue;
+      math::Sum(device, plan_, partial,
+                ParameterTerm<T>{rows, args.x, args.y_grad, moments, times_x},
+                math::StoreSum<T>{to});
+    }
+  }
+
+ private:
+  RowNormGradArgs<T> Arguments(OpKernelContext& context) const {
+    const auto given = [&](const char* name) -> const T* {
+      return context.HasInput(name) ? context.Input(name).template data<T>()
+                                    : nullptr;
+    };
+    const auto wanted = [&](const char* name, const char* of) -> T* {
+      if (!context.HasOutput(name)) return nullptr;
+      const DDim dims = context.HasInput(of) ? context.Input(of).dims()
+                                             : DDim{geometry_.parameters()};
+      return context.AllocateOutput(name, dims).template data<T>();
+    };
+    return {.x = given("X"),
+            .scale = given("Scale"),
+            .y_grad = given("Y@GRAD"),
+            .mean_grad = given("Mean@GRAD"),
+            .variance_grad = given("Variance@GRAD"),
+            .x_grad = wanted("X@GRAD", "X"),
+            .scale_grad = wanted("Scale@GRAD", "Scale"),
+            .bias_grad = wanted("Bias@GRAD", "Bias")};
+  }
+
+  math::RowNormGeometry geometry_;
+  math::SumPlan plan_;
+};
+
+template <typename Norm>
+void AddKernels(framework::Registry& registry, const std::string& op) {
+  const platform::CUDAPlace cuda;
+  framework::AddPlainKernels<RowNormCUDAKernel<float, Norm>,
+                             RowNormCUDAKernel<double, Norm>>(registry, op,
+                                                              cuda);
+  framework::AddPlainKernels<RowNormGradCUDAKernel<float, Norm>,
+                             RowNormGradCUDAKernel<double, Norm>>(
+      registry, op + "_grad", cuda);
+}
+
+void AddRowNormKernels(framework::Registry& registry) {
+  AddKernels<LayerNorm>(registry, "layer_norm");
+  AddKernels<RmsNorm>(registry, "rms_norm");
+  AddKernels<InstanceNorm>(registry, "instance_norm");
+  AddKernels<GroupNorm>(registry, "group_norm");
+}
+
+}  // namespace
+
+REGISTER_TABLE(cuda_row_norms, AddRowNormKernels);
+
+}  // namespace sluice::operators
