@@ -15,7 +15,8 @@ const Table& AllHandlers() {
     for (const auto family :
          {ContractionHandlers(), ConstantHandlers(), ConversionHandlers(),
           ConvHandlers(), ElementwiseHandlers(), MovementHandlers(),
-          NormHandlers(), PoolHandlers(), ReductionHandlers()}) {
+          NormHandlers(), PoolHandlers(), ReductionHandlers(),
+          SearchHandlers()}) {
       for (const HandlerRow& row : family) {
         (*rows)[row.type][row.since_version] = row.handler;
       }
