@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
@@ -35,15 +36,21 @@ void BatchNormalization7(Node& node) {
   BatchNormalization(node);
 }
 
+template <bool kLog>
+constexpr const char* kSoftmaxOp = kLog ? "log_softmax" : "softmax";
+
+template <bool kLog>
 void Softmax(Node& node, int64_t axis) {
-  node.Finish("softmax", {{"X", {node.In(0)}}}, {{"axis", axis}});
+  node.Finish(kSoftmaxOp<kLog>, {{"X", {node.In(0)}}}, {{"axis", axis}});
 }
 
+template <bool kLog>
 void Softmax13(Node& node) {
-  Softmax(node, node.attributes().Int("axis", -1));
+  Softmax<kLog>(node, node.attributes().Int("axis", -1));
 }
 
 // Up to opset 12 all dims from `axis` on are one row.
+template <bool kLog>
 void Softmax1(Node& node) {
   const DDim x = node.Dims(0);
   const int rank = RankOf(node, 0);
@@ -51,7 +58,7 @@ void Softmax1(Node& node) {
       static_cast<int>(AxisOf(node.attributes().Int("axis", 1), rank));
   if (std::all_of(x.begin() + axis + 1, x.end(),
                   [](int64_t size) { return size == 1; })) {
-    return Softmax(node, axis);
+    return Softmax<kLog>(node, axis);
   }
   if (std::count(x.begin(), x.end(), kUnknownDim) > 1) {
     Node::Unsupported(
@@ -73,15 +80,165 @@ void Softmax1(Node& node) {
   const std::string rows =
       node.Append("reshape", {{"X", {node.In(0)}}}, {{"shape", flat}});
   const std::string result =
-      node.Append("softmax", {{"X", {rows}}}, {{"axis", int64_t{1}}});
+      node.Append(kSoftmaxOp<kLog>, {{"X", {rows}}}, {{"axis", int64_t{1}}});
   node.Finish("reshape", {{"X", {result}}}, {{"shape", shape}});
 }
 
+// Scale or bias number `index` of a row of X, the dims from `axis` on, as large
+// as the row.
+std::string OfRow(Node& node, int index, int axis) {
+  const DDim x = node.Dims(0), given = node.Dims(index);
+  const Ints row(x.begin() + axis, x.end());
+  const bool same =
+      !given.rank_known() ||
+      std::equal(given.begin(), given.end(), row.begin(), row.end(),
+                 [](int64_t a, int64_t b) { return a < 0 || b < 0 || a == b; });
+  if (same) return node.In(index);
+  if (std::count(row.begin(), row.end(), kUnknownDim) > 0) {
+    Node::Unsupported(
+        "input {} of shape {} is broadcast to dims of {} that are known only "
+        "when the model runs",
+        index, platform::Printable(given), platform::Printable(x));
+  }
+  return node.Append("expand", {{"X", {node.In(index)}}}, {{"shape", row}});
+}
+
+// The dims of X before `axis`, then ones: -1 for one that is unknown.
+Ints MomentShape(const Node& node, int axis) {
+  const DDim x = node.Dims(0);
+  Ints shape(x.begin(), x.end());
+  std::fill(shape.begin() + axis, shape.end(), 1);
+  if (std::count(shape.begin(), shape.end(), kUnknownDim) > 1) {
+    Node::Unsupported(
+        "its mean is read, and several dims of {} before {} are known only "
+        "when the model runs",
+        platform::Printable(x), axis);
+  }
+  return shape;
+}
+
+// `moments` of layer_norm, a number a row, as output `index` of the node, which
+// is float32 for every X.
+void FinishMoments(Node& node, int index, std::string moments, int axis) {
+  if (node.TypeOf(0) != DType::kFloat32) {
+    moments =
+        node.Append("cast", {{"X", {moments}}}, {{"dtype", DType::kFloat32}});
+  }
+  node.FinishOutput(index, "reshape", {{"X", {moments}}},
+                    {{"shape", MomentShape(node, axis)}});
+}
+
+void LayerNormalization(Node& node) {
+  const auto axis = static_cast<int>(
+      AxisOf(node.attributes().Int("axis", -1), RankOf(node, 0)));
+  const double epsilon = node.attributes().Float("epsilon", 1e-5);
+  // Sums are made in float64, whatever is asked for.
+  node.attributes().Ignore("stash_type");
+  Inputs inputs = {{"X", {node.In(0)}}, {"Scale", {OfRow(node, 1, axis)}}};
+  if (node.HasInput(2)) {
+    inputs.emplace_back("Bias", framework::ArgVars{OfRow(node, 2, axis)});
+  }
+  const auto moments = node.FinishWith(
+      "layer_norm", inputs,
+      {{"begin_norm_axis", int64_t{axis}}, {"epsilon", epsilon}}, "Y",
+      {"Mean", "Variance"});
+  if (node.HasOutput(1)) FinishMoments(node, 1, moments[0], axis);
+  if (!node.HasOutput(2)) return;
+  const std::string sum =
+      node.Append("scale", {{"X", {moments[1]}}}, {{"bias", epsilon}});
+  FinishMoments(node, 2, node.Append("rsqrt", {{"X", {sum}}}), axis);
+}
+
+void RmsNormalization(Node& node) {
+  const auto axis = static_cast<int>(
+      AxisOf(node.attributes().Int("axis", -1), RankOf(node, 0)));
+  node.attributes().Ignore("stash_type");
+  node.Finish("rms_norm",
+              {{"X", {node.In(0)}}, {"Scale", {OfRow(node, 1, axis)}}},
+              {{"begin_norm_axis", int64_t{axis}},
+               {"epsilon", node.attributes().Float("epsilon", 1e-5)}},
+              "Y");
+}
+
+// Scale and bias of a group, for each of its channels.
+std::string OfChannels(Node& node, int index, int64_t groups) {
+  const int64_t channels = RankOf(node, 0) < 2 ? 0 : node.Dims(0)[1];
+  if (channels < 0) {
+    Node::Unsupported(
+        "the channels of its input {} are known only when the "
+        "model runs",
+        platform::Printable(node.Dims(0)));
+  }
+  const std::string column =
+      node.Append("unsqueeze", {{"X", {node.In(index)}}}, {{"axes", Ints{1}}});
+  const std::string matrix = node.Append(
+      "expand", {{"X", {column}}}, {{"shape", Ints{1, channels / groups}}});
+  return node.Append("reshape", {{"X", {matrix}}}, {{"shape", Ints{-1}}});
+}
+
+void GroupNorm(Node& node, const std::string& scale, const std::string& bias) {
+  node.Finish("group_norm",
+              {{"X", {node.In(0)}}, {"Scale", {scale}}, {"Bias", {bias}}},
+              {{"groups", node.attributes().NeededInt("num_groups")},
+               {"epsilon", node.attributes().Float("epsilon", 1e-5)}},
+              "Y");
+}
+
+// A scale and a bias for each group.
+void GroupNormalization18(Node& node) {
+  const int64_t groups = node.attributes().NeededInt("num_groups");
+  // What the op refuses.
+  if (groups < 1) return GroupNorm(node, node.In(1), node.In(2));
+  GroupNorm(node, OfChannels(node, 1, groups), OfChannels(node, 2, groups));
+}
+
+void GroupNormalization21(Node& node) {
+  node.attributes().Ignore("stash_type");
+  GroupNorm(node, node.In(1), node.In(2));
+}
+
+// (X - mean) / (deviation + 1e-9) over some dims, which become the last ones
+// meanwhile: the root of variance + 1e-18 is that to all digits of a float.
+void MeanVarianceNormalization(Node& node) {
+  const int rank = RankOf(node, 0);
+  Ints axes = node.attributes().Ints("axes");
+  if (axes.empty()) axes = {0, 2, 3};
+  std::vector<bool> normalized(static_cast<size_t>(rank));
+  for (const int64_t axis : axes) {
+    normalized[static_cast<size_t>(AxisOf(axis, rank))] = true;
+  }
+  Ints order;
+  for (const bool last : {false, true}) {
+    for (int axis = 0; axis < rank; ++axis) {
+      if (normalized[static_cast<size_t>(axis)] == last) order.push_back(axis);
+    }
+  }
+  Ints back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  const int64_t kept = std::count(normalized.begin(), normalized.end(), false);
+  const std::string x =
+      node.Append("transpose", {{"X", {node.In(0)}}}, {{"axis", order}});
+  const std::string y =
+      node.Append("layer_norm", {{"X", {x}}},
+                  {{"begin_norm_axis", kept}, {"epsilon", 1e-18}}, "Y");
+  node.Finish("transpose", {{"X", {y}}}, {{"axis", back}});
+}
+
+// InstanceNormalization and LRN are known by their schemas.
 constexpr HandlerRow kRows[] = {
     {"BatchNormalization", 7, BatchNormalization7},
     {"BatchNormalization", 9, BatchNormalization},
-    {"Softmax", 1, Softmax1},
-    {"Softmax", 13, Softmax13},
+    {"GroupNormalization", 18, GroupNormalization18},
+    {"GroupNormalization", 21, GroupNormalization21},
+    {"LayerNormalization", 17, LayerNormalization},
+    {"LogSoftmax", 1, Softmax1<true>},
+    {"LogSoftmax", 13, Softmax13<true>},
+    {"MeanVarianceNormalization", 9, MeanVarianceNormalization},
+    {"RMSNormalization", 23, RmsNormalization},
+    {"Softmax", 1, Softmax1<false>},
+    {"Softmax", 13, Softmax13<false>},
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ const Table& AllHandlers() {
          {ContractionHandlers(), ConstantHandlers(), ConversionHandlers(),
           ConvHandlers(), ElementwiseHandlers(), MovementHandlers(),
           NormHandlers(), PoolHandlers(), ReductionHandlers(),
-          ResizeHandlers()}) {
+           ResizeHandlers(), SearchHandlers()}) {
       for (const HandlerRow& row : family) {
         (*rows)[row.type][row.since_version] = row.handler;
       }

@@ -31,6 +31,7 @@ std::span<const HandlerRow> NormHandlers();
 std::span<const HandlerRow> PoolHandlers();
 std::span<const HandlerRow> ReductionHandlers();
 std::span<const HandlerRow> ResizeHandlers();
+std::span<const HandlerRow> SearchHandlers();
 
 // The handler for `type` in opset `version`; nullptr when there is none.
 Handler FindHandler(std::string_view type, int64_t version);

@@ -151,13 +151,23 @@ void Node::Finish(const std::string& type,
                   AttributeMap attributes,
                   const std::string& argument,
                   const std::vector<std::string>& more) {
+  FinishWith(type, std::move(inputs), std::move(attributes), argument, more);
+}
+
+std::vector<std::string> Node::FinishWith(
+    const std::string& type,
+    Inputs inputs,
+    AttributeMap attributes,
+    const std::string& argument,
+    const std::vector<std::string>& more) {
   Inputs outputs = {{argument, {proto_.output(0)}}};
+  std::vector<std::string> names;
   for (const std::string& other : more) {
-    outputs.emplace_back(
-        other,
-        framework::ArgVars{values_.NewName(proto_.output(0) + "." + other)});
+    names.push_back(values_.NewName(proto_.output(0) + "." + other));
+    outputs.emplace_back(other, framework::ArgVars{names.back()});
   }
   Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
+  return names;
 }
 
 void Node::FinishOutput(int index,

@@ -69,6 +69,12 @@ class Node {
               AttributeMap attributes = {},
               const std::string& argument = "Out",
               const std::vector<std::string>& more = {});
+  // The same; gives the names of `more`, in their order.
+  std::vector<std::string> FinishWith(const std::string& type,
+                                      Inputs inputs,
+                                      AttributeMap attributes,
+                                      const std::string& argument,
+                                      const std::vector<std::string>& more);
   // The same for another output than the first.
   void FinishOutput(int index,
                     const std::string& type,

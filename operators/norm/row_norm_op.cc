@@ -41,22 +41,23 @@ bool Agree(int64_t a, int64_t b) {
 
 // Scale and Bias have a number for each element of a row of X: in the dims of a
 // row, or in one dim.
-void CheckParameters(const InferShapeContext& context, const DDim& x, int at) {
-  for (const char* name : {"Scale", "Bias"}) {
-    if (!context.HasInput(name)) continue;
-    const DDim given = context.input(name);
-    if (!given.rank_known()) continue;
-    bool same = given.rank() == x.rank() - at;
-    for (int i = 0; same && i < given.rank(); ++i) {
-      same = Agree(given[i], x[at + i]);
-    }
-    const bool flat =
-        given.rank() == 1 && Agree(given[0], ProductOf(x, at, x.rank()));
-    context.Require(same || flat, "row_norm.parameter",
-                    "input {} has shape {}; expected the dims from {} on of "
-                    "input X {}, or one dim of as many elements",
-                    name, given, at, x);
+void CheckParameter(const InferShapeContext& context,
+                    const char* name,
+                    const DDim& x,
+                    int at) {
+  if (!context.HasInput(name)) return;
+  const DDim given = context.input(name);
+  if (!given.rank_known()) return;
+  bool same = given.rank() == x.rank() - at;
+  for (int i = 0; same && i < given.rank(); ++i) {
+    same = Agree(given[i], x[at + i]);
   }
+  const bool flat =
+      given.rank() == 1 && Agree(given[0], ProductOf(x, at, x.rank()));
+  context.Require(same || flat, "row_norm.parameter",
+                  "input {} has shape {}; expected the dims from {} on of "
+                  "input X {}, or one dim of as many elements",
+                  name, given, at, x);
 }
 
 // As large as Scale or Bias itself.
@@ -69,9 +70,11 @@ void SetParameterGrad(InferShapeContext& context,
 }
 
 // X, which is as large as the gradient of Y.
-ShapeHandle ShapeOfX(const InferShapeContext& context, int least_rank) {
+ShapeHandle ShapeOfX(const InferShapeContext& context,
+                     int least_rank,
+                     bool gradient) {
   ShapeHandle x = context.input("X");
-  if (context.HasInput("Y@GRAD")) {
+  if (gradient && context.HasInput("Y@GRAD")) {
     x = context.Merge(x, context.input("Y@GRAD"));
   }
   return context.WithRankAtLeast(x, least_rank);
@@ -87,19 +90,21 @@ void CheckMomentGrads(const InferShapeContext& context, const DDim& moments) {
 }
 
 void FromAxisShape(InferShapeContext& context, bool moments, bool gradient) {
-  const ShapeHandle x = ShapeOfX(context, 1);
+  const ShapeHandle x = ShapeOfX(context, 1, gradient);
   int64_t rows = framework::kUnknownDim, size = framework::kUnknownDim;
   if (x.dims.rank_known()) {
     const int at = BeginAxis(context, x);
-    CheckParameters(context, x, at);
+    CheckParameter(context, "Scale", x, at);
+    if (moments) CheckParameter(context, "Bias", x, at);
     rows = ProductOf(x, 0, at);
     size = ProductOf(x, at, x.rank());
   }
   context.SetOutput(gradient ? "X@GRAD" : "Y", x);
   if (gradient) {
-    CheckMomentGrads(context, {rows});
     SetParameterGrad(context, "Scale", size);
-    if (moments) SetParameterGrad(context, "Bias", size);
+    if (!moments) return;
+    SetParameterGrad(context, "Bias", size);
+    CheckMomentGrads(context, {rows});
   } else if (moments) {
     context.SetOutput("Mean", {rows});
     context.SetOutput("Variance", {rows});
@@ -108,7 +113,7 @@ void FromAxisShape(InferShapeContext& context, bool moments, bool gradient) {
 
 // [N, C, ...] with `groups` of channels; 0: each by itself.
 void ChannelsShape(InferShapeContext& context, int64_t groups, bool gradient) {
-  const ShapeHandle x = ShapeOfX(context, 2);
+  const ShapeHandle x = ShapeOfX(context, 2, gradient);
   DimHandle channels = context.Dim(x, 1);
   for (const char* name : {"Scale", "Bias"}) {
     if (!context.HasInput(name)) continue;

@@ -1,11 +1,10 @@
 #include "sluice/operators/math/search/top_k.h"
 
 #include <algorithm>
-#include <bit>
-#include <limits>
 #include <numeric>
 #include <type_traits>
 
+#include "sluice/operators/math/search/order_key.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -15,58 +14,14 @@ namespace {
 // About this many elements are worth a thread.
 constexpr int64_t kShardElements = 16384;
 
-template <typename T>
-struct FloatBits;
-template <>
-struct FloatBits<float> {
-  using Bits = uint32_t;
-  static constexpr Bits kInfinity = 0x7F800000;
-};
-template <>
-struct FloatBits<double> {
-  using Bits = uint64_t;
-  static constexpr Bits kInfinity = 0x7FF0000000000000;
-};
-template <>
-struct FloatBits<platform::float16> {
-  using Bits = uint16_t;
-  static constexpr Bits kInfinity = 0x7C00;
-};
-template <>
-struct FloatBits<platform::bfloat16> {
-  using Bits = uint16_t;
-  static constexpr Bits kInfinity = 0x7F80;
-};
-
-// A signed integer that orders as the element does, for every dtype alike:
-// equal elements have equal keys and NaN has the largest.
-template <typename T>
-auto Key(T value) {
-  if constexpr (std::is_integral_v<T>) {
-    return value;
-  } else {
-    using Bits = typename FloatBits<T>::Bits;
-    using Signed = std::make_signed_t<Bits>;
-    constexpr Bits kSign = static_cast<Bits>(
-        static_cast<Bits>(std::numeric_limits<Signed>::max()) + 1);
-    const Bits bits = std::bit_cast<Bits>(value);
-    const Bits magnitude = static_cast<Bits>(bits & ~kSign);
-    if (magnitude > FloatBits<T>::kInfinity) {
-      return std::numeric_limits<Signed>::max();
-    }
-    const auto key = static_cast<Signed>(magnitude);
-    return static_cast<Signed>((bits & kSign) != 0 ? -key : key);
-  }
-}
-
 // "Comes before": a strict order of the columns of one row.
 template <typename T, bool kLargest>
 struct Better {
   const T* row;
 
   bool operator()(int64_t a, int64_t b) const {
-    const auto key_a = Key(row[a]);
-    const auto key_b = Key(row[b]);
+    const auto key_a = OrderKey(row[a]);
+    const auto key_b = OrderKey(row[b]);
     if (key_a != key_b) return kLargest ? key_a > key_b : key_a < key_b;
     return a < b;
   }
@@ -82,8 +37,8 @@ bool MayBeat(const T* block, T best) {
     if constexpr (std::is_arithmetic_v<T>) {
       any |= kLargest ? !(block[i] <= best) : !(block[i] >= best);
     } else {
-      const auto key = Key(block[i]);
-      any |= kLargest ? key > Key(best) : key < Key(best);
+      const auto key = OrderKey(block[i]);
+      any |= kLargest ? key > OrderKey(best) : key < OrderKey(best);
     }
   }
   return any != 0;
@@ -92,14 +47,14 @@ bool MayBeat(const T* block, T best) {
 template <typename T, bool kLargest>
 int64_t Best(const T* row, int64_t columns) {
   int64_t best = 0;
-  auto best_key = Key(row[0]);
+  auto best_key = OrderKey(row[0]);
   for (int64_t i = 0; i < columns;) {
     const int64_t end = std::min(i + kBlock, columns);
     if (end - i == kBlock && !MayBeat<T, kLargest>(row + i, row[best])) {
       i = end;
     }
     for (; i < end; ++i) {
-      const auto key = Key(row[i]);
+      const auto key = OrderKey(row[i]);
       if (kLargest ? key > best_key : key < best_key) {
         best_key = key;
         best = i;

@@ -106,6 +106,70 @@ def top_k(rng, largest, k):
     return Case({"X": distinct(rng, shape)}, same, attrs)
 
 
+@case("arg_max", *itertools.product((0, -1, None), (True, False)))
+def arg_max(rng, axis, keep):
+    return arg_best(rng, "argmax", axis, keep)
+
+
+@case("arg_min", *itertools.product((0, -1, None), (True, False)))
+def arg_min(rng, axis, keep):
+    return arg_best(rng, "argmin", axis, keep)
+
+
+def arg_best(rng, name, axis, keep):
+    """With axis None of all elements."""
+
+    def same(t):
+        out = getattr(torch, name)(t["X"], axis, keepdim=keep)
+        return {"Out": out}
+
+    attrs = {"flatten": True} if axis is None else {"axis": axis}
+    x = distinct(rng, odd(rng, 3))
+    return Case({"X": x}, same, {**attrs, "keepdims": keep})
+
+
+# Whether the element itself is left out, and whether from the end.
+SCANS = list(
+    itertools.product((0, 1, -1), (True, False), (True, False))
+)
+
+
+def scan(rng, name, first, axis, exclusive, reverse):
+    x = away_from(rng, odd(rng, 3))
+
+    def same(t):
+        x = t["X"].flip(axis) if reverse else t["X"]
+        out = getattr(torch, name)(x, axis)
+        if exclusive:
+            ones = torch.full_like(x, first).narrow(axis, 0, 1)
+            out = torch.cat([ones, out], axis).narrow(axis, 0, x.shape[axis])
+        return {"Out": out.flip(axis) if reverse else out}
+
+    attrs = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
+    return Case({"X": x}, same, attrs, ("X",))
+
+
+@case("cumsum", *SCANS)
+def cumsum(rng, axis, exclusive, reverse):
+    return scan(rng, "cumsum", 0, axis, exclusive, reverse)
+
+
+@case("cumsum")
+def cumsum_of_all(rng):
+    x = away_from(rng, odd(rng, 3))
+    return Case(
+        {"X": x},
+        lambda t: {"Out": t["X"].flatten().cumsum(0)},
+        {"flatten": True},
+        ("X",),
+    )
+
+
+@case("cumprod", *SCANS)
+def cumprod(rng, axis, exclusive, reverse):
+    return scan(rng, "cumprod", 1, axis, exclusive, reverse)
+
+
 @case("assign_value")
 def assign_value(rng):
     values = away_from(rng, 15)

@@ -1,0 +1,127 @@
+#include "sluice/operators/math/search/arg_best.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "sluice/operators/math/search/order_key.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+namespace {
+
+// About this many elements are worth a thread.
+constexpr int64_t kShardElements = 16384;
+// Columns that are looked at side by side.
+constexpr int64_t kColumns = 64;
+// Elements of a row of which most have none that is better.
+constexpr int64_t kBlock = 32;
+
+// A signed integer that is larger for a better element, and the same for equal
+// ones.
+template <bool kLargest, typename T>
+auto Merit(T value) {
+  const auto key = OrderKey(value);
+  using Key = std::remove_const_t<decltype(key)>;
+  if constexpr (kLargest) {
+    return key;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<Key>(~key);
+  } else {
+    // NaN has the largest key of all, for both directions.
+    constexpr Key kNan = std::numeric_limits<Key>::max();
+    return key == kNan ? kNan : static_cast<Key>(~key);
+  }
+}
+
+template <bool kLargest, bool kLast, typename T>
+bool Beats(T value, decltype(Merit<kLargest>(T{})) best) {
+  const auto merit = Merit<kLargest>(value);
+  return kLast ? merit >= best : merit > best;
+}
+
+template <bool kLargest, bool kLast, typename T>
+int64_t BestOfRow(const T* row, int64_t size) {
+  int64_t found = 0;
+  auto best = Merit<kLargest>(row[0]);
+  for (int64_t i = 1; i < size;) {
+    const int64_t end = std::min(i + kBlock, size);
+    int any = 0;
+    for (int64_t j = i; j < end; ++j) {
+      any |= static_cast<int>(Beats<kLargest, kLast>(row[j], best));
+    }
+    if (any == 0) i = end;
+    for (; i < end; ++i) {
+      if (!Beats<kLargest, kLast>(row[i], best)) continue;
+      best = Merit<kLargest>(row[i]);
+      found = i;
+    }
+  }
+  return found;
+}
+
+// Of `count` columns that begin side by side, at most kColumns.
+template <bool kLargest, bool kLast, typename T>
+void BestOfColumns(
+    const T* x, int64_t size, int64_t step, int64_t count, int64_t* out) {
+  decltype(Merit<kLargest>(T{})) best[kColumns];
+  for (int64_t j = 0; j < count; ++j) {
+    best[j] = Merit<kLargest>(x[j]);
+    out[j] = 0;
+  }
+  for (int64_t i = 1; i < size; ++i) {
+    const T* row = x + i * step;
+    for (int64_t j = 0; j < count; ++j) {
+      const bool better = Beats<kLargest, kLast>(row[j], best[j]);
+      best[j] = better ? Merit<kLargest>(row[j]) : best[j];
+      out[j] = better ? i : out[j];
+    }
+  }
+}
+
+template <bool kLargest, bool kLast, typename T>
+void Run(const ArgBestPlan& plan, const T* x, int64_t* out) {
+  const int64_t blocks = (plan.inner + kColumns - 1) / kColumns;
+  const int64_t work = plan.size * std::min(plan.inner, kColumns);
+  platform::ParallelFor(
+      plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t outer = i / blocks, first = i % blocks * kColumns;
+          const T* from = x + outer * plan.size * plan.inner + first;
+          int64_t* to = out + outer * plan.inner + first;
+          if (plan.inner == 1) {
+            *to = BestOfRow<kLargest, kLast>(from, plan.size);
+          } else {
+            BestOfColumns<kLargest, kLast>(
+                from, plan.size, plan.inner,
+                std::min(kColumns, plan.inner - first), to);
+          }
+        }
+      });
+}
+
+}  // namespace
+
+template <typename T>
+void ArgBest(const ArgBestPlan& plan, const T* x, int64_t* out) {
+  if (plan.largest) {
+    plan.last ? Run<true, true>(plan, x, out) : Run<true, false>(plan, x, out);
+  } else {
+    plan.last ? Run<false, true>(plan, x, out)
+              : Run<false, false>(plan, x, out);
+  }
+}
+
+#define SLUICE_ARG_BEST(T) template SLUICE_API decltype(ArgBest<T>) ArgBest<T>
+SLUICE_ARG_BEST(float);
+SLUICE_ARG_BEST(double);
+SLUICE_ARG_BEST(platform::float16);
+SLUICE_ARG_BEST(platform::bfloat16);
+SLUICE_ARG_BEST(int8_t);
+SLUICE_ARG_BEST(uint8_t);
+SLUICE_ARG_BEST(int32_t);
+SLUICE_ARG_BEST(int64_t);
+#undef SLUICE_ARG_BEST
+
+}  // namespace sluice::operators::math

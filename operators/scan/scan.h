@@ -1,0 +1,26 @@
+#pragma once
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/math/scan/scan.h"
+
+namespace sluice::operators {
+
+// What a kernel of cumsum, cumprod or their gradients runs along: input 0 is X.
+inline math::ScanPlan ScanPlanOf(const framework::KernelQuery& query) {
+  const framework::DDim& x = query.inputs[0];
+  math::ScanPlan plan;
+  plan.exclusive = query.Attr<bool>("exclusive");
+  plan.reverse = query.Attr<bool>("reverse");
+  if (query.Attr<bool>("flatten")) {
+    plan.size = x.numel();
+    return plan;
+  }
+  const auto axis = query.Attr<int64_t>("axis");
+  const auto at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
+  plan.outer = x.Product(0, at);
+  plan.size = x[at];
+  plan.inner = x.Product(at + 1, x.rank());
+  return plan;
+}
+
+}  // namespace sluice::operators

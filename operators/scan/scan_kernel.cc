@@ -1,0 +1,113 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/scan/scan.h"
+
+// cumsum and cumprod.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+struct Sum {
+  template <typename T>
+  static void Forward(const math::ScanPlan& plan, const T* x, T* out) {
+    math::CumulativeSum(plan, x, out);
+  }
+  // The sum of the gradients the other way round.
+  template <typename T>
+  static void Backward(math::ScanPlan plan,
+                       const Tensor& /*x*/,
+                       const T* out_grad,
+                       T* x_grad) {
+    plan.reverse = !plan.reverse;
+    math::CumulativeSum(plan, out_grad, x_grad);
+  }
+};
+
+struct Product {
+  template <typename T>
+  static void Forward(const math::ScanPlan& plan, const T* x, T* out) {
+    math::CumulativeProduct(plan, x, out);
+  }
+  template <typename T>
+  static void Backward(const math::ScanPlan& plan,
+                       const Tensor& x,
+                       const T* out_grad,
+                       T* x_grad) {
+    math::CumulativeProductGrad(plan, x.data<T>(), out_grad, x_grad);
+  }
+};
+
+template <typename T, typename Op>
+class ScanKernel final : public OpKernel {
+ public:
+  explicit ScanKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    plan_ = ScanPlanOf(preparation.query);
+    out_dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    Op::Forward(plan_, context.Input(0).data<T>(), out.data<T>());
+  }
+
+ private:
+  math::ScanPlan plan_;
+  DDim out_dims_;
+};
+
+template <typename T, typename Op>
+class ScanGradKernel final : public OpKernel {
+ public:
+  explicit ScanGradKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    plan_ = ScanPlanOf(preparation.query);
+    x_dims_ = preparation.query.inputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& x_grad = context.AllocateOutput(0, x_dims_);
+    if (x_grad.numel() == 0) return;
+    Op::Backward(plan_, context.Input(0), context.Input(1).data<T>(),
+                 x_grad.data<T>());
+  }
+
+ private:
+  math::ScanPlan plan_;
+  DDim x_dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(cumsum,
+                       ScanKernel<float, Sum>,
+                       ScanKernel<double, Sum>,
+                       ScanKernel<platform::float16, Sum>,
+                       ScanKernel<platform::bfloat16, Sum>,
+                       ScanKernel<int32_t, Sum>,
+                       ScanKernel<int64_t, Sum>);
+REGISTER_OP_CPU_KERNEL(cumprod,
+                       ScanKernel<float, Product>,
+                       ScanKernel<double, Product>,
+                       ScanKernel<platform::float16, Product>,
+                       ScanKernel<platform::bfloat16, Product>,
+                       ScanKernel<int32_t, Product>,
+                       ScanKernel<int64_t, Product>);
+REGISTER_OP_CPU_KERNEL(cumsum_grad,
+                       ScanGradKernel<float, Sum>,
+                       ScanGradKernel<double, Sum>);
+REGISTER_OP_CPU_KERNEL(cumprod_grad,
+                       ScanGradKernel<float, Product>,
+                       ScanGradKernel<double, Product>);
+
+}  // namespace sluice::operators

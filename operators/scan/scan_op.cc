@@ -1,0 +1,122 @@
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+// cumsum and cumprod.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using platform::DType;
+
+// X's shape, or all of its elements as one dim.
+DDim ScannedDims(const InferShapeContext& context) {
+  const DDim x = context.input("X");
+  if (context.Attr<bool>("flatten")) {
+    return {x.known() ? x.numel() : framework::kUnknownDim};
+  }
+  const auto axis = context.Attr<int64_t>("axis");
+  context.Require(
+      !x.rank_known() || (axis >= -x.rank() && axis < x.rank()), "scan.axis",
+      "attribute axis = {} is no dimension of input X {}; expected {} to {}",
+      axis, x, -x.rank(), x.rank() - 1);
+  return x;
+}
+
+void ScanShape(InferShapeContext& context) {
+  context.SetOutput("Out", ScannedDims(context));
+}
+
+// Which axis it is makes no difference.
+void ScanLateShape(InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const bool flat = context.Attr<bool>("flatten");
+  context.SetOutput("Out", flat ? DDim{framework::kUnknownDim} : x);
+}
+
+void ScanGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {ScannedDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> Gradient(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, forward.type + "_grad",
+                                {{"X"}, {}, {"Out"}, {"X"}})};
+}
+
+struct Row {
+  const char* name;
+  const char* doc;
+  const char* grad_doc;
+  const char* onnx;
+  bool grad_reads_x;
+};
+
+constexpr Row kRows[] = {
+    {"cumsum",
+     "The sum of the elements up to each one, along one dimension. Floats are "
+     "summed in float64; integers wrap around.",
+     "the sum of Out@GRAD from each element on.", "CumSum", false},
+    {"cumprod",
+     "The product of the elements up to each one, along one dimension. Floats "
+     "are multiplied in float64; integers wrap around.",
+     "no element is divided by, so that all may be 0.", "CumProd", true},
+};
+
+void Attributes(OpSchema& op) {
+  op.Attr<int64_t>("axis", "The dimension; a negative one counts from the end.")
+      .Default(int64_t{-1});
+  op.Attr<bool>("flatten",
+                "Runs along all elements in row-major order, whatever axis "
+                "says.")
+      .Default(false);
+  op.Attr<bool>("exclusive",
+                "Leaves the element itself out: the first is that of none.")
+      .Default(false);
+  op.Attr<bool>("reverse", "From the last element to the first.")
+      .Default(false);
+}
+
+void Schema(const Row& row, OpSchema& op) {
+  op.Doc(row.doc);
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64, DType::kFloat16,
+                   DType::kBFloat16, DType::kInt32, DType::kInt64});
+  op.Input("X", "T", "Of rank 1 or more; with flatten of any.");
+  op.Output("Out", "T", "In X's shape; with flatten [elements].");
+  Attributes(op);
+  op.TypeVar("S", IndexDTypes());
+  op.Operand("Axis", "axis", "S", "Attribute axis as one element.");
+  op.InferShape(ScanShape).InferLateShape(ScanLateShape);
+  op.Gradient(Gradient).Onnx({row.onnx, {}});
+}
+
+void GradSchema(const Row& row, OpSchema& op) {
+  op.Doc(std::string("The gradient of ") + row.name + ": " + row.grad_doc);
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "What the forward op was given.",
+           {.shape_only = !row.grad_reads_x});
+  op.Input("Out@GRAD", "T", "The gradient of Out.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  Attributes(op);
+  op.InferShape(ScanGradShape);
+}
+
+void AddScanOps(framework::Registry& registry) {
+  for (const Row& row : kRows) {
+    registry.AddOperator(row.name, [&](OpSchema& op) { Schema(row, op); });
+    registry.AddOperator(std::string(row.name) + "_grad",
+                         [&](OpSchema& op) { GradSchema(row, op); });
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(scan_ops, AddScanOps);
+
+}  // namespace sluice::operators

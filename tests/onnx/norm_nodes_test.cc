@@ -1,0 +1,149 @@
+#include <cmath>
+
+#include "tests/onnx/model_builder.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+// Nodes that normalise; what ONNX's own reference computes, too, is in
+// tests/python/test_onnx.py.
+namespace sluice::testing {
+namespace {
+
+using platform::ErrorCode;
+using Floats = std::vector<float>;
+
+void ExpectFloats(const Floats& got, const Floats& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_NEAR(got[i], want[i], 1e-5) << i;
+  }
+}
+
+TEST(OnnxNorms, LogSoftmaxIsOverAllDimsThatFollowUpToOpset12) {
+  for (const int64_t opset : {12, 13}) {
+    ModelBuilder builder(opset);
+    builder.Input("x", {-1, 2, 2});
+    SetInt(builder.Node("LogSoftmax", {"x"}, {"y"}), "axis", 1);
+    builder.Output("y");
+    const auto results = builder.Run({Floats(8, 3)});
+    for (const float value : results[0]) {
+      EXPECT_FLOAT_EQ(value, std::log(opset < 13 ? 0.25F : 0.5F));
+    }
+  }
+}
+
+TEST(OnnxNorms, LayerNormalizationHasItsMomentsInTheDimsOfX) {
+  ModelBuilder builder(17);
+  builder.Input("x", {-1, 2, 2});
+  builder.Floats("scale", {2}, {1, 2});
+  builder.Floats("bias", {2}, {0, 5});
+  auto& node = builder.Node("LayerNormalization", {"x", "scale", "bias"},
+                            {"y", "mean", "inverse"});
+  SetFloat(node, "epsilon", 0);
+  for (const char* name : {"y", "mean", "inverse"}) {
+    builder.Output(name);
+  }
+  const auto results = builder.Run({{1, 3, 10, 14, 1, 3, 10, 14}});
+  ExpectFloats(results[0], {-1, 7, -1, 7, -1, 7, -1, 7});
+  ExpectFloats(results[1], {2, 12, 2, 12});
+  ExpectFloats(results[2], {1, 0.5F, 1, 0.5F});
+  const onnx::OnnxModel model = builder.Load();
+  EXPECT_EQ(model.outputs[1].shape.size(), 3u);
+}
+
+TEST(OnnxNorms, ScalesOfFewerDimsAreBroadcast) {
+  ModelBuilder builder(17);
+  builder.Input("x", {1, 2, 2});
+  builder.Floats("scale", {2}, {1, 2});
+  auto& node = builder.Node("LayerNormalization", {"x", "scale"}, {"y"});
+  SetInt(node, "axis", 1);
+  SetFloat(node, "epsilon", 0);
+  builder.Output("y");
+  ExpectFloats(builder.Run({{1, 1, 3, 3}})[0], {-1, -2, 1, 2});
+}
+
+TEST(OnnxNorms, WhatIsKnownTooLateIsRefused) {
+  ModelBuilder scale(17);
+  scale.Input("x", {1, -1, 2});
+  scale.Floats("scale", {2}, {1, 2});
+  SetInt(scale.Node("LayerNormalization", {"x", "scale"}, {"y"}), "axis", 1);
+  scale.Output("y");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"input 1 of shape [2] is broadcast"}, [&] { scale.Load(); });
+
+  ModelBuilder mean(17);
+  mean.Input("x", {-1, -1, 2});
+  mean.Floats("scale", {2}, {1, 2});
+  mean.Node("LayerNormalization", {"x", "scale"}, {"y", "mean"});
+  mean.Output("mean");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"its mean is read", "several dims"}, [&] { mean.Load(); });
+
+  ModelBuilder group(18);
+  group.Input("x", {1, -1, 2});
+  group.Floats("scale", {2}, {1, 2});
+  SetInt(group.Node("GroupNormalization", {"x", "scale", "scale"}, {"y"}),
+         "num_groups", 2);
+  group.Output("y");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"the channels of its input"}, [&] { group.Load(); });
+}
+
+// Of each group up to opset 20, of each channel from then on.
+TEST(OnnxNorms, GroupNormalizationHasScalesOfGroupsOrOfChannels) {
+  for (const int64_t opset : {18, 21}) {
+    ModelBuilder builder(opset);
+    builder.Input("x", {1, 4, 2});
+    const int64_t count = opset == 18 ? 2 : 4;
+    const Floats scale = opset == 18 ? Floats{1, 10} : Floats{1, 1, 10, 10};
+    const Floats bias = opset == 18 ? Floats{0, 3} : Floats{0, 0, 3, 3};
+    builder.Floats("scale", {count}, scale);
+    builder.Floats("bias", {count}, bias);
+    auto& node =
+        builder.Node("GroupNormalization", {"x", "scale", "bias"}, {"y"});
+    SetInt(node, "num_groups", 2);
+    SetFloat(node, "epsilon", 0);
+    builder.Output("y");
+    ExpectFloats(builder.Run({{1, 3, 3, 1, 5, 9, 9, 5}})[0],
+                 {-1, 1, 1, -1, -7, 13, 13, -7});
+  }
+}
+
+TEST(OnnxNorms, GroupsAreChecked) {
+  for (const auto& [groups, id] :
+       {std::pair{int64_t{0}, "op.attribute_limit"},
+        std::pair{int64_t{3}, "group_norm.groups"}}) {
+    ModelBuilder builder(18);
+    builder.Input("x", {1, 4, 2});
+    builder.Floats("scale", {4}, {1, 1, 1, 1});
+    auto& node = builder.Node("GroupNormalization", {"x", "scale", "scale"},
+                              {"y"}, "node_5");
+    SetInt(node, "num_groups", groups);
+    // Each has scales of the right number for its opset.
+    builder.model.mutable_opset_import(0)->set_version(groups == 0 ? 18 : 21);
+    builder.Output("y");
+    ExpectError(ErrorCode::kInvalidArgument, id, {"node_5", "groups"},
+                [&] { builder.Load(); });
+  }
+}
+
+TEST(OnnxNorms, MeanVarianceNormalizationIsOverAllButTheChannels) {
+  ModelBuilder builder;
+  builder.Input("x", {2, 2, 1, 1});
+  builder.Node("MeanVarianceNormalization", {"x"}, {"y"});
+  builder.Output("y");
+  ExpectFloats(builder.Run({{1, 10, 3, 10}})[0], {-1, 0, 1, 0});
+}
+
+TEST(OnnxNorms, RmsNormalizationHasAScaleOnly) {
+  ModelBuilder builder(23);
+  builder.Input("x", {1, 2});
+  builder.Floats("scale", {2}, {1, 10});
+  SetFloat(builder.Node("RMSNormalization", {"x", "scale"}, {"y"}), "epsilon",
+           0);
+  builder.Output("y");
+  ExpectFloats(builder.Run({{-7, 1}})[0], {-1.4F, 2});
+}
+
+}  // namespace
+}  // namespace sluice::testing
