@@ -7,5 +7,6 @@ from . import (  # noqa: F401
     moving,
     normalising,
     products,
+    reductions,
 )
 from .case import CASES, NO_COUNTERPART, Case, torch  # noqa: F401

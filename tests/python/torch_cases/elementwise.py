@@ -78,6 +78,8 @@ def from_schema_of_two(schema):
 for _op in ops.names():
     _schema = ops.schema(_op)
     _inputs = [given["name"] for given in _schema["inputs"]]
+    if any(attribute["name"] == "dim" for attribute in _schema["attributes"]):
+        continue  # a reduction
     if _schema["torch"] and _inputs == ["X"]:
         from_schema(_schema)
     elif _schema["torch"] and _inputs == ["X", "Y"]:

@@ -80,19 +80,6 @@ def transpose(rng, axes):
     )
 
 
-@case("reduce_sum", *itertools.product(
-    ([0], [1, 2], [-1], [0, 1, 2, 3], []), (False, True)))
-def reduce_sum(rng, dim, keep):
-    attrs = {"dim": dim, "keep_dim": keep, "reduce_all": not dim}
-    axes = dim or [0, 1, 2, 3]
-    return Case(
-        {"X": away_from(rng, odd(rng, 4))},
-        lambda t: {"Out": t["X"].sum(axes, keepdim=keep)},
-        attrs,
-        ("X",),
-    )
-
-
 @case("top_k", (True, 1), (True, 3), (False, 3))
 def top_k(rng, largest, k):
     shape = odd(rng, 3)
