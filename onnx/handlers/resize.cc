@@ -66,32 +66,42 @@ std::vector<T> ForAllDims(const Ints& axes,
   return all;
 }
 
-// The part [first, last) of a vector.
-std::string Part(Node& node,
-                 const std::string& vector,
-                 int64_t first,
-                 int64_t last) {
+// Number `at` of a vector.
+std::string Element(Node& node, const std::string& vector, int64_t at) {
   return node.Append("slice", {{"X", {vector}}},
-                     {{"starts", Ints{first}}, {"ends", Ints{last}}});
+                     {{"starts", Ints{at}}, {"ends", Ints{at + 1}}});
 }
 
-// The sizes of all dims, as a vector that is computed when shapes are known.
-std::string ComputedSizes(Node& node, const Ints& axes) {
-  if (axes.empty()) return node.In(3);
-  const int rank = RankOf(node, 0);
-  std::string sizes = node.In(3);
-  if (node.TypeOf(3) != DType::kInt64) {
-    sizes = node.Append("cast", {{"X", {sizes}}}, {{"dtype", DType::kInt64}});
-  }
-  const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
+// Input `index`, which has a number for each of `axes`, with those of `rest`
+// for the other dims: a vector that is computed when shapes are known.
+std::string ComputedForAllDims(Node& node,
+                               const Ints& axes,
+                               int index,
+                               const std::string& rest) {
+  const std::string given = node.In(index);
   framework::ArgVars parts;
-  for (int64_t dim = 0; dim < rank; ++dim) {
+  for (int64_t dim = 0; dim < RankOf(node, 0); ++dim) {
     const auto found = std::find(axes.begin(), axes.end(), dim);
-    const int64_t at = found - axes.begin();
-    parts.push_back(found == axes.end() ? Part(node, shape, dim, dim + 1)
-                                        : Part(node, sizes, at, at + 1));
+    parts.push_back(found == axes.end()
+                        ? Element(node, rest, dim)
+                        : Element(node, given, found - axes.begin()));
   }
   return node.Append("concat", {{"X", parts}}, {{"axis", int64_t{0}}});
+}
+
+std::string ComputedSizes(Node& node, const Ints& axes) {
+  if (axes.empty()) return node.In(3);
+  const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
+  return ComputedForAllDims(node, axes, 3, shape);
+}
+
+std::string ComputedScales(Node& node, const Ints& axes) {
+  if (axes.empty()) return node.In(2);
+  const int64_t rank = RankOf(node, 0);
+  const std::string ones = node.Append(
+      "fill_constant", {},
+      {{"shape", Ints{rank}}, {"value", 1.0}, {"dtype", node.TypeOf(2)}});
+  return ComputedForAllDims(node, axes, 2, ones);
 }
 
 // Sizes that keep the ratio of the dims of `axes`: one scale for all, and
@@ -149,11 +159,9 @@ void AddSizes(Node& node,
       const Doubles ones(
           axes.empty() ? 0 : static_cast<size_t>(RankOf(node, 0)), 1);
       (*attributes)["scales"] = ForAllDims(axes, FloatsOf(*constant), ones);
-    } else if (axes.empty()) {
-      inputs->emplace_back("Scales", framework::ArgVars{node.In(2)});
     } else {
-      Node::Unsupported(
-          "its scales are computed when the model runs, for some axes");
+      inputs->emplace_back("Scales",
+                           framework::ArgVars{ComputedScales(node, axes)});
     }
     return;
   }

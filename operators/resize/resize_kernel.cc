@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <type_traits>
@@ -7,6 +8,7 @@
 #include "sluice/operators/math/resize/resize_copy.h"
 #include "sluice/operators/math/resize/resize_passes.h"
 #include "sluice/operators/resize/resize_axes.h"
+#include "sluice/platform/error.h"
 
 namespace sluice::operators {
 
@@ -21,6 +23,7 @@ using math::ResizeAxis;
 using math::ResizeCoordinates;
 using math::ResizeMode;
 using math::ResizeRounding;
+using platform::ErrorCode;
 
 double ResizedSize(int64_t size, double scale) {
   const double exact = static_cast<double>(size) * scale;
@@ -84,6 +87,24 @@ std::vector<ResizeAxis> ResizeAxesOf(const KernelQuery& query,
 
 namespace {
 
+// For kernels with tables of each axis. Longer axes would have tables of
+// gigabytes.
+std::vector<ResizeAxis> ShortAxesOf(const KernelQuery& query,
+                                    const DDim& x,
+                                    const DDim& out) {
+  constexpr int64_t kLongest = int64_t{1} << 24;
+  std::vector<ResizeAxis> axes = ResizeAxesOf(query, x, out);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    SLUICE_ENFORCE(
+        axes[i].Identity() || std::max(axes[i].in, axes[i].out) <= kLongest,
+        ErrorCode::kUnimplemented, "resize.long_axis",
+        "dim {} of X {} becomes {}; there are kernels for up to {} "
+        "elements along a dim",
+        i, x, axes[i].out, kLongest);
+  }
+  return axes;
+}
+
 // What sums of T are made in, forward.
 template <typename T>
 using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -98,7 +119,7 @@ class ResizeKernel final : public OpKernel {
     const KernelQuery& query = preparation.query;
     out_dims_ = query.outputs[0];
     if (out_dims_.numel() == 0) return;
-    const auto axes = ResizeAxesOf(query, query.inputs[0], out_dims_);
+    const auto axes = ShortAxesOf(query, query.inputs[0], out_dims_);
     nearest_ = axes.empty() || axes[0].mode == ResizeMode::kNearest;
     if (nearest_) {
       copy_ = math::ResizeCopy(axes);
@@ -137,7 +158,7 @@ class ResizeGradKernel final : public OpKernel {
     const KernelQuery& query = preparation.query;
     x_dims_ = query.inputs[0];
     if (x_dims_.numel() == 0) return;
-    passes_ = math::ResizePasses(ResizeAxesOf(query, x_dims_, query.inputs[1]),
+    passes_ = math::ResizePasses(ShortAxesOf(query, x_dims_, query.inputs[1]),
                                  /*backward=*/true);
     preparation.scratch_bytes =
         static_cast<size_t>(passes_.scratch_elements()) * sizeof(double);

@@ -122,7 +122,7 @@ class DeviceResizes {
     for (int i = 0; i < rank; ++i) {
       const int at = backward ? i : rank - 1 - i;
       const ResizeAxis& axis = axes[at];
-      if (axis.in == axis.out && axis.scale == 1) continue;
+      if (axis.Identity()) continue;
       DeviceResize pass{axis};
       for (int other = 0; other < rank; ++other) {
         if (other < at) pass.outer *= sizes[other];

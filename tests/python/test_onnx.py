@@ -215,7 +215,7 @@ CASES = [
     ("Resize", [(1, 2, 4, 5)], {"constants": [NO_ROI, NO_SCALES,
      ("s", I64([1, 2, 3, 9]))], "mode": "cubic", "exclude_outside": 1}),
     ("Resize", [(1, 2, 4, 5)], {"constants": [NO_ROI,
-     ("s", F32([2, 3]))], "axes": [3, -2], "opset": 19,
+     ("s", F32([2, 3]))], "axes": [2, 3], "opset": 19,
      "coordinate_transformation_mode": "half_pixel_symmetric"}),
     ("Resize", [(1, 2, 4, 6)], {"constants": [NO_ROI, NO_SCALES,
      ("s", I64([9, 7]))], "axes": [2, 3], "opset": 18, "mode": "linear",

@@ -47,6 +47,9 @@ struct ResizeAxis {
   // else the nearest element of X takes their place.
   bool exclude_outside = false;
 
+  // Whether element j of Out is element j of X.
+  constexpr bool Identity() const { return in == out && scale == 1; }
+
   // The taps of an element of Out.
   constexpr int taps() const {
     if (mode == ResizeMode::kNearest) return 1;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/platform/parallel_for.h"
@@ -45,11 +44,15 @@ ResizeCopy::ResizeCopy(std::span<const ResizeAxis> axes) {
 void ResizeCopy::AddOuter(const ResizeAxis& from) {
   Axis axis;
   axis.in = from.in;
+  axis.out = from.out;
   axis.x_step = x_numel_;
-  for (int64_t j = 0; j < from.out; ++j) {
-    axis.index.push_back(from.TapOf(from.PositionOf(j), 0).index);
+  axis.repeats = 1;
+  if (!from.Identity()) {
+    for (int64_t j = 0; j < from.out; ++j) {
+      axis.index.push_back(from.TapOf(from.PositionOf(j), 0).index);
+    }
+    axis.repeats = RepeatsOf(axis.index, axis.in);
   }
-  axis.repeats = RepeatsOf(axis.index, axis.in);
   x_numel_ *= from.in;
   out_numel_ *= from.out;
   if (axis.repeats != 1) {
@@ -57,10 +60,8 @@ void ResizeCopy::AddOuter(const ResizeAxis& from) {
   } else if (axes_.empty()) {
     block_ *= axis.in;
   } else if (axes_.back().repeats == 1) {
-    Axis& inner = axes_.back();
-    inner.in *= axis.in;
-    inner.index.resize(static_cast<size_t>(inner.in));
-    std::iota(inner.index.begin(), inner.index.end(), 0);
+    axes_.back().in *= axis.in;
+    axes_.back().out *= axis.in;
   } else {
     axes_.push_back(std::move(axis));
   }
@@ -71,9 +72,9 @@ int64_t ResizeCopy::RowOf(int64_t row) const {
   int64_t from = 0;
   for (size_t i = 1; i < axes_.size(); ++i) {
     const Axis& axis = axes_[i];
-    const auto size = static_cast<int64_t>(axis.index.size());
-    from += axis.index[row % size] * axis.x_step;
-    row /= size;
+    const int64_t at = row % axis.out;
+    from += (axis.repeats == 1 ? at : axis.index[at]) * axis.x_step;
+    row /= axis.out;
   }
   return from;
 }
@@ -81,10 +82,9 @@ int64_t ResizeCopy::RowOf(int64_t row) const {
 template <typename Unit>
 void ResizeCopy::ExpandRow(const Unit* from, Unit* to) const {
   const Axis& axis = axes_[0];
-  const auto out = static_cast<int64_t>(axis.index.size());
   if (block_ > 1) {
     const size_t bytes = static_cast<size_t>(block_) * sizeof(Unit);
-    for (int64_t j = 0; j < out; ++j) {
+    for (int64_t j = 0; j < axis.out; ++j) {
       std::memcpy(to + j * block_, from + axis.index[j] * block_, bytes);
     }
     return;
@@ -97,7 +97,7 @@ void ResizeCopy::ExpandRow(const Unit* from, Unit* to) const {
     case 4:
       return Repeat<4>(from, axis.in, to);
     default:
-      for (int64_t j = 0; j < out; ++j) {
+      for (int64_t j = 0; j < axis.out; ++j) {
         to[j] = from[axis.index[j]];
       }
   }
@@ -105,7 +105,7 @@ void ResizeCopy::ExpandRow(const Unit* from, Unit* to) const {
 
 template <typename Unit>
 void ResizeCopy::CopyAs(const Unit* x, Unit* out) const {
-  const int64_t width = static_cast<int64_t>(axes_[0].index.size()) * block_;
+  const int64_t width = axes_[0].out * block_;
   const size_t bytes = static_cast<size_t>(width) * sizeof(Unit);
   const int64_t grain =
       std::max<int64_t>(1, kShardBytes / static_cast<int64_t>(bytes));

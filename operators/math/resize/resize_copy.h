@@ -25,10 +25,12 @@ class SLUICE_API ResizeCopy {
 
  private:
   struct Axis {
-    std::vector<int64_t> index;  // of X, for each position of Out
     int64_t in = 1;
-    int64_t x_step = 1;   // elements of X from one index to the next
-    int64_t repeats = 0;  // index[j] is j / repeats for all j; 0: it is not
+    int64_t out = 1;
+    int64_t x_step = 1;  // elements of X from one index to the next
+    // Position j of Out is index j / repeats of X; 0: it is index[j].
+    int64_t repeats = 0;
+    std::vector<int64_t> index;
   };
 
   void AddOuter(const ResizeAxis& axis);

@@ -13,15 +13,6 @@ namespace {
 constexpr int64_t kGrain = 16384;  // products
 constexpr int64_t kPiece = 256;    // elements whose sums are made together
 
-bool IsIdentity(const ResizeTable& table, int64_t in) {
-  if (table.rows() != in) return false;
-  for (int64_t j = 0; j < in; ++j) {
-    if (table.begins[j + 1] != j + 1) return false;
-    if (table.taps[j].index != j || table.taps[j].weight != 1) return false;
-  }
-  return true;
-}
-
 // One element along the axis, where neighbours in memory are neighbours on the
 // axis.
 template <typename Value, typename From>
@@ -98,9 +89,9 @@ ResizePasses::ResizePasses(std::span<const ResizeAxis> axes, bool backward) {
   };
   for (int64_t i = 0; i < rank; ++i) {
     const int64_t at = backward ? i : rank - 1 - i;
+    if (axes[at].Identity()) continue;
     Pass pass{MakeResizeTable(axes[at]), product(0, at), sizes[at],
               product(at + 1, rank)};
-    if (IsIdentity(pass.table, axes[at].in)) continue;
     if (backward) pass.table = Transposed(pass.table, axes[at].in);
     sizes[at] = pass.table.rows();
     passes_.push_back(std::move(pass));

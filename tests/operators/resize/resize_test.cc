@@ -129,6 +129,16 @@ TEST(Resize, TakesSizesFromATensor) {
       (std::vector<float>{1, 1, 2}));
 }
 
+TEST(Resize, RefusesDimsWhoseTablesWouldFillTheMemory) {
+  const Tensor x = Tensor::FromVector<float>({1}, {1});
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"resize", "dim 0 of X [1] becomes 16777217", "up to 16777216"},
+              [&] {
+                RunOp("resize", {{"X", x}}, {{"sizes", Ints{(1 << 24) + 1}}},
+                      {.hint = "require place=cpu, library=PLAIN"});
+              });
+}
+
 DDim Out(const DDim& x, const AttributeMap& attributes) {
   return InferOpShapes("resize", {{"X", x}}, attributes).at("Out");
 }

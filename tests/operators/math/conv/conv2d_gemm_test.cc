@@ -63,6 +63,15 @@ TEST(PlanConv2dGemm, KeepsScratchSmall) {
   }
 }
 
+// The gradient of the input with the bias that AllDirections adds.
+void AddBias(const Conv2dGeometry& g, std::vector<float>* x_grad) {
+  const auto bias = Numbers(g.in_c);
+  const int64_t run = g.nhwc ? 1 : g.in_pixels();
+  for (size_t i = 0; i < x_grad->size(); ++i) {
+    (*x_grad)[i] += bias[static_cast<int64_t>(i) / run % g.in_c];
+  }
+}
+
 // All three directions for `threads`, one after the other.
 std::vector<float> AllDirections(const Conv2dGeometry& g, int threads) {
   const platform::ThreadCountGuard guard(threads);
@@ -140,6 +149,7 @@ TEST(Conv2dGemm, ManyChannelsAgreeWithTheDirectFormForAnyThreads) {
           const auto y = Numbers(g.output_size());
           std::vector<float> want(g.input_size());
           Conv2dDirectGradInput(g, w.data(), y.data(), want.data());
+          AddBias(g, &want);
           const std::vector<float> one = AllDirections(g, 1);
           EXPECT_EQ(AllDirections(g, 5), one);
           for (size_t i = 0; i < want.size(); ++i) {
@@ -157,11 +167,11 @@ TEST(Conv2dGemm, LargerPlanesAgreeWithTheDirectForm) {
     const Conv2dGeometry g = Geometry(2, 40, 41, nhwc);
     const auto x = Numbers(g.input_size()), w = Numbers(g.filter_size());
     const auto y = Numbers(g.output_size()), bias = Numbers(g.out_c);
-    const auto x_bias = Numbers(g.in_c);
     std::vector<float> want(g.output_size()), x_grad(x.size());
     std::vector<float> w_grad(w.size());
     Conv2dDirect(g, x.data(), w.data(), bias.data(), want.data());
     Conv2dDirectGradInput(g, w.data(), y.data(), x_grad.data());
+    AddBias(g, &x_grad);
     Conv2dDirectGradFilter(g, x.data(), y.data(), w_grad.data());
     want.insert(want.end(), x_grad.begin(), x_grad.end());
     want.insert(want.end(), w_grad.begin(), w_grad.end());
@@ -169,6 +179,41 @@ TEST(Conv2dGemm, LargerPlanesAgreeWithTheDirectForm) {
     ASSERT_EQ(got.size(), want.size());
     for (size_t i = 0; i < got.size(); ++i) {
       EXPECT_NEAR(got[i], want[i], 2e-3) << i;
+    }
+  }
+}
+
+// Kernels as large as strides: each element of the input is in one window.
+TEST(Conv2dGemm, WindowsSideBySideAgreeWithTheDirectForm) {
+  for (const int64_t size : {1, 2, 3, 4, 5}) {
+    for (const int64_t groups : {1, 2}) {
+      for (const int64_t n : {1, 9}) {
+        Conv2dGeometry g = ManyChannels(n, 1, groups, /*nhwc=*/false);
+        g.out_h = 3;
+        g.out_w = 37;
+        g.kernel_w = g.stride_w = size;
+        g.kernel_h = g.stride_h = 2;
+        g.in_h = g.out_h * g.stride_h;
+        g.in_w = g.out_w * g.stride_w;
+        const auto plan =
+            PlanConv2dGemm(g, Conv2dDirection::kGradInput, sizeof(float), 1);
+        EXPECT_TRUE(plan.once);
+        const auto w = Numbers(g.filter_size());
+        const auto y = Numbers(g.output_size());
+        std::vector<float> want(g.input_size());
+        Conv2dDirectGradInput(g, w.data(), y.data(), want.data());
+        AddBias(g, &want);
+        const std::vector<float> one = AllDirections(g, 1);
+        EXPECT_EQ(AllDirections(g, 5), one);
+        for (size_t i = 0; i < want.size(); ++i) {
+          ASSERT_NEAR(one[y.size() + i], want[i], 2e-3)
+              << size << groups << n << " " << i;
+        }
+        g.in_h += 1;  // a row that no window reaches
+        EXPECT_FALSE(
+            PlanConv2dGemm(g, Conv2dDirection::kGradInput, sizeof(float), 1)
+                .once);
+      }
     }
   }
 }
