@@ -23,9 +23,8 @@ bool IsGate(const Node& node,
     return false;
   }
   const OpDesc* sum = node.OnlyReadOnce(clip->Input("X")[0]);
-  return sum != nullptr && sum->type == "scale" &&
-         Number(*sum, "scale") == 1 && Number(*sum, "bias") == 3 &&
-         sum->Input("X")[0] == x;
+  return sum != nullptr && sum->type == "scale" && Number(*sum, "scale") == 1 &&
+         Number(*sum, "bias") == 3 && sum->Input("X")[0] == x;
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ const Table& AllHandlers() {
     for (const auto family :
          {ContractionHandlers(), ConstantHandlers(), ConversionHandlers(),
           ConvHandlers(), ElementwiseHandlers(), MovementHandlers(),
-          NormHandlers(), PoolHandlers(), ReductionHandlers(),
-           ResizeHandlers(), SearchHandlers()}) {
+          NormHandlers(), PoolHandlers(), ReductionHandlers(), ResizeHandlers(),
+          SearchHandlers()}) {
       for (const HandlerRow& row : family) {
         (*rows)[row.type][row.since_version] = row.handler;
       }

@@ -77,8 +77,7 @@ TEST(OnnxScale, ANumberOfMoreDimsIsBroadcast) {
 TEST(OnnxScale, HardSwishIsFoundInItsParts) {
   const ModelBuilder builder = HardSwish();
   EXPECT_TRUE(Has(builder.Load(), "hard_swish"));
-  EXPECT_EQ(builder.Run({{-4, 0, 3, 5}})[0],
-            (std::vector<float>{0, 0, 3, 5}));
+  EXPECT_EQ(builder.Run({{-4, 0, 3, 5}})[0], (std::vector<float>{0, 0, 3, 5}));
 }
 
 TEST(OnnxScale, WhatOnlyLooksLikeHardSwishStays) {
