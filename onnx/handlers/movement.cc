@@ -80,11 +80,79 @@ void Dropout12(Node& node) {
   Dropout(node);
 }
 
+// One slice for each output; `sizes` are theirs along the axis, empty for equal
+// parts, the last of which may be smaller from opset 18 on.
+void Split(Node& node, Ints sizes) {
+  const int rank = RankOf(node, 0);
+  const int64_t axis = AxisOf(node.attributes().Int("axis", 0), rank);
+  const auto parts = static_cast<int64_t>(node.output_count());
+  const int64_t size = node.Dims(0)[static_cast<int>(axis)];
+  if (sizes.empty()) {
+    if (size < 0) {
+      Node::Unsupported("dim {} of its input is known only when the model runs",
+                        axis);
+    }
+    const int64_t part = (size + parts - 1) / parts;
+    for (int64_t i = 0; i < parts; ++i) {
+      sizes.push_back(std::clamp<int64_t>(size - i * part, 0, part));
+    }
+  }
+  int64_t sum = 0;
+  for (const int64_t part : sizes) {
+    SLUICE_ENFORCE(part >= 0 && part <= INT64_MAX - sum,
+                   ErrorCode::kInvalidArgument, "onnx.split_part",
+                   "its input is split into a part of size {}", part);
+    sum += part;
+  }
+  SLUICE_ENFORCE(
+      static_cast<int64_t>(sizes.size()) == parts && (size < 0 || size == sum),
+      ErrorCode::kInvalidArgument, "onnx.split_sizes",
+      "its input has size {} along axis {}, and is split into {} outputs by {} "
+      "sizes that add up to {}",
+      size, axis, parts, sizes.size(), sum);
+  int64_t begin = 0;
+  for (int i = 0; i < static_cast<int>(parts); ++i) {
+    const int64_t end = begin + sizes[i];
+    if (node.HasOutput(i)) {
+      node.FinishOutput(
+          i, "slice", {{"X", {node.In(0)}}},
+          {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
+    }
+    begin = end;
+  }
+}
+
+// The sizes as an attribute.
+void Split2(Node& node) {
+  Split(node, node.attributes().Ints("split"));
+}
+
+// The sizes as an input.
+void Split13(Node& node) {
+  node.attributes().Ignore("num_outputs");  // as many as the node has
+  Split(node, node.HasInput(1) ? node.ConstantInts(1, "sizes") : Ints());
+}
+
+void Trilu(Node& node) {
+  const Ints k = node.HasInput(1) ? node.ConstantInts(1, "diagonal") : Ints{0};
+  SLUICE_ENFORCE(k.size() == 1, ErrorCode::kInvalidArgument, "onnx.trilu_k",
+                 "its input k has {} elements; expected one", k.size());
+  node.Finish("trilu", {{"X", {node.In(0)}}},
+              {{"upper", node.attributes().Int("upper", 1) != 0}, {"k", k[0]}});
+}
+
+void Size(Node& node) {
+  const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
+  node.Finish("reduce_prod", {{"X", {shape}}});
+}
+
 // Others are known by their schemas (import/counterpart.h).
 constexpr HandlerRow kRows[] = {
-    {"Concat", 4, Concat},      {"Dropout", 1, Dropout},
-    {"Dropout", 12, Dropout12}, {"Identity", 1, Identity},
-    {"Reshape", 5, Reshape},    {"Transpose", 1, Transpose},
+    {"Concat", 4, Concat},       {"Dropout", 1, Dropout},
+    {"Dropout", 12, Dropout12},  {"Identity", 1, Identity},
+    {"Reshape", 5, Reshape},     {"Size", 1, Size},
+    {"Split", 2, Split2},        {"Split", 13, Split13},
+    {"Transpose", 1, Transpose}, {"Trilu", 14, Trilu},
 };
 
 }  // namespace

@@ -1,4 +1,9 @@
+#include <numeric>
+#include <string>
+#include <utility>
+
 #include "sluice/onnx/import/handlers.h"
+#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -14,9 +19,48 @@ void ArgBest(Node& node) {
        {"select_last_index", attributes.Int("select_last_index", 0) != 0}});
 }
 
+// top_k is along the last dim: others are moved there and back.
+void TopK(Node& node, int64_t k) {
+  const int rank = RankOf(node, 0);
+  const int64_t axis = AxisOf(node.attributes().Int("axis", -1), rank);
+  const AttributeMap attributes = {
+      {"k", k},
+      {"largest", node.attributes().Int("largest", 1) != 0},
+      {"sorted", node.attributes().Int("sorted", 1) != 0}};
+  if (axis == rank - 1) {
+    return node.FinishAll("top_k", {{"X", {node.In(0)}}}, attributes,
+                          {"Out", "Indices"});
+  }
+  Ints order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[axis], order[rank - 1]);
+  const AttributeMap turn = {{"axis", order}};
+  const std::string x = node.Append("transpose", {{"X", {node.In(0)}}}, turn);
+  const auto found =
+      node.AppendAll("top_k", {{"X", {x}}}, attributes, {"Out", "Indices"});
+  for (int i = 0; i < 2; ++i) {
+    if (node.HasOutput(i)) {
+      node.FinishOutput(i, "transpose", {{"X", {found[i]}}}, turn);
+    }
+  }
+}
+
+void TopK1(Node& node) {
+  TopK(node, node.attributes().NeededInt("k"));
+}
+
+void TopK10(Node& node) {
+  const Ints k = node.ConstantInts(1, "number k");
+  SLUICE_ENFORCE(k.size() == 1, ErrorCode::kInvalidArgument, "onnx.top_k",
+                 "its input k has {} elements; expected one", k.size());
+  TopK(node, k[0]);
+}
+
 constexpr HandlerRow kRows[] = {
     {"ArgMax", 1, ArgBest<true>},
     {"ArgMin", 1, ArgBest<false>},
+    {"TopK", 1, TopK1},
+    {"TopK", 10, TopK10},
 };
 
 }  // namespace

@@ -90,6 +90,10 @@ const framework::OpDesc* Node::OnlyReadOnce(const std::string& value) const {
   return values_.ReadCount(value) == 1 ? values_.FindWriter(value) : nullptr;
 }
 
+int Node::output_count() const {
+  return proto_.output_size();
+}
+
 bool Node::HasOutput(int index) const {
   return index < proto_.output_size() && !proto_.output(index).empty();
 }
@@ -165,6 +169,36 @@ std::vector<std::string> Node::FinishWith(
   for (const std::string& other : more) {
     names.push_back(values_.NewName(proto_.output(0) + "." + other));
     outputs.emplace_back(other, framework::ArgVars{names.back()});
+  }
+  Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
+  return names;
+}
+
+void Node::FinishAll(const std::string& type,
+                     Inputs inputs,
+                     AttributeMap attributes,
+                     const std::vector<std::string>& arguments) {
+  Inputs outputs;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto index = static_cast<int>(i);
+    outputs.emplace_back(
+        arguments[i],
+        framework::ArgVars{HasOutput(index) ? proto_.output(index)
+                                            : values_.NewName(arguments[i])});
+  }
+  Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
+}
+
+std::vector<std::string> Node::AppendAll(
+    const std::string& type,
+    Inputs inputs,
+    AttributeMap attributes,
+    const std::vector<std::string>& arguments) {
+  Inputs outputs;
+  std::vector<std::string> names;
+  for (const std::string& argument : arguments) {
+    names.push_back(values_.NewName(proto_.output(0) + "." + argument));
+    outputs.emplace_back(argument, framework::ArgVars{names.back()});
   }
   Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
   return names;

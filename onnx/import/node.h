@@ -52,6 +52,7 @@ class Node {
   // of rank 0 or 1. Raises Unimplemented where they are not.
   Ints ConstantInts(int index, const char* what) const;
 
+  int output_count() const;
   bool HasOutput(int index) const;
   // Raises Unimplemented where outputs from `index` on are read.
   void AllowOutputs(int index) const;
@@ -75,7 +76,17 @@ class Node {
                                       AttributeMap attributes,
                                       const std::string& argument,
                                       const std::vector<std::string>& more);
-  // The same for another output than the first.
+  // Adds an op of several outputs, which are those of the node in this order;
+  // with Append their names are new, and returned.
+  void FinishAll(const std::string& type,
+                 Inputs inputs,
+                 AttributeMap attributes,
+                 const std::vector<std::string>& arguments);
+  std::vector<std::string> AppendAll(const std::string& type,
+                                     Inputs inputs,
+                                     AttributeMap attributes,
+                                     const std::vector<std::string>& arguments);
+  // Finish for another output than the first.
   void FinishOutput(int index,
                     const std::string& type,
                     Inputs inputs,

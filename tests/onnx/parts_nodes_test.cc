@@ -1,0 +1,120 @@
+#include <vector>
+
+#include "tests/onnx/model_builder.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+// Nodes with several outputs: Split and TopK; Trilu and Size.
+namespace sluice::testing {
+namespace {
+
+using platform::ErrorCode;
+using Floats = std::vector<float>;
+
+TEST(OnnxParts, SplitTakesSizesOrMakesThemEqual) {
+  for (const int64_t opset : {11, 13, 18}) {
+    ModelBuilder builder(opset);
+    builder.Input("x", {-1, 5});
+    auto& equal = builder.Node("Split", {"x"}, {"a", "b"});
+    SetInt(equal, "axis", -1);
+    if (opset == 18) {
+      SetInt(equal, "num_outputs", 2);
+    } else if (opset == 11) {
+      SetInts(equal, "split", {3, 2});
+    } else {
+      builder.Ints("sizes", {3, 2});
+      equal.add_input("sizes");
+    }
+    builder.Output("a");
+    builder.Output("b");
+    const auto results = builder.Run({{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}});
+    EXPECT_EQ(results[0], (Floats{0, 1, 2, 5, 6, 7})) << opset;
+    EXPECT_EQ(results[1], (Floats{3, 4, 8, 9})) << opset;
+  }
+}
+
+TEST(OnnxParts, SplitRefusesSizesThatDoNotAddUp) {
+  const auto refuse = [](const std::vector<int64_t>& sizes, const char* id,
+                         const char* part) {
+    ModelBuilder builder;
+    builder.Input("x", {4});
+    builder.Ints("sizes", sizes);
+    builder.Node("Split", {"x", "sizes"}, {"a", "b"}, "node_9");
+    builder.Output("a");
+    builder.Output("b");
+    ExpectError(ErrorCode::kInvalidArgument, id, {"node_9", part},
+                [&] { builder.Load(); });
+  };
+  refuse({3, 2}, "onnx.split_sizes", "size 4 along axis 0");
+  refuse({4}, "onnx.split_sizes", "by 1 sizes");
+  refuse({5, -1}, "onnx.split_part", "size -1");
+  refuse({INT64_MAX, INT64_MAX}, "onnx.split_part", "part of size");
+
+  ModelBuilder late;
+  late.Input("x", {-1, 2});
+  late.Node("Split", {"x"}, {"a", "b"});
+  late.Output("a");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"dim 0 of its input is known only"}, [&] { late.Load(); });
+}
+
+TEST(OnnxParts, TopKIsAlongAnyDim) {
+  for (const int64_t axis : {1, 0}) {
+    ModelBuilder builder(11);
+    builder.Input("x", {2, 2});
+    builder.Ints("k", {1});
+    SetInt(builder.Node("TopK", {"x", "k"}, {"values", "indices"}), "axis",
+           axis);
+    auto& cast = builder.Node("Cast", {"indices"}, {"y"});
+    SetInt(cast, "to", ::onnx::TensorProto::FLOAT);
+    builder.Output("values");
+    builder.Output("y");
+    const auto results = builder.Run({{4, 1, 7, 3}});
+    EXPECT_EQ(results[0], axis == 1 ? (Floats{4, 7}) : (Floats{7, 3}));
+    EXPECT_EQ(results[1], axis == 1 ? (Floats{0, 0}) : (Floats{1, 1}));
+  }
+  ModelBuilder many(11);
+  many.Input("x", {2, 2});
+  many.Ints("k", {1, 1});
+  many.Node("TopK", {"x", "k"}, {"values", "indices"}, "node_3");
+  many.Output("values");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.top_k",
+              {"node_3", "2 elements"}, [&] { many.Load(); });
+}
+
+TEST(OnnxParts, TopKOfOldModelsHasKAsAnAttribute) {
+  ModelBuilder builder(9);
+  builder.Input("x", {3});
+  SetInt(builder.Node("TopK", {"x"}, {"values", ""}), "k", 2);
+  builder.Output("values");
+  EXPECT_EQ(builder.Run({{1, 3, 2}})[0], (Floats{3, 2}));
+}
+
+TEST(OnnxParts, TriluHasItsDiagonalAsAnInput) {
+  ModelBuilder builder(14);
+  builder.Input("x", {2, 2});
+  builder.Ints("k", {1});
+  builder.Node("Trilu", {"x", "k"}, {"y"});
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0], (Floats{0, 2, 0, 0}));
+  ModelBuilder many(14);
+  many.Input("x", {2, 2});
+  many.Ints("k", {1, 0});
+  many.Node("Trilu", {"x", "k"}, {"y"}, "node_2");
+  many.Output("y");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.trilu_k",
+              {"node_2", "2 elements"}, [&] { many.Load(); });
+}
+
+TEST(OnnxParts, SizeIsTheNumberOfElements) {
+  ModelBuilder builder;
+  builder.Input("x", {-1, 3});
+  builder.Node("Size", {"x"}, {"size"});
+  SetInt(builder.Node("Cast", {"size"}, {"y"}), "to",
+         ::onnx::TensorProto::FLOAT);
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({Floats(6)})[0], (Floats{6}));
+}
+
+}  // namespace
+}  // namespace sluice::testing
