@@ -102,7 +102,8 @@ class ReduceMeanGradKernel final : public OpKernel {
     Tensor& x_grad = context.AllocateOutput(0, x_dims_);
     if (x_grad.numel() == 0) return;
     using Value = math::Computed<T>;
-    const auto count = static_cast<Value>(x_grad.numel() / means_);
+    const int64_t terms = x_grad.numel() / means_;
+    const auto count = static_cast<Value>(terms);
     auto* shares = static_cast<T*>(context.scratch());
     std::transform(from, from + means_, shares, [count](T grad) {
       return math::Narrow<T>(math::Widen(grad) / count);
