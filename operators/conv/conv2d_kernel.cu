@@ -13,8 +13,6 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using math::Conv2dChunks;
 using math::Conv2dGeometry;
-using math::GemmArgs;
-using math::GemmBatch;
 using platform::CUDADeviceContext;
 
 // The patches of 1 x 1 windows are the input itself.

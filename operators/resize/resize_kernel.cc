@@ -18,12 +18,10 @@ using framework::KernelQuery;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
-using framework::Tensor;
 using math::ResizeAxis;
 using math::ResizeCoordinates;
 using math::ResizeMode;
 using math::ResizeRounding;
-using platform::ErrorCode;
 
 double ResizedSize(int64_t size, double scale) {
   const double exact = static_cast<double>(size) * scale;

@@ -246,6 +246,15 @@ TEST(OnnxNodes, UpsamplesTakeTheElementBefore) {
   EXPECT_EQ(builder.Run({{1, 2, 3}})[0], std::vector<float>({1, 1, 2, 3}));
 }
 
+TEST(OnnxNodes, EarlyResizesRoundUpWhereTheyShrink) {
+  ModelBuilder builder(10);
+  builder.Input("x", {1, 4});
+  builder.Floats("scales", {2}, {1, 0.6F});
+  builder.Node("Resize", {"x", "scales"}, {"y"});
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0], std::vector<float>({1, 3}));
+}
+
 TEST(OnnxNodes, AxesAreChecked) {
   Refused(
       ErrorCode::kInvalidArgument, "onnx.axis", "Softmax",

@@ -90,7 +90,10 @@ void AddGradInput(const Conv2dGeometry& g,
     work->efficiency = 0.925;
     work->moves =
         0.18 * counts.patches + 6.2 * counts.runs + 125 * counts.products;
-    if (g.stride_w > 1) work->moves += 0.68 * counts.patches;
+    // A mosaic is stored in vectors.
+    if (g.stride_w > 1 && !counts.plan.once) {
+      work->moves += 0.68 * counts.patches;
+    }
     return;
   }
   work->flops = counts.flops * counts.Filled(g.patch());

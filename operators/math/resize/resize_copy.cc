@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/platform/parallel_for.h"
@@ -55,11 +56,10 @@ void ResizeCopy::AddOuter(const ResizeAxis& from) {
   }
   x_numel_ *= from.in;
   out_numel_ *= from.out;
-  if (axis.repeats != 1) {
-    axes_.push_back(std::move(axis));
-  } else if (axes_.empty()) {
+  const bool same = axis.repeats == 1;
+  if (same && axes_.empty()) {
     block_ *= axis.in;
-  } else if (axes_.back().repeats == 1) {
+  } else if (same && axes_.back().repeats == 1) {
     axes_.back().in *= axis.in;
     axes_.back().out *= axis.in;
   } else {

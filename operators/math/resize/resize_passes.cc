@@ -1,6 +1,7 @@
 #include "sluice/operators/math/resize/resize_passes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/strided_copy.h"
@@ -167,16 +168,22 @@ void ResizePasses::Run(const T* from, Value* scratch, T* to) const {
   RunPass<Value>(passes_[last], buffers[(last - 1) % 2], to);
 }
 
-#define SLUICE_RESIZE_PASSES(T, Value)                                       \
-  template SLUICE_API void ResizePasses::Run<T, Value>(const T*, Value*, T*) \
-      const
-SLUICE_RESIZE_PASSES(float, float);
-SLUICE_RESIZE_PASSES(float, double);
-SLUICE_RESIZE_PASSES(double, double);
-SLUICE_RESIZE_PASSES(platform::float16, float);
-SLUICE_RESIZE_PASSES(platform::float16, double);
-SLUICE_RESIZE_PASSES(platform::bfloat16, float);
-SLUICE_RESIZE_PASSES(platform::bfloat16, double);
-#undef SLUICE_RESIZE_PASSES
+template SLUICE_API void ResizePasses::Run(const float*, float*, float*) const;
+template SLUICE_API void ResizePasses::Run(const float*, double*, float*) const;
+template SLUICE_API void ResizePasses::Run(const double*,
+                                           double*,
+                                           double*) const;
+template SLUICE_API void ResizePasses::Run(const platform::float16*,
+                                           float*,
+                                           platform::float16*) const;
+template SLUICE_API void ResizePasses::Run(const platform::float16*,
+                                           double*,
+                                           platform::float16*) const;
+template SLUICE_API void ResizePasses::Run(const platform::bfloat16*,
+                                           float*,
+                                           platform::bfloat16*) const;
+template SLUICE_API void ResizePasses::Run(const platform::bfloat16*,
+                                           double*,
+                                           platform::bfloat16*) const;
 
 }  // namespace sluice::operators::math
