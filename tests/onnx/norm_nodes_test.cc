@@ -93,10 +93,11 @@ TEST(OnnxNorms, WhatIsKnownTooLateIsRefused) {
 TEST(OnnxNorms, GroupNormalizationHasScalesOfGroupsOrOfChannels) {
   for (const int64_t opset : {18, 21}) {
     ModelBuilder builder(opset);
-    builder.Input("x", {1, 4, 2});
-    const int64_t count = opset == 18 ? 2 : 4;
-    const Floats scale = opset == 18 ? Floats{1, 10} : Floats{1, 1, 10, 10};
-    const Floats bias = opset == 18 ? Floats{0, 3} : Floats{0, 0, 3, 3};
+    builder.Input("x", {1, 6, 2});
+    const bool old = opset == 18;
+    const int64_t count = old ? 2 : 6;
+    const Floats scale = old ? Floats{1, 10} : Floats{1, 1, 1, 10, 10, 10};
+    const Floats bias = old ? Floats{0, 3} : Floats{0, 0, 0, 3, 3, 3};
     builder.Floats("scale", {count}, scale);
     builder.Floats("bias", {count}, bias);
     auto& node =
@@ -104,8 +105,8 @@ TEST(OnnxNorms, GroupNormalizationHasScalesOfGroupsOrOfChannels) {
     SetInt(node, "num_groups", 2);
     SetFloat(node, "epsilon", 0);
     builder.Output("y");
-    ExpectFloats(builder.Run({{1, 3, 3, 1, 5, 9, 9, 5}})[0],
-                 {-1, 1, 1, -1, -7, 13, 13, -7});
+    ExpectFloats(builder.Run({{1, 3, 3, 1, 1, 3, 5, 9, 9, 5, 5, 9}})[0],
+                 {-1, 1, 1, -1, -1, 1, -7, 13, 13, -7, -7, 13});
   }
 }
 
