@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "sluice/memory/testing.h"
-#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 
@@ -65,14 +64,6 @@ TEST(OpCases, AreThoseOfOnePlaceAndPlainOnesWhereAskedFor) {
   }
   ChooseKernels(before);
   EXPECT_GT(chosen, 0);
-}
-
-// oneDNN has bfloat16 and the gradient of softmax only for CPUs with AVX-512.
-bool CpuLacks(const KernelDef& kernel) {
-  return kernel.key.library == "ONEDNN" &&
-         (kernel.key.dtype == DType::kBFloat16 ||
-          kernel.op == "softmax_grad") &&
-         !platform::CpuInstructionSet().starts_with("AVX3");
 }
 
 class OpHarness : public ::testing::TestWithParam<std::string> {

@@ -6,6 +6,7 @@
 #include "tests/testing/cuda_device.h"
 #include "tests/testing/program_option.h"
 
+#include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/plugin/kernel_module.h"
 
 namespace sluice::testing {
@@ -46,6 +47,13 @@ bool IsChosen(const framework::KernelDef& kernel) {
   if (kind != PlaceKind::kCUDA || WhyNoCUDAHere().empty()) return true;
   if (chosen) throw std::runtime_error("--kernels=cuda: " + WhyNoCUDAHere());
   return false;
+}
+
+bool CpuLacks(const framework::KernelDef& kernel) {
+  return kernel.key.library == "ONEDNN" &&
+         (kernel.key.dtype == platform::DType::kBFloat16 ||
+          kernel.op == "softmax_grad") &&
+         !platform::CpuInstructionSet().starts_with("AVX3");
 }
 
 std::string& LossOfDevice() {

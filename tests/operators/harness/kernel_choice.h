@@ -18,6 +18,10 @@ std::optional<platform::PlaceKind> ChooseKernels(
 // that was asked for and has no device here.
 bool IsChosen(const framework::KernelDef& kernel);
 
+// Whether this CPU is too old for the kernel: oneDNN has bfloat16 and the
+// gradient of softmax only for CPUs with AVX-512.
+bool CpuLacks(const framework::KernelDef& kernel);
+
 // The kernel that lost its device and the error, "" while there is none. From
 // then on tests of kernels fail with it, and run nothing.
 std::string& LossOfDevice();
