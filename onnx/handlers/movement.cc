@@ -133,14 +133,6 @@ void Split13(Node& node) {
   Split(node, node.HasInput(1) ? node.ConstantInts(1, "sizes") : Ints());
 }
 
-void Trilu(Node& node) {
-  const Ints k = node.HasInput(1) ? node.ConstantInts(1, "diagonal") : Ints{0};
-  SLUICE_ENFORCE(k.size() == 1, ErrorCode::kInvalidArgument, "onnx.trilu_k",
-                 "its input k has {} elements; expected one", k.size());
-  node.Finish("trilu", {{"X", {node.In(0)}}},
-              {{"upper", node.attributes().Int("upper", 1) != 0}, {"k", k[0]}});
-}
-
 void Size(Node& node) {
   const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
   node.Finish("reduce_prod", {{"X", {shape}}});
@@ -152,7 +144,7 @@ constexpr HandlerRow kRows[] = {
     {"Dropout", 12, Dropout12},  {"Identity", 1, Identity},
     {"Reshape", 5, Reshape},     {"Size", 1, Size},
     {"Split", 2, Split2},        {"Split", 13, Split13},
-    {"Transpose", 1, Transpose}, {"Trilu", 14, Trilu},
+    {"Transpose", 1, Transpose},
 };
 
 }  // namespace

@@ -1,3 +1,6 @@
+#include <string>
+#include <utility>
+
 #include "sluice/onnx/import/counterpart.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
@@ -13,28 +16,31 @@ const char* OfBools(const std::string& op) {
   Node::Unsupported("its input is of bools");
 }
 
-void Reduce(Node& node, const Ints& axes) {
+// `inputs` and `attributes` say which axes.
+void Reduce(Node& node, Inputs inputs, AttributeMap attributes) {
   std::string op = FindCounterpart(node.type())->name();
   if (node.TypeOf(0) == DType::kBool) op = OfBools(op);
-  node.Finish(
-      op, {{"X", {node.In(0)}}},
-      {{"dim", axes}, {"keep_dim", node.attributes().Int("keepdims", 1) != 0}});
+  inputs.insert(inputs.begin(), {"X", {node.In(0)}});
+  attributes["keep_dim"] = node.attributes().Int("keepdims", 1) != 0;
+  node.Finish(op, std::move(inputs), std::move(attributes));
 }
 
 // The axes as an attribute.
 void ReduceOld(Node& node) {
-  Reduce(node, node.attributes().Ints("axes"));
+  Reduce(node, {}, {{"dim", node.attributes().Ints("axes")}});
 }
 
 // The axes as an input.
 void ReduceNew(Node& node) {
   const bool nothing = node.attributes().Int("noop_with_empty_axes", 0) != 0;
+  const bool late = node.HasInput(1) && node.Constant(1) == nullptr;
+  if (late && !nothing) return Reduce(node, {{"Dim", {node.In(1)}}}, {});
   const Ints axes = node.HasInput(1) ? node.ConstantInts(1, "axes") : Ints();
   if (axes.empty() && nothing) {
     node.attributes().Ignore("keepdims");
     return node.Finish("assign", {{"X", {node.In(0)}}});
   }
-  Reduce(node, axes);
+  Reduce(node, {}, {{"dim", axes}});
 }
 
 constexpr HandlerRow kRows[] = {

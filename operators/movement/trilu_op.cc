@@ -34,7 +34,9 @@ void TriluSchema(OpSchema& op) {
       .Default(true);
   op.Attr<int64_t>("k", "How far the diagonal is moved to the right.")
       .Default(int64_t{0});
-  op.InferShape(TriluShape).Gradient(TriluGradient).Onnx({"Trilu", {}});
+  op.Operand("K", "k", "int64", "Attribute k as one element.");
+  op.InferShape(TriluShape).InferLateShape(TriluShape);
+  op.Gradient(TriluGradient).Onnx({"Trilu", {}});
 }
 
 }  // namespace

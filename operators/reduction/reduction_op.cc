@@ -60,6 +60,17 @@ void ReductionShape(InferShapeContext& context) {
   context.SetOutput("Out", OutDims(context));
 }
 
+// While it is not known which dimensions are reduced.
+void LateShape(InferShapeContext& context) {
+  const DDim x = context.input("X");
+  DDim out = DDim::UnknownRank();
+  if (context.Attr<bool>("keep_dim") && x.rank_known()) {
+    out = DDim(std::vector<int64_t>(static_cast<size_t>(x.rank()),
+                                    framework::kUnknownDim));
+  }
+  context.SetOutput("Out", out);
+}
+
 void GradShape(InferShapeContext& context) {
   context.Merge(context.input("Out@GRAD"), {OutDims(context), -1});
   context.SetOutput("X@GRAD", context.input("X"));
@@ -113,7 +124,8 @@ void Schema(const ReductionInfo& info, OpSchema& op) {
             "X's shape without the dimensions reduced, or with size 1 there; a "
             "scalar (rank 0) when none is left.");
   Attributes(op);
-  op.InferShape(ReductionShape);
+  op.Operand("Dim", "dim", "int64", "Attribute dim as a vector.");
+  op.InferShape(ReductionShape).InferLateShape(LateShape);
   if (info.gradient == ReductionGradient::kShape) {
     op.Gradient(GradientFromShape);
   } else if (info.gradient == ReductionGradient::kXAndOut) {

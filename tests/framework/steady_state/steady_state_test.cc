@@ -169,11 +169,11 @@ INSTANTIATE_TEST_SUITE_P(OneDnn,
                          ::testing::Values(Case{kOneDnn, 1}, Case{kOneDnn, 2}));
 
 // Convolutions, pooling, products and their gradients, 200 times: every bit of
-// every loss and of the parameters in the end. Which layout is predicted to be
-// the faster one depends on the number of threads.
+// every loss and of the parameters in the end. Which layout and which variant
+// are predicted to be the fastest depends on the number of threads.
 TEST(PlainKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
   const KernelHintGuard guard(
-      platform::Format("{}; prefer layout=NCHW", kPlain));
+      platform::Format("{}; prefer layout=NCHW; prefer variant=plain", kPlain));
   const LeNet net;
   const Feeds feeds = LeNet::TrainingFeeds(16);
   std::vector<std::vector<float>> runs;

@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/reduction/reduction_row.h"
 
@@ -149,6 +151,27 @@ TEST(Reduction, InfersUnknownShapes) {
                              {{"dim", Ints{1}}})
                    .at("Out")
                    .rank_known());
+}
+
+TEST(Reduction, TheDimensionsMayBeFed) {
+  framework::Program program;
+  const auto x = program.Data("x", platform::DType::kFloat32, {-1, 3});
+  const auto dim = program.Data("dim", platform::DType::kInt64, {-1});
+  program.AppendOp("reduce_max", {{"X", {x.name()}}, {"Dim", {dim.name()}}},
+                   {{"keep_dim", true}}, {}, {{"Out", {"out"}}});
+  EXPECT_EQ(program.FindVar("out").dims, DDim({-1, -1}));
+  framework::Executor executor;
+  const auto run = [&](const Ints& dims) {
+    const DDim count({static_cast<int64_t>(dims.size())});
+    return executor.Run(
+        program,
+        {{"x", Tensor::FromVector<float>({2, 3}, {1, 5, 2, 4, 3, 6})},
+         {"dim", Tensor::FromVector<int64_t>(count, dims)}},
+        {"out"})[0];
+  };
+  EXPECT_EQ(run({0}).ToVector<float>(), (std::vector<float>{4, 5, 6}));
+  EXPECT_EQ(run({-1}).dims(), DDim({2, 1}));
+  EXPECT_EQ(run({}).ToVector<float>(), std::vector<float>{6});
 }
 
 TEST(Reduction, RefusesDimensionsThatAreNotThere) {
