@@ -105,8 +105,7 @@ TEST(Race, FastContestantsAreTimedManyCallsAtOnceAndAlike) {
   EXPECT_GT(result.timings[0].calls_per_round, 1);
   EXPECT_EQ(result.timings[0].calls_per_round,
             result.timings[1].calls_per_round);
-  EXPECT_GT(result.timings[0].median * result.timings[0].calls_per_round,
-            5e-6);
+  EXPECT_GT(result.timings[0].median * result.timings[0].calls_per_round, 5e-6);
 }
 
 TEST(Race, ContestantsTakeTurnsInEveryRound) {
