@@ -62,8 +62,8 @@ struct SLUICE_API OnnxModel {
 };
 
 struct OnnxOptions {
-  // Where external data lies; by default the folder of the model's file. Models
-  // that are given as bytes have none unless it is given here.
+  // The folder of external data; by default the folder of the model's file.
+  // Models that are given as bytes have none unless it is given here.
   std::string folder = {};
   // What errors and locations call the model; by default the file's name.
   std::string name = {};

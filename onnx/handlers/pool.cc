@@ -9,7 +9,7 @@ namespace sluice::onnx {
 namespace {
 
 // With ceil_mode the last window may reach past the padding. Of an average
-// that counts the padding ONNX leaves out what lies there, pool2d does not.
+// that counts the padding ONNX leaves out what is past it, pool2d does not.
 bool ReachesPastPadding(const Node& node,
                         const Ints& kernel,
                         const Windows& windows) {

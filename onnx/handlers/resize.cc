@@ -209,8 +209,8 @@ void Resize(Node& node) {
   node.Finish("resize", std::move(inputs), std::move(attributes));
 }
 
-// Up to opset 10 element j lies at j / scale, and is rounded down, or up where
-// a dim becomes shorter (as onnxruntime does; ONNX left it open).
+// Up to opset 10 element j is read at j / scale, which is rounded down, or up
+// where a dim becomes shorter (as onnxruntime does; ONNX left it open).
 std::string EarlyRounding(const Doubles& scales) {
   const bool longer = std::any_of(scales.begin(), scales.end(),
                                   [](double scale) { return scale > 1; });

@@ -122,7 +122,7 @@ class NodeImport {
     refused_.push_back(NodeName(node, index) + ": " + reason);
   }
 
-  // What the node would have made is not there for the nodes behind it.
+  // Nodes that read its outputs are not tried.
   void Lose(const ::onnx::NodeProto& node) {
     for (const std::string& output : node.output()) {
       values_.AddLost(output);

@@ -21,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 
-// An operand: elements, or one number that stands for all of them.
+// An operand: elements, or one number that is repeated.
 template <typename T, bool kSingle>
 struct Operand {
   explicit HWY_INLINE Operand(const T* elements) : elements(elements) {}

@@ -121,7 +121,7 @@ char* At(void* to, int64_t element, int64_t size) {
   return static_cast<char*>(to) + element * size;
 }
 
-// Halves of an operand as floats, block by block; one that stands for all is
+// Halves of an operand as floats, block by block; one that is repeated is
 // converted once. Of nullptr there are none.
 class HalfOperand {
  public:

@@ -27,8 +27,8 @@ struct ResizeTap {
   double weight = 0;
 };
 
-// Where element j of Out lies in X: between elements `floor` and `floor` + 1,
-// `ratio` in [0, 1) behind the first. Both may be outside of X.
+// The coordinate of element j of Out in X: `floor` + `ratio`, with `ratio` in
+// [0, 1). Elements `floor` and `floor` + 1 may be outside of X.
 struct ResizePosition {
   int64_t floor = 0;
   double ratio = 0;
@@ -81,7 +81,7 @@ struct ResizeAxis {
       const int64_t at = IndexOf(position, other);
       if (at >= 0 && at < in) sum += WeightOf(position, other);
     }
-    // Where X is too far away, its nearest element stands for all.
+    // Where all of them are outside of X, its nearest element is taken.
     if (sum == 0) return {Inside(index), weight};
     const bool inside = index >= 0 && index < in;
     return {Inside(index), inside ? weight / sum : 0};
