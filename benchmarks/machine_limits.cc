@@ -1,6 +1,6 @@
 #include "benchmarks/machine_limits.h"
 
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
+#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "benchmarks/machine_limits.cc"
 #include "benchmarks/bench_util.h"

@@ -8,9 +8,15 @@ find_package(fmt 9 CONFIG REQUIRED)
 find_package(hwy 1.0 CONFIG REQUIRED)
 # No kernels for SVE: its vectors have no size that the compiler knows, so they
 # cannot be members or elements of arrays, as those of gemm and of the block
-# sums are. arm64 gets NEON.
+# sums are. arm64 gets NEON. SSE4 says what SSSE3 would, and the sanitizers find
+# in the other sets what they would in SSE4.
+set(disabled_targets HWY_SSSE3 HWY_SVE HWY_SVE2 HWY_SVE_256 HWY_SVE2_128)
+if(SLUICE_SANITIZE)
+  list(APPEND disabled_targets HWY_SSE4)
+endif()
+list(JOIN disabled_targets "|" disabled_targets)
 target_compile_definitions(hwy::hwy INTERFACE
-  "SLUICE_SIZELESS_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
+  "SLUICE_DISABLED_TARGETS=(${disabled_targets})")
 find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(CLI11 2.1 CONFIG REQUIRED)
 find_package(Protobuf REQUIRED)

@@ -146,7 +146,7 @@ std::string CheckpointHeader::Write() const {
     text += "," + Describe(tensor, offset);
     offset += tensor.bytes();
   }
-  text += "}";
+  text += '}';
   const size_t end = sizeof(uint64_t) + text.size();
   text.append((kAlignment - end % kAlignment) % kAlignment, ' ');
   const std::string checksum =

@@ -430,7 +430,7 @@ std::string Totals(const Placement& placement) {
       text +=
           Format(", and {} with the change", Measured(placement.measured_then));
     }
-    text += "\n";
+    text += '\n';
     text += Disturbed(placement.measured_now, placement.predicted_now, "now");
     text += Disturbed(placement.measured_then, placement.predicted_then,
                       "with the change");
@@ -470,7 +470,7 @@ std::string ToString(const Placement& placement) try {
                     : Format("{:<{}}  ", row[i], widths[i]);
     }
     text.erase(text.find_last_not_of(' ') + 1);
-    text += "\n";
+    text += '\n';
   }
   text += "m: the kernel was measured by itself, p: predicted\n";
   return text + Totals(placement);

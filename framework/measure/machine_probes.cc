@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | SLUICE_SIZELESS_TARGETS)
+#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sluice/framework/measure/machine_probes.cc"
 #include <hwy/foreach_target.h>

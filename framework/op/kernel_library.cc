@@ -243,6 +243,7 @@ std::vector<const KernelLibrary*> LoadedKernelLibraries() {
   Libraries& libraries = Libraries::Instance();
   const std::lock_guard lock(libraries.mutex);
   std::vector<const KernelLibrary*> loaded;
+  loaded.reserve(libraries.loaded.size());
   for (const KernelLibrary& library : libraries.loaded) {
     loaded.push_back(&library);
   }

@@ -72,7 +72,7 @@ std::string ToString(const Program& program) try {
       }
       if (!types.empty()) text += "  -> " + types;
       if (!op.hint.empty()) text += "  # hint: " + op.hint;
-      text += "\n";
+      text += '\n';
     }
     text += "}\n";
   }

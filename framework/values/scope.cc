@@ -60,6 +60,7 @@ bool Scope::EraseVar(std::string_view name) {
 std::vector<std::string> Scope::LocalVarNames() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
+  names.reserve(vars_.size());
   for (const auto& [name, variable] : vars_) {
     names.push_back(name);
   }

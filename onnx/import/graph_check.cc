@@ -92,6 +92,7 @@ class Makers {
 
   std::string Suggestion(const std::string& name) const {
     std::vector<std::string> names;
+    names.reserve(makers_.size());
     for (const auto& [known, maker] : makers_) {
       names.emplace_back(known);
     }

@@ -30,6 +30,7 @@ std::vector<OnnxDim> ShapeOf(const ::onnx::TensorShapeProto& shape) {
 DDim DimsOf(const OnnxValue& value) {
   if (!value.rank_known) return DDim::UnknownRank();
   std::vector<int64_t> sizes;
+  sizes.reserve(value.shape.size());
   for (const OnnxDim& dim : value.shape) {
     sizes.push_back(dim.size);
   }

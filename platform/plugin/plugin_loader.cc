@@ -58,7 +58,6 @@ EntryPoint FindEntryPoint(const std::string& path) {
 const SluiceDevicePlugin* Initialise(const std::string& path) {
   const EntryPoint entry = FindEntryPoint(path);
   const SluiceDevicePlugin* given = nullptr;
-  std::string reason;
   const PluginResult result = CallPlugin([&](SluiceError* error) {
     given = entry(PluginHost(), error);
     return SLUICE_OK;
@@ -149,6 +148,7 @@ std::vector<const DevicePlugin*> LoadedPlugins() {
   LoaderState& state = State();
   std::lock_guard<std::mutex> lock(state.mutex);
   std::vector<const DevicePlugin*> plugins;
+  plugins.reserve(state.plugins.size());
   for (const auto& plugin : state.plugins) {
     plugins.push_back(plugin.get());
   }

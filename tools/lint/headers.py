@@ -1,6 +1,8 @@
 """Every header compiles alone, with the flags and include roots of its room;
-the plug-in header also as C99."""
+the plug-in header also as C99. Left out are those which a source of the same
+name includes first: compiling that says the same."""
 
+import re
 import subprocess
 import sys
 
@@ -27,6 +29,18 @@ def uses_cuda(path):
     return bool(folders) or path.suffix in (".cu", ".cuh")
 
 
+def is_included_first(path):
+    """Whether the source of the same name includes the header `path` before
+    anything else."""
+    for suffix in (".cc", ".cu"):
+        source = rooms.ROOT / path.with_suffix(suffix)
+        if source.is_file():
+            first = re.search(r'#include\s+["<](.*?)[">]', source.read_text())
+            if first and first[1] == f"sluice/{path}":
+                return True
+    return False
+
+
 def compile_alone(compiler, flags, include, language):
     source = f'#include "{include}"\n'
     done = subprocess.run(
@@ -50,6 +64,8 @@ def main():
     work = []
     for path in rooms.files(".h", ".cuh"):
         if not rooms.room_of(path) or "native" in path.parts:  # for nvcc
+            continue
+        if is_included_first(path):
             continue
         key = "cuda" if uses_cuda(path) else rooms.room_of(path)
         if key in flags:

@@ -1,5 +1,6 @@
 """clang-tidy over the sources of the rooms (or the files named)."""
 
+import pathlib
 import subprocess
 import sys
 
@@ -19,15 +20,26 @@ def main():
     if arguments.files:
         sources = [s for s in sources if s in arguments.files]
 
+    # clang-tidy comes without omp.h; of g++'s folder only what is found nowhere
+    # else may be taken.
+    gcc_include = subprocess.run(
+        ["g++", "-print-file-name=include"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+
     def tidy(source):
         # The commands are g++'s; clang does not know all of its flags.
         done = subprocess.run(
             [
-                "clang-tidy",
+                str(pathlib.Path(sys.executable).parent / "clang-tidy"),
                 "--quiet",
                 f"-p={arguments.build}",
                 "--extra-arg=-Wno-unknown-warning-option",
                 "--extra-arg=-Wno-ignored-optimization-argument",
+                "--extra-arg=-Wno-deprecated-declarations",  # in libstdc++
+                f"--extra-arg=-idirafter{gcc_include}",
                 str(rooms.ROOT / source),
             ],
             capture_output=True,

@@ -325,7 +325,7 @@ std::string FindingText(const BisectFinding& finding, BisectFor what) {
       text += Format(", {:.3g} times what is allowed",
                      finding.difference.over_bound);
     }
-    text += "\n";
+    text += '\n';
   }
   return text;
 }

@@ -42,6 +42,7 @@ template <typename T>
 constexpr T BiasOfRoundedMean(double mean, T inverse_std, T scale, T bias) {
   const double rest = mean - static_cast<double>(static_cast<T>(mean));
   const double change = rest * (static_cast<double>(inverse_std) * scale);
+  // std::isfinite is not for device code. NOLINTNEXTLINE(misc-redundant-*)
   return change - change == 0 ? static_cast<T>(bias - change) : bias;
 }
 
