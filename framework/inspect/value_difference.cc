@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "sluice/framework/inspect/tensor_values.h"
+#include "sluice/framework/values/tensor_values.h"
 
 namespace sluice::framework {
 

@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
-#include "sluice/framework/inspect/tensor_values.h"
 #include "sluice/framework/laboratory/example_op.h"
 #include "sluice/framework/tuning/kernel_run.h"
 #include "sluice/framework/tuning/verify.h"
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {

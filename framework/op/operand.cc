@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -14,18 +15,6 @@ std::vector<int64_t> IntsOf(const Tensor& tensor) {
   if (tensor.dtype() == DType::kInt64) return tensor.ToVector<int64_t>();
   const std::vector<int32_t> values = tensor.ToVector<int32_t>();
   return {values.begin(), values.end()};
-}
-
-std::vector<double> FloatsOf(const Tensor& tensor) {
-  std::vector<double> result;
-  platform::VisitDType(tensor.dtype(), [&]<typename T>() {
-    if constexpr (std::is_arithmetic_v<T>) {
-      for (const T value : tensor.ToVector<T>()) {
-        result.push_back(static_cast<double>(value));
-      }
-    }
-  });
-  return result;
 }
 
 }  // namespace
@@ -45,22 +34,20 @@ Attribute OperandValue(const std::string& op,
   const bool ints = attr.type == AttrType::kInts || attr.type == AttrType::kInt;
   const DType dtype = value.dtype();
   SLUICE_ENFORCE(ints ? dtype == DType::kInt64 || dtype == DType::kInt32
-                      : dtype != DType::kFloat16 && dtype != DType::kBFloat16 &&
-                            dtype != DType::kBool,
+                      : dtype != DType::kBool,
                  ErrorCode::kInvalidArgument, "op.operand_dtype",
                  "{}: input {} gives attribute {}, so it must be {}, got {}",
                  op, def.name, attr.name,
-                 ints ? "int32 or int64" : "of numbers of 32 or 64 bits",
-                 dtype);
+                 ints ? "int32 or int64" : "of numbers", dtype);
   switch (attr.type) {
     case AttrType::kInts:
       return IntsOf(value);
     case AttrType::kInt:
       return IntsOf(value)[0];
     case AttrType::kFloats:
-      return FloatsOf(value);
+      return ToDoubles(value);
     case AttrType::kFloat:
-      return FloatsOf(value)[0];
+      return ToDoubles(value)[0];
     default:
       platform::Raise(ErrorCode::kInternal, "op.operand_type",
                       "{}: input {} cannot give attribute {} of type {}", op,

@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "sluice/framework/inspect/tensor_values.h"
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 

@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "sluice/framework/inspect/tensor_values.h"
 #include "sluice/framework/measure/cpu_waits.h"
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/memory/copy.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"

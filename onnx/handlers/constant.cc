@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -44,7 +45,6 @@ void Constant(Node& node) {
 
 // Weights of models that only show a network are made so.
 void ConstantOfShape(Node& node) {
-  const DDim dims(node.ConstantInts(0, "sizes"));
   Tensor value = Tensor::FromVector<float>({1}, {0.0F});
   if (const auto* tensor = node.attributes().Tensor("value")) {
     value = ToTensor(*tensor, "", "attribute value");
@@ -52,7 +52,13 @@ void ConstantOfShape(Node& node) {
   SLUICE_ENFORCE(
       value.numel() == 1, ErrorCode::kInvalidArgument, "onnx.fill_value",
       "attribute value has shape {}; expected one element", value.dims());
+  if (node.Constant(0) == nullptr) {
+    return node.Finish(
+        "fill_constant", {{"Shape", {node.In(0)}}},
+        {{"dtype", value.dtype()}, {"value", framework::ToDoubles(value)[0]}});
+  }
   Tensor filled;
+  const DDim dims(node.ConstantInts(0, "sizes"));
   const int64_t count = filled.Resize(dims).numel();
   platform::VisitDType(value.dtype(), [&]<typename T>() {
     T* to = filled.mutable_data<T>(platform::CPUPlace());
@@ -61,8 +67,17 @@ void ConstantOfShape(Node& node) {
   node.FinishConstant(std::move(filled));
 }
 
+// Numbers that are known while importing are the op's attributes then.
+void Range(Node& node) {
+  node.Finish(
+      "range",
+      {{"Start", {node.In(0)}}, {"End", {node.In(1)}}, {"Step", {node.In(2)}}},
+      {{"dtype", node.TypeOf(0)}});
+}
+
 constexpr HandlerRow kRows[] = {{"Constant", 1, Constant},
-                                {"ConstantOfShape", 9, ConstantOfShape}};
+                                {"ConstantOfShape", 9, ConstantOfShape},
+                                {"Range", 11, Range}};
 
 }  // namespace
 

@@ -122,6 +122,28 @@ void Split(Node& node, Ints sizes) {
   }
 }
 
+// Sizes that are computed: part i is from the sum of the sizes before it to
+// that with its own.
+void SplitByComputed(Node& node) {
+  const Ints axes = {AxisOf(node.attributes().Int("axis", 0), RankOf(node, 0))};
+  const std::string sizes = node.In(1);
+  const std::string begins =
+      node.Append("cumsum", {{"X", {sizes}}}, {{"exclusive", true}});
+  const std::string ends = node.Append("cumsum", {{"X", {sizes}}});
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (!node.HasOutput(i)) continue;
+    const auto part = [&node, i](const std::string& of) {
+      return node.Append("slice", {{"X", {of}}},
+                         {{"starts", Ints{i}}, {"ends", Ints{i + 1}}});
+    };
+    node.FinishOutput(i, "slice",
+                      {{"X", {node.In(0)}},
+                       {"Starts", {part(begins)}},
+                       {"Ends", {part(ends)}}},
+                      {{"axes", axes}});
+  }
+}
+
 // The sizes as an attribute.
 void Split2(Node& node) {
   Split(node, node.attributes().Ints("split"));
@@ -130,6 +152,9 @@ void Split2(Node& node) {
 // The sizes as an input.
 void Split13(Node& node) {
   node.attributes().Ignore("num_outputs");  // as many as the node has
+  if (node.HasInput(1) && node.Constant(1) == nullptr) {
+    return SplitByComputed(node);
+  }
   Split(node, node.HasInput(1) ? node.ConstantInts(1, "sizes") : Ints());
 }
 

@@ -20,15 +20,18 @@ void ArgBest(Node& node) {
 }
 
 // top_k is along the last dim: others are moved there and back.
-void TopK(Node& node, int64_t k) {
+void TopK(Node& node, const Inputs& operands, AttributeMap attributes) {
   const int rank = RankOf(node, 0);
   const int64_t axis = AxisOf(node.attributes().Int("axis", -1), rank);
-  const AttributeMap attributes = {
-      {"k", k},
-      {"largest", node.attributes().Int("largest", 1) != 0},
-      {"sorted", node.attributes().Int("sorted", 1) != 0}};
+  attributes["largest"] = node.attributes().Int("largest", 1) != 0;
+  attributes["sorted"] = node.attributes().Int("sorted", 1) != 0;
+  const auto inputs = [&operands](const std::string& x) {
+    Inputs all = {{"X", {x}}};
+    all.insert(all.end(), operands.begin(), operands.end());
+    return all;
+  };
   if (axis == rank - 1) {
-    return node.FinishAll("top_k", {{"X", {node.In(0)}}}, attributes,
+    return node.FinishAll("top_k", inputs(node.In(0)), attributes,
                           {"Out", "Indices"});
   }
   Ints order(rank);
@@ -37,7 +40,7 @@ void TopK(Node& node, int64_t k) {
   const AttributeMap turn = {{"axis", order}};
   const std::string x = node.Append("transpose", {{"X", {node.In(0)}}}, turn);
   const auto found =
-      node.AppendAll("top_k", {{"X", {x}}}, attributes, {"Out", "Indices"});
+      node.AppendAll("top_k", inputs(x), attributes, {"Out", "Indices"});
   for (int i = 0; i < 2; ++i) {
     if (node.HasOutput(i)) {
       node.FinishOutput(i, "transpose", {{"X", {found[i]}}}, turn);
@@ -46,14 +49,15 @@ void TopK(Node& node, int64_t k) {
 }
 
 void TopK1(Node& node) {
-  TopK(node, node.attributes().NeededInt("k"));
+  TopK(node, {}, {{"k", node.attributes().NeededInt("k")}});
 }
 
 void TopK10(Node& node) {
+  if (node.Constant(1) == nullptr) return TopK(node, {{"K", {node.In(1)}}}, {});
   const Ints k = node.ConstantInts(1, "number k");
   SLUICE_ENFORCE(k.size() == 1, ErrorCode::kInvalidArgument, "onnx.top_k",
                  "its input k has {} elements; expected one", k.size());
-  TopK(node, k[0]);
+  TopK(node, {}, {{"k", k[0]}});
 }
 
 constexpr HandlerRow kRows[] = {

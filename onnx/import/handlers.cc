@@ -13,10 +13,10 @@ const Table& AllHandlers() {
   static const Table* const kTable = [] {
     auto* rows = new Table();  // read at any time, also while exiting
     for (const auto family :
-         {ContractionHandlers(), ConstantHandlers(), ConversionHandlers(),
-          ConvHandlers(), ElementwiseHandlers(), MovementHandlers(),
-          NormHandlers(), PoolHandlers(), ReductionHandlers(), ResizeHandlers(),
-          SearchHandlers()}) {
+         {AttentionHandlers(), ContractionHandlers(), ConstantHandlers(),
+          ConversionHandlers(), ConvHandlers(), ElementwiseHandlers(),
+          MovementHandlers(), NormHandlers(), PoolHandlers(),
+          ReductionHandlers(), ResizeHandlers(), SearchHandlers()}) {
       for (const HandlerRow& row : family) {
         (*rows)[row.type][row.since_version] = row.handler;
       }

@@ -21,6 +21,7 @@ struct HandlerRow {
 };
 
 // The tables, one a file in onnx/handlers/.
+std::span<const HandlerRow> AttentionHandlers();
 std::span<const HandlerRow> ContractionHandlers();
 std::span<const HandlerRow> ConstantHandlers();
 std::span<const HandlerRow> ConversionHandlers();

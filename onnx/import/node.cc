@@ -1,7 +1,9 @@
 #include "sluice/onnx/import/node.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "sluice/framework/op/operand.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -127,11 +129,31 @@ bool Node::Fold(const std::string& type,
   return true;
 }
 
+void Node::SetKnownAttributes(const std::string& type,
+                              Inputs* inputs,
+                              AttributeMap* attributes) {
+  const framework::OpSchema& schema =
+      framework::Registry::Global().Schema(type);
+  for (const framework::ArgDef& def : schema.inputs()) {
+    if (def.attribute.empty()) continue;
+    const auto given = std::find_if(
+        inputs->begin(), inputs->end(),
+        [&](const auto& input) { return input.first == def.name; });
+    if (given == inputs->end()) continue;
+    const Tensor* constant = values_.FindConstant(given->second[0]);
+    if (constant == nullptr) continue;
+    (*attributes)[def.attribute] = framework::OperandValue(
+        type, def, *schema.FindAttr(def.attribute), *constant);
+    inputs->erase(given);
+  }
+}
+
 void Node::Add(const std::string& type,
                Inputs inputs,
                AttributeMap attributes,
                Inputs outputs) {
   if (Fold(type, inputs, attributes, outputs)) return;
+  SetKnownAttributes(type, &inputs, &attributes);
   for (const auto& [argument, names] : inputs) {
     for (const std::string& name : names) {
       values_.MakeVariable(name);

@@ -115,6 +115,10 @@ class Node {
             const Inputs& inputs,
             const AttributeMap& attributes,
             const Inputs& outputs);
+  // Operands of an op that are constants become the attributes that they give.
+  void SetKnownAttributes(const std::string& type,
+                          Inputs* inputs,
+                          AttributeMap* attributes);
   void Add(const std::string& type,
            Inputs inputs,
            AttributeMap attributes,

@@ -12,7 +12,9 @@ REGISTER_OP_KERNEL(matmul,
                    plain,
                    KernelTraits().Estimate(&MatmulWork<Matmul, MatmulOut>),
                    MatmulKernel<Matmul, MatmulOut, float>,
-                   MatmulKernel<Matmul, MatmulOut, double>);
+                   MatmulKernel<Matmul, MatmulOut, double>,
+                   HalfMatmulKernel<Matmul, MatmulOut, platform::float16>,
+                   HalfMatmulKernel<Matmul, MatmulOut, platform::bfloat16>);
 REGISTER_OP_KERNEL(matmul_grad_x,
                    PLAIN,
                    CPUPlace,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/contraction/matmul.h"
 #include "sluice/operators/math/contraction/matmul_work.h"
 
@@ -110,6 +111,47 @@ class MatmulKernel final : public framework::OpKernel {
   }
 
  private:
+  Op op_;
+  math::MatMulPlan plan_;
+  framework::DDim out_dims_;
+};
+
+// The same for float16 and bfloat16, by way of float32, rounded once.
+template <typename Op, typename Part, typename T>
+class HalfMatmulKernel final : public framework::OpKernel {
+ public:
+  explicit HalfMatmulKernel(const framework::OpKernelConstruction& construction)
+      : op_(construction) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    plan_ = op_.Plan(Part::kPart, query.inputs[0], query.inputs[1]);
+    out_dims_ = query.outputs[0];
+    preparation.scratch_bytes =
+        sizeof(float) *
+        static_cast<size_t>(query.inputs[Part::kFirst].numel() +
+                            query.inputs[Part::kSecond].numel() +
+                            out_dims_.numel());
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    framework::Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    auto* const first = static_cast<float*>(context.scratch());
+    float* const second = Widen(context.Input(Part::kFirst), first);
+    float* const product = Widen(context.Input(Part::kSecond), second);
+    math::MatMul(plan_, static_cast<float>(op_.alpha()), first, second,
+                 product);
+    math::Cast(product, out.numel(), out.dtype(), out.raw_data());
+  }
+
+ private:
+  // Where the float32 elements of `x` at `to` end.
+  static float* Widen(const framework::Tensor& x, float* to) {
+    math::Cast(x.data<T>(), x.numel(), platform::DType::kFloat32, to);
+    return to + x.numel();
+  }
+
   Op op_;
   math::MatMulPlan plan_;
   framework::DDim out_dims_;

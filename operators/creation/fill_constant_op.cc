@@ -43,6 +43,14 @@ void FillConstantShape(InferShapeContext& context) {
   context.SetOutput("Out", DDim(shape));
 }
 
+void FillConstantLateShape(InferShapeContext& context) {
+  const int64_t rank = context.WithRank(context.input("Shape"), 1).dims[0];
+  const bool known = rank >= 0 && rank <= DDim::kMaxRank;
+  context.SetOutput("Out", known ? DDim(Ints(static_cast<size_t>(rank),
+                                             framework::kUnknownDim))
+                                 : DDim::UnknownRank());
+}
+
 void FillConstantSchema(OpSchema& op) {
   op.Doc("A tensor of one number.");
   op.TypeVarFromAttr("T", "dtype", AllDTypes());
@@ -50,7 +58,10 @@ void FillConstantSchema(OpSchema& op) {
   op.Attr<Ints>("shape", "The shape of Out.").AtLeast(0);
   op.Attr<DType>("dtype", "The dtype of Out.").Default(DType::kFloat32);
   op.Attr<double>("value", "The number: 0 or 1 for bool.").Default(0.0);
-  op.InferShape(FillConstantShape).Serves(framework::OpRole::kFill);
+  op.TypeVar("S", IndexDTypes());
+  op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
+  op.InferShape(FillConstantShape).InferLateShape(FillConstantLateShape);
+  op.Serves(framework::OpRole::kFill);
 }
 
 }  // namespace

@@ -38,11 +38,23 @@ AxisMap SliceAxis(int64_t size, int64_t start, int64_t end, int64_t step) {
   return map;
 }
 
-namespace {
-
 int AxisOf(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
+
+Ints PadsOfAllDims(const Ints& pads, const Ints& axes, int rank) {
+  if (axes.empty()) return pads;
+  const auto dims = static_cast<size_t>(rank);
+  Ints all(2 * dims, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(AxisOf(axes[i], rank));
+    all[axis] = pads[i];
+    all[axis + dims] = pads[i + axes.size()];
+  }
+  return all;
+}
+
+namespace {
 
 AxisMaps SliceMaps(const KernelQuery& query, const DDim& x) {
   const Ints& starts = query.Attr<Ints>("starts");
@@ -67,7 +79,8 @@ AxisMaps SliceMaps(const KernelQuery& query, const DDim& x) {
 }
 
 AxisMaps PadMaps(const KernelQuery& query, const DDim& x, const DDim& out) {
-  const Ints& pads = query.Attr<Ints>("pads");
+  const Ints pads = PadsOfAllDims(query.Attr<Ints>("pads"),
+                                  query.Attr<Ints>("axes"), x.rank());
   const auto& mode = query.Attr<std::string>("mode");
   AxisMaps all;
   for (int axis = x.rank() - 1; axis >= 0; --axis) {

@@ -60,7 +60,7 @@ DDim SlicedDims(const InferShapeContext& context) {
                     "axes[{}] = {}; expected a dim of input X {}, from {} to "
                     "{}",
                     i, given, x, -x.rank(), x.rank() - 1);
-    const auto axis = static_cast<int>(given < 0 ? given + x.rank() : given);
+    const int axis = AxisOf(given, x.rank());
     context.Require(!seen[axis], "slice.axis_twice",
                     "axes[{}] = {} names a dim of input X {} that is in the "
                     "list already",
@@ -91,22 +91,39 @@ void RequireValue(const InferShapeContext& context, double value) {
 
 DDim PaddedDims(const InferShapeContext& context) {
   const DDim x = context.input("X");
-  const Ints& pads = context.Attr<Ints>("pads");
+  const Ints& given = context.Attr<Ints>("pads");
   const auto& mode = context.Attr<std::string>("mode");
   if (mode == "constant") {
     RequireValue(context, context.Attr<double>("value"));
   }
   if (!x.rank_known()) return x;
-  const auto rank = static_cast<size_t>(x.rank());
-  context.Require(pads.size() == 2 * rank, "pad.entries",
-                  "attribute pads has {} entries; expected {}: before each dim "
+  const Ints& axes = context.Attr<Ints>("axes");
+  const size_t padded =
+      axes.empty() ? static_cast<size_t>(x.rank()) : axes.size();
+  context.Require(given.size() == 2 * padded, "pad.entries",
+                  "attribute pads has {} entries; expected {}: before each {} "
                   "of input X {}, then after each",
-                  pads.size(), 2 * rank, x);
+                  given.size(), 2 * padded,
+                  axes.empty() ? "dim" : "dim that axes names", x);
+  std::array<bool, DDim::kMaxRank> seen{};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    context.Require(axes[i] >= -x.rank() && axes[i] < x.rank(), "pad.axis",
+                    "axes[{}] = {}; expected a dim of input X {}, from {} to "
+                    "{}",
+                    i, axes[i], x, -x.rank(), x.rank() - 1);
+    bool& twice = seen[static_cast<size_t>(AxisOf(axes[i], x.rank()))];
+    context.Require(!twice, "pad.axis_twice",
+                    "axes[{}] = {} names a dim of input X {} that is in the "
+                    "list already",
+                    i, axes[i], x);
+    twice = true;
+  }
+  const Ints pads = PadsOfAllDims(given, axes, x.rank());
   DDim out = x;
   for (int axis = 0; axis < x.rank(); ++axis) {
     const int64_t size = x[axis];
     if (size < 0) continue;
-    const int64_t before = pads[axis], after = pads[axis + rank];
+    const int64_t before = pads[axis], after = pads[axis + x.rank()];
     for (const int64_t pad : {before, after}) {
       context.Require(pad >= -size, "pad.crop",
                       "attribute pads removes {} elements from dim {} of input "
@@ -233,6 +250,10 @@ void PadAttributes(OpSchema& op) {
       .Default(std::string("constant"))
       .OneOf({"constant", "edge", "reflect", "wrap"});
   op.Attr<double>("value", "The new elements, for mode constant.").Default(0.0);
+  op.Attr<Ints>("axes",
+                "The dims that pads is for; negative ones count from the end. "
+                "None means all.")
+      .Default(Ints());
 }
 
 void ExpandAttributes(OpSchema& op) {
@@ -253,6 +274,7 @@ void SliceOperands(OpSchema& op) {
 void PadOperands(OpSchema& op) {
   op.Operand("Pads", "pads", "S", "Attribute pads as a vector.");
   op.Operand("Value", "value", "T", "Attribute value as one element.");
+  op.Operand("Axes", "axes", "S", "Attribute axes as a vector.");
 }
 
 void ExpandOperands(OpSchema& op) {

@@ -26,6 +26,13 @@ void TopKShape(InferShapeContext& context) {
   context.SetOutput("Indices", out);
 }
 
+void TopKLateShape(InferShapeContext& context) {
+  DDim out = context.WithRankAtLeast(context.input("X"), 1).dims;
+  if (out.rank_known()) out[out.rank() - 1] = framework::kUnknownDim;
+  context.SetOutput("Out", out);
+  context.SetOutput("Indices", out);
+}
+
 void TopKSchema(OpSchema& op) {
   op.Doc(
       "The k largest (or smallest) elements of each row of X and where they "
@@ -41,7 +48,9 @@ void TopKSchema(OpSchema& op) {
   op.Attr<bool>("sorted",
                 "Best first; false: in an order that is not specified.")
       .Default(true);
-  op.InferShape(TopKShape);
+  op.TypeVar("S", IndexDTypes());
+  op.Operand("K", "k", "S", "Attribute k as one element.");
+  op.InferShape(TopKShape).InferLateShape(TopKLateShape);
 }
 
 }  // namespace

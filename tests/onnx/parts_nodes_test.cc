@@ -33,6 +33,52 @@ TEST(OnnxParts, SplitTakesSizesOrMakesThemEqual) {
   }
 }
 
+TEST(OnnxParts, SplitSizesMayBeComputed) {
+  ModelBuilder builder;
+  builder.Input("x", {-1, 2});
+  builder.Input("like", {-1});
+  builder.Ints("one", {1});
+  builder.Node("Shape", {"like"}, {"first"});
+  builder.Node("Concat", {"first", "one"}, {"sizes"});
+  SetInt(*builder.graph().mutable_node(1), "axis", 0);
+  builder.Node("Split", {"x", "sizes"}, {"a", "b"});
+  builder.Output("a");
+  builder.Output("b");
+  const auto results = builder.Run({{0, 1, 2, 3, 4, 5}, {9, 9}});
+  EXPECT_EQ(results[0], (Floats{0, 1, 2, 3}));
+  EXPECT_EQ(results[1], (Floats{4, 5}));
+}
+
+// A size, k and a shape from the size of a feed.
+TEST(OnnxParts, NumbersMayComeFromTheShapeOfAFeed) {
+  ModelBuilder builder(11);
+  builder.Input("x", {5});
+  builder.Input("like", {-1});
+  builder.Node("Shape", {"like"}, {"size"});
+  builder.Node("TopK", {"x", "size"}, {"values", ""});
+  builder.Node("ConstantOfShape", {"size"}, {"filled"});
+  ::onnx::TensorProto& value =
+      *builder.graph().mutable_node(2)->add_attribute()->mutable_t();
+  builder.graph().mutable_node(2)->mutable_attribute(0)->set_name("value");
+  builder.graph().mutable_node(2)->mutable_attribute(0)->set_type(
+      ::onnx::AttributeProto::TENSOR);
+  value.set_data_type(::onnx::TensorProto::FLOAT);
+  value.add_dims(1);
+  value.add_float_data(2.5F);
+  builder.Ints("start", {1}).clear_dims();
+  builder.Ints("step", {2}).clear_dims();
+  builder.Node("Range", {"start", "size", "step"}, {"range"});
+  SetInt(builder.Node("Cast", {"range"}, {"odd"}), "to",
+         ::onnx::TensorProto::FLOAT);
+  for (const char* name : {"values", "filled", "odd"}) {
+    builder.Output(name);
+  }
+  const auto results = builder.Run({{5, 1, 4, 2, 3}, {0, 0, 0, 0}});
+  EXPECT_EQ(results[0], (Floats{5, 4, 3, 2}));
+  EXPECT_EQ(results[1], (Floats{2.5F, 2.5F, 2.5F, 2.5F}));
+  EXPECT_EQ(results[2], (Floats{1, 3}));
+}
+
 TEST(OnnxParts, SplitRefusesSizesThatDoNotAddUp) {
   const auto refuse = [](const std::vector<int64_t>& sizes, const char* id,
                          const char* part) {

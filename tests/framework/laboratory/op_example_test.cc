@@ -11,8 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sluice/framework/inspect/tensor_values.h"
 #include "sluice/framework/laboratory/example_op.h"
+#include "sluice/framework/values/tensor_values.h"
 
 namespace sluice::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/inspect/tensor_values.h"
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/memory/memory.h"
 
 namespace sluice::framework {

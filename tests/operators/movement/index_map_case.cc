@@ -59,6 +59,10 @@ std::vector<OpExample> PadExamples(ExampleMaker& make) {
   }
   examples.push_back({{{"X", make.Values({7, 43, 97})}},
                       {{"pads", Ints{0, 1, 2, 1, 2, 3}}, {"mode", "reflect"}}});
+  examples.push_back({{{"X", make.Values({2, 3, 5})}},
+                      {{"pads", Ints{1, 2, 0, -1}},
+                       {"mode", "constant"},
+                       {"axes", Ints{-1, 0}}}});
   return examples;
 }
 
@@ -130,7 +134,18 @@ Sources SliceSources(const DDim& x, const OpDesc& op) {
 
 // Walks from one side of X to the other and back, or begins anew.
 Sources PadSources(const DDim& x, const OpDesc& op) {
-  const Ints& pads = GetAttr<Ints>(op, "pads");
+  Ints pads = GetAttr<Ints>(op, "pads");
+  const Ints axes =
+      op.attributes.contains("axes") ? GetAttr<Ints>(op, "axes") : Ints();
+  if (!axes.empty()) {
+    const Ints given = pads;
+    pads.assign(2 * static_cast<size_t>(x.rank()), 0);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = (axes[i] + x.rank()) % x.rank();
+      pads[axis] = given[i];
+      pads[axis + x.rank()] = given[i + axes.size()];
+    }
+  }
   const auto& mode = GetAttr<std::string>(op, "mode");
   Sources sources;
   for (int axis = 0; axis < x.rank(); ++axis) {

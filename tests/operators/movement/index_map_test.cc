@@ -160,6 +160,13 @@ TEST(Slice, RefusesListsThatDoNotFit) {
 TEST(Pad, RefusesListsThatDoNotFit) {
   Refuses("pad", {3, 4}, {{"pads", Ints{1, 1}}}, "pad.entries",
           {"pads has 2", "4", "[3, 4]"});
+  const Ints one = {0, 1};
+  Refuses("pad", {3, 4}, {{"pads", one}, {"axes", Ints{0, 1}}}, "pad.entries",
+          {"axes names"});
+  Refuses("pad", {3, 4}, {{"pads", one}, {"axes", Ints{2}}}, "pad.axis",
+          {"axes[0] = 2", "from -2 to 1"});
+  Refuses("pad", {3, 4}, {{"pads", Ints{0, 0, 1, 1}}, {"axes", Ints{1, -1}}},
+          "pad.axis_twice", {"axes[1] = -1"});
   Refuses("pad", {3}, {{"pads", Ints{-4, 9}}}, "pad.crop",
           {"4 elements", "dim 0", "[3]"});
   Refuses("pad", {3}, {{"pads", Ints{9, kMin}}}, "pad.crop", {"[3]"});

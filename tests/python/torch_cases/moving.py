@@ -177,6 +177,16 @@ def fill_constant(rng, dtype, value):
     return Case({}, same, {"shape": shape, "dtype": dtype, "value": value})
 
 
+@case("range", (0.0, 5.0, 1.0), (3.0, -4.0, -2.5), (0.5, 0.9, 0.1))
+def range_(rng, start, end, step):
+    attrs = {"start": start, "end": end, "step": step, "dtype": "float64"}
+
+    def arange(t):
+        return {"Out": torch.arange(start, end, step, dtype=torch.float64)}
+
+    return Case({}, arange, attrs)
+
+
 @case("slice", ([1, -2], [3, 99], [0, 2], [1, 1]), ([], [], [], []),
       ([0, 1], [99, 6], [2, 1], [3, 2]))
 def slice_(rng, starts, ends, axes, steps):

@@ -1,4 +1,4 @@
-#include "sluice/framework/inspect/tensor_values.h"
+#include "sluice/framework/values/tensor_values.h"
 
 #include <bit>
 

@@ -1,0 +1,340 @@
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "sluice/onnx/import/handlers.h"
+#include "sluice/onnx/import/tensor_values.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+// The inputs of Attention.
+enum : int { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kValidKeys };
+// Its outputs.
+enum : int { kOut, kPresentKey, kPresentValue, kScores };
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// softmax(scale * Q K^T + bias) V, head by head, of ops that are there: Q, K
+// and V are [batch, heads, sequence, size].
+class AttentionImport {
+ public:
+  explicit AttentionImport(Node* node) : node_(*node) {}
+
+  void Run() {
+    ReadHeads();
+    const std::string query = Heads(kQuery, query_heads_);
+    const std::string key =
+        WithPast(Heads(kKey, key_heads_), kPastKey, kPresentKey);
+    const std::string value =
+        OfType(WithPast(Heads(kValue, key_heads_), kPastValue, kPresentValue));
+    rows_ = SizeOf(query, 2);
+    columns_ = SizeOf(key, 2);
+    std::string scores = Products(query, Repeated(key));
+    Show(0, scores);
+    scores = Capped(scores);
+    Show(1, scores);
+    scores = Masked(scores);
+    Show(2, scores);
+    const std::string weights = Softmax(scores);
+    Show(3, weights);
+    const Inputs factors = {{"X", {weights}}, {"Y", {Repeated(value)}}};
+    if (!flat_) return node_.Finish("matmul", factors);
+    const std::string heads = node_.Append("matmul", factors);
+    const std::string turned = node_.Append("transpose", {{"X", {heads}}},
+                                            {{"axis", Ints{0, 2, 1, 3}}});
+    node_.Finish("reshape", {{"X", {turned}}}, {{"shape", Ints{0, 0, -1}}});
+  }
+
+ private:
+  std::string Append(const char* type,
+                     const std::string& x,
+                     const std::string& y,
+                     AttributeMap attributes = {}) {
+    return node_.Append(type, {{"X", {x}}, {"Y", {y}}}, std::move(attributes));
+  }
+  std::string Add(const std::string& x, double number) {
+    if (number == 0) return x;
+    return node_.Append("scale", {{"X", {x}}}, {{"bias", number}});
+  }
+  std::string Times(const std::string& x, double number) {
+    return node_.Append("scale", {{"X", {x}}}, {{"scale", number}});
+  }
+  std::string Reshape(const std::string& x, const Ints& shape) {
+    return node_.Append("reshape", {{"X", {x}}}, {{"shape", shape}});
+  }
+  std::string Whole(int64_t number) {
+    return node_.NewConstant(Tensor::FromVector<int64_t>({}, {number}));
+  }
+  // A number of Q's dtype, or of `dtype`.
+  std::string Number(double number) {
+    return node_.Append(
+        "cast",
+        {{"X", {node_.NewConstant(Tensor::FromVector<double>({}, {number}))}}},
+        {{"dtype", node_.TypeOf(kQuery)}});
+  }
+  std::string OfType(const std::string& x) {
+    if (node_.TypeOf(kQuery) == node_.TypeOf(kValue)) return x;
+    return node_.Append("cast", {{"X", {x}}},
+                        {{"dtype", node_.TypeOf(kQuery)}});
+  }
+  // int64 [1]; a constant where the size is known.
+  std::string SizeOf(const std::string& x, int64_t axis) {
+    const int64_t size = node_.DimsOf(x)[static_cast<int>(axis)];
+    if (size >= 0) {
+      return node_.NewConstant(Tensor::FromVector<int64_t>({1}, {size}));
+    }
+    return node_.Append("shape", {{"X", {x}}},
+                        {{"start", axis}, {"end", axis + 1}});
+  }
+
+  void ReadHeads() {
+    Attributes& attributes = node_.attributes();
+    const int rank = RankOf(node_, kQuery);
+    for (const int input : {kQuery, kKey, kValue}) {
+      const int own = RankOf(node_, input);
+      SLUICE_ENFORCE(own == rank && (rank == 3 || rank == 4),
+                     ErrorCode::kInvalidArgument, "onnx.attention_rank",
+                     "its input {} has {} dims; expected 3, or 4, of Q, K and "
+                     "V alike",
+                     input, own);
+    }
+    flat_ = rank == 3;
+    query_heads_ = attributes.Int("q_num_heads", 0);
+    key_heads_ = attributes.Int("kv_num_heads", 0);
+    if (!flat_) {
+      query_heads_ = node_.Dims(kQuery)[1];
+      key_heads_ = node_.Dims(kKey)[1];
+      return;
+    }
+    SLUICE_ENFORCE(query_heads_ > 0 && key_heads_ > 0,
+                   ErrorCode::kInvalidArgument, "onnx.attention_heads",
+                   "q_num_heads is {} and kv_num_heads {}; inputs of 3 dims "
+                   "need both",
+                   query_heads_, key_heads_);
+  }
+
+  // [batch, heads, sequence, size] of [batch, sequence, heads * size].
+  std::string Heads(int input, int64_t heads) {
+    if (!flat_) return node_.In(input);
+    return node_.Append("transpose",
+                        {{"X", {Reshape(node_.In(input), {0, 0, heads, -1})}}},
+                        {{"axis", Ints{0, 2, 1, 3}}});
+  }
+
+  std::string WithPast(const std::string& present, int past, int output) {
+    if (!node_.HasInput(past)) {
+      if (node_.HasOutput(output)) {
+        node_.FinishOutput(output, "assign", {{"X", {present}}});
+      }
+      return present;
+    }
+    const Inputs both = {{"X", {node_.In(past), present}}};
+    const AttributeMap attributes = {{"axis", int64_t{2}}};
+    const std::string joined = node_.Append("concat", both, attributes);
+    if (node_.HasOutput(output)) {
+      node_.FinishOutput(output, "assign", {{"X", {joined}}});
+    }
+    return joined;
+  }
+
+  // Each head as often as there are heads of queries to it.
+  std::string Repeated(const std::string& x) {
+    if (query_heads_ == key_heads_ || query_heads_ < 0 || key_heads_ < 0) {
+      return x;
+    }
+    SLUICE_ENFORCE(key_heads_ > 0 && query_heads_ % key_heads_ == 0,
+                   ErrorCode::kInvalidArgument, "onnx.attention_groups",
+                   "{} heads of queries do not divide by {} of keys",
+                   query_heads_, key_heads_);
+    std::vector<int64_t> index(static_cast<size_t>(query_heads_));
+    for (int64_t i = 0; i < query_heads_; ++i) {
+      index[static_cast<size_t>(i)] = i / (query_heads_ / key_heads_);
+    }
+    const std::string heads =
+        node_.NewConstant(Tensor::FromVector<int64_t>({query_heads_}, index));
+    return node_.Append("gather", {{"X", {x}}, {"Index", {heads}}},
+                        {{"axis", int64_t{1}}});
+  }
+
+  double Scale(const std::string& query) {
+    if (node_.attributes().Has("scale")) {
+      return node_.attributes().Float("scale", 1);
+    }
+    const int64_t size = node_.DimsOf(query)[3];
+    if (size < 0) {
+      Node::Unsupported(
+          "its scale is one over the root of a size that is known only when "
+          "the model runs");
+    }
+    return size == 0 ? 1 : 1 / std::sqrt(static_cast<double>(size));
+  }
+
+  // Numbers of 16 bits are scaled before they are multiplied, as ONNX has it:
+  // their products might overflow.
+  std::string Products(std::string query, std::string key) {
+    double scale = Scale(query);
+    if (platform::SizeOf(node_.TypeOf(kQuery)) == 2) {
+      query = Times(query, std::sqrt(scale));
+      key = Times(key, std::sqrt(scale));
+      scale = 1;
+    }
+    return Append("matmul", query, key,
+                  {{"transpose_Y", true}, {"alpha", scale}});
+  }
+
+  std::string Capped(const std::string& scores) {
+    const double cap = node_.attributes().Float("softcap", 0);
+    if (cap == 0) return scores;
+    return Times(node_.Append("tanh", {{"X", {Times(scores, 1 / cap)}}}), cap);
+  }
+
+  // int64, which broadcasts with [batch, heads, rows, columns]: at which key's
+  // place a query stands.
+  std::string Places() {
+    const std::string rows = Reshape(Range(rows_), {-1, 1});
+    if (node_.HasInput(kPastKey)) {
+      return Append("elementwise_add", rows, SizeOf(node_.In(kPastKey), 2));
+    }
+    if (!node_.HasInput(kValidKeys)) return rows;
+    const std::string offset =
+        Append("elementwise_sub", node_.In(kValidKeys), rows_);
+    return Append("elementwise_add", Reshape(offset, {-1, 1, 1, 1}), rows);
+  }
+
+  std::string Range(const std::string& size) {
+    return node_.Append(
+        "range",
+        {{"Start", {Whole(0)}}, {"End", {size}}, {"Step", {Whole(1)}}});
+  }
+
+  // Of which keys a query takes notice: true; "" where of all.
+  std::string Allowed() {
+    Attributes& attributes = node_.attributes();
+    const bool causal = attributes.Int("is_causal", 0) != 0;
+    const int64_t left = attributes.Int("left_window_size", -1);
+    const int64_t right = attributes.Int("right_window_size", -1);
+    for (const int64_t size : {left, right}) {
+      SLUICE_ENFORCE(size >= -1, ErrorCode::kInvalidArgument,
+                     "onnx.attention_window",
+                     "a window of {} positions; expected -1 or more", size);
+    }
+    std::string allowed;
+    const auto and_also = [&](const std::string& more) {
+      allowed = allowed.empty() ? more : Append("logical_and", allowed, more);
+    };
+    const bool windows = causal || left >= 0 || right >= 0;
+    if (windows || node_.HasInput(kValidKeys)) {
+      const std::string columns = Range(columns_);
+      const std::string places = windows ? Places() : "";
+      if (causal) and_also(Append("less_equal", columns, places));
+      if (left >= 0) {
+        and_also(Append("greater_equal", columns,
+                        Add(places, -static_cast<double>(left))));
+      }
+      if (right >= 0) {
+        and_also(Append("less_equal", columns,
+                        Add(places, static_cast<double>(right))));
+      }
+      if (node_.HasInput(kValidKeys)) {
+        const std::string valid = Reshape(node_.In(kValidKeys), {-1, 1, 1, 1});
+        and_also(Append("less_than", columns, valid));
+      }
+    }
+    if (node_.HasInput(kMask) && node_.TypeOf(kMask) == DType::kBool) {
+      and_also(FullMask(0));
+    }
+    // No key at all may be left, but for the plain triangle.
+    may_be_empty_ = node_.HasInput(kMask) || node_.HasInput(kValidKeys) ||
+                    left >= 0 || right >= 0;
+    return allowed;
+  }
+
+  // The mask, whose last dim may lack the last keys; they get `value`.
+  std::string FullMask(double value) {
+    const DDim mask = node_.Dims(kMask);
+    if (!mask.rank_known() || mask.rank() == 0) return node_.In(kMask);
+    const Tensor* columns = node_.ConstantOf(columns_);
+    const int64_t given = mask[mask.rank() - 1];
+    if (columns == nullptr || given < 0) return node_.In(kMask);
+    const int64_t missing = columns->data<int64_t>()[0] - given;
+    if (missing <= 0) return node_.In(kMask);
+    Ints pads(static_cast<size_t>(2 * mask.rank()), 0);
+    pads.back() = missing;
+    return node_.Append("pad", {{"X", {node_.In(kMask)}}},
+                        {{"pads", pads}, {"value", value}});
+  }
+
+  std::string Masked(std::string scores) {
+    const std::string allowed = Allowed();
+    if (node_.HasInput(kMask) && node_.TypeOf(kMask) != DType::kBool) {
+      scores = Append("elementwise_add", scores, FullMask(-kInfinity));
+    }
+    if (allowed.empty()) return scores;
+    return node_.Append("where", {{"Condition", {allowed}},
+                                  {"X", {scores}},
+                                  {"Y", {Number(-kInfinity)}}});
+  }
+
+  // Rows that have no key are 0.
+  std::string Softmax(std::string scores) {
+    const DType dtype = node_.TypeOf(kQuery);
+    DType precise = dtype;
+    if (node_.attributes().Has("softmax_precision")) {
+      precise = ToDType(
+          static_cast<int>(node_.attributes().NeededInt("softmax_precision")),
+          "attribute softmax_precision");
+    }
+    std::string weights = scores;
+    if (precise != dtype) {
+      weights = node_.Append("cast", {{"X", {weights}}}, {{"dtype", precise}});
+    }
+    weights = node_.Append("softmax", {{"X", {weights}}});
+    if (precise != dtype) {
+      weights = node_.Append("cast", {{"X", {weights}}}, {{"dtype", dtype}});
+    }
+    if (!may_be_empty_) return weights;
+    const std::string largest =
+        node_.Append("reduce_max", {{"X", {scores}}},
+                     {{"dim", Ints{-1}}, {"keep_dim", true}});
+    const std::string empty = Append("equal", largest, Number(-kInfinity));
+    return node_.Append(
+        "where",
+        {{"Condition", {empty}}, {"X", {Number(0)}}, {"Y", {weights}}});
+  }
+
+  // Output qk_matmul_output in the mode that wants it.
+  void Show(int64_t mode, const std::string& scores) {
+    const int64_t wanted = node_.attributes().Int("qk_matmul_output_mode", 0);
+    SLUICE_ENFORCE(wanted >= 0 && wanted <= 3, ErrorCode::kInvalidArgument,
+                   "onnx.attention_output",
+                   "qk_matmul_output_mode is {}; expected 0 to 3", wanted);
+    if (mode == wanted && node_.HasOutput(kScores)) {
+      node_.FinishOutput(kScores, "assign", {{"X", {scores}}});
+    }
+  }
+
+  Node& node_;
+  bool flat_ = false;  // inputs of 3 dims
+  int64_t query_heads_ = 0;
+  int64_t key_heads_ = 0;
+  std::string rows_, columns_;  // how many queries and keys: int64 [1]
+  bool may_be_empty_ = false;
+};
+
+void Attention(Node& node) {
+  AttentionImport(&node).Run();
+}
+
+constexpr HandlerRow kRows[] = {{"Attention", 23, Attention}};
+
+}  // namespace
+
+std::span<const HandlerRow> AttentionHandlers() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,46 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/creation/range.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using platform::CUDADeviceContext;
+
+template <typename T>
+class RangeCUDAKernel final : public OpKernel {
+ public:
+  explicit RangeCUDAKernel(const OpKernelConstruction& construction)
+      : elements_(construction.Attr<double>("start"),
+                  construction.Attr<double>("step")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    T* out = context.AllocateOutput(0, dims_).data<T>();
+    const RangeElements<T> elements = elements_;
+    platform::ForEach(
+        context.device_context<CUDADeviceContext>(), dims_.numel(),
+        [=] __device__(int64_t i) { out[i] = static_cast<T>(elements[i]); });
+  }
+
+ private:
+  RangeElements<T> elements_;
+  DDim dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CUDA_KERNEL(range,
+                        RangeCUDAKernel<int64_t>,
+                        RangeCUDAKernel<int32_t>,
+                        RangeCUDAKernel<float>,
+                        RangeCUDAKernel<double>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,82 @@
+#include <cmath>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/creation/range.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+using platform::DType;
+
+// A float64 is every whole number up to here, and attributes are float64.
+constexpr double kWholeNumbers = 0x1p53;
+constexpr double kMostElements = 0x1p40;
+
+void RangeShape(InferShapeContext& context) {
+  const auto start = context.Attr<double>("start");
+  const auto end = context.Attr<double>("end");
+  const auto step = context.Attr<double>("step");
+  const auto dtype = context.Attr<DType>("dtype");
+  if (!platform::IsFloating(dtype)) {
+    for (const char* name : {"start", "end", "step"}) {
+      const auto value = context.Attr<double>(name);
+      context.Require(
+          std::trunc(value) == value && std::abs(value) < kWholeNumbers,
+          "range.whole_number",
+          "attribute {} is {}, expected a whole number below 2^53 for {}", name,
+          value, dtype);
+    }
+  }
+  context.Require(step != 0, "range.step",
+                  "attribute step is 0: {} never comes to {}", start, end);
+  const double count =
+      platform::IsFloating(dtype)
+          ? RangeCount(start, end, step)
+          : static_cast<double>(RangeCountOfWhole(start, end, step));
+  context.Require(count <= kMostElements, "range.count",
+                  "start {}, end {} and step {} make {} elements, expected at "
+                  "most 2^40",
+                  start, end, step, count);
+  if (dtype == DType::kInt32 && count > 0) {
+    for (const double value : {start, start + (count - 1) * step}) {
+      context.Require(value >= -0x1p31 && value < 0x1p31, "range.int32",
+                      "element {} is not within int32", value);
+    }
+  }
+  context.SetOutput("Out", DDim{static_cast<int64_t>(count)});
+}
+
+void RangeLateShape(InferShapeContext& context) {
+  context.SetOutput("Out", DDim{framework::kUnknownDim});
+}
+
+void RangeSchema(OpSchema& op) {
+  op.Doc(
+      "The numbers start, start + step, ... before end, which a negative step "
+      "comes to from above. Floats are computed in float64 as start + i * "
+      "step, and rounded once.");
+  op.TypeVarFromAttr("T", "dtype",
+                     {DType::kInt64, DType::kInt32, DType::kFloat32,
+                      DType::kFloat64, DType::kFloat16, DType::kBFloat16});
+  op.Output("Out", "T", "[elements].");
+  op.Attr<double>("start", "The first number.").Default(0.0);
+  op.Attr<double>("end", "What all numbers are before.");
+  op.Attr<double>("step", "From one to the next; not 0.").Default(1.0);
+  op.Attr<DType>("dtype", "The dtype of Out.").Default(DType::kInt64);
+  op.Operand("Start", "start", "T", "Attribute start as one element.");
+  op.Operand("End", "end", "T", "Attribute end as one element.");
+  op.Operand("Step", "step", "T", "Attribute step as one element.");
+  op.InferShape(RangeShape).InferLateShape(RangeLateShape);
+  op.Torch("torch.arange(start, end, step)");
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(range, RangeSchema);
+
+}  // namespace sluice::operators

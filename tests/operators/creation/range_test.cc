@@ -1,0 +1,143 @@
+#include "sluice/operators/creation/range.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::DType;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using Ints = std::vector<int64_t>;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Tensor Range(double start, double end, double step, DType dtype) {
+  return RunOp("range", {},
+               {{"start", start},
+                {"end", end},
+                {"step", step},
+                {"dtype", dtype}})["Out"];
+}
+
+Ints Whole(double start, double end, double step) {
+  return Range(start, end, step, DType::kInt64).ToVector<int64_t>();
+}
+
+TEST(Range, StopsBeforeTheEndInBothDirections) {
+  EXPECT_EQ(Whole(0, 3, 1), (Ints{0, 1, 2}));
+  EXPECT_EQ(Whole(1, 8, 3), (Ints{1, 4, 7}));
+  EXPECT_EQ(Whole(1, 7, 3), (Ints{1, 4}));
+  EXPECT_EQ(Whole(2, -4, -3), (Ints{2, -1}));
+  EXPECT_EQ(Whole(3, 3, 1), Ints());
+  EXPECT_EQ(Whole(3, 0, 1), Ints());
+  EXPECT_EQ(Whole(0, 3, -1), Ints());
+}
+
+TEST(Range, IsInt64FromZeroByOne) {
+  EXPECT_EQ(RunOp("range", {}, {{"end", 2.0}})["Out"].ToVector<int64_t>(),
+            (Ints{0, 1}));
+}
+
+TEST(Range, FloatsAreRoundedOnce) {
+  const auto tenths = Range(0, 0.95, 0.1, DType::kFloat32).ToVector<float>();
+  ASSERT_EQ(tenths.size(), 10);
+  EXPECT_EQ(tenths[7], static_cast<float>(7 * 0.1));
+  // 1 + 3 * 2^-11 lies between two float16: to the even one.
+  const auto halves = Range(1, 1.01, 3 * 0x1p-11, DType::kFloat16)
+                          .ToVector<platform::float16>();
+  EXPECT_EQ(halves[1].bits, 0x3c02);
+}
+
+TEST(Range, CountsWholeNumbersExactly) {
+  const double step = 0x1p21 + 1;
+  // One more than 2^31 steps, by 1: float64 rounds that quotient.
+  EXPECT_EQ(RangeCountOfWhole(0, step * 0x1p31 + 1, step),
+            (int64_t{1} << 31) + 1);
+  EXPECT_EQ(RangeCountOfWhole(0, step * 0x1p31, step), int64_t{1} << 31);
+}
+
+TEST(Range, TheNumbersMayBeComputed) {
+  const auto one = [](float value) {
+    return Tensor::FromVector<float>({}, {value});
+  };
+  const auto out =
+      RunOp("range", {{"Start", one(1)}, {"End", one(0)}, {"Step", one(-0.25)}},
+            {{"dtype", DType::kFloat32}});
+  EXPECT_EQ(out.at("Out").ToVector<float>(),
+            (std::vector<float>{1, 0.75, 0.5, 0.25}));
+}
+
+TEST(Range, RefusesWhatItCannotCount) {
+  const auto refuse = [](const char* id, double start, double end, double step,
+                         DType dtype) {
+    ExpectError(ErrorCode::kInvalidArgument, id, {"range"},
+                [&] { Range(start, end, step, dtype); });
+  };
+  refuse("range.whole_number", 0.5, 3, 1, DType::kInt64);
+  refuse("range.whole_number", 0, std::nan(""), 1, DType::kInt64);
+  refuse("range.whole_number", 0, 3, 0x1p53, DType::kInt32);
+  refuse("range.step", 0, 3, 0, DType::kFloat32);
+  refuse("range.count", 0, kInfinity, 1, DType::kFloat32);
+  refuse("range.count", std::nan(""), 1, 1, DType::kFloat32);
+  refuse("range.count", 0, 0x1p50, 1, DType::kInt64);
+  refuse("range.int32", 0x1p31, 0x1p31 + 2, 1, DType::kInt32);
+  refuse("range.int32", 0, -0x1p32, -0x1p31 - 1, DType::kInt32);
+  EXPECT_EQ(Range(0x1p31 - 1, 0x1p31, 1, DType::kInt32).ToVector<int32_t>(),
+            std::vector<int32_t>{std::numeric_limits<int32_t>::max()});
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+std::vector<OpExample> RangeExamples(ExampleMaker& make) {
+  struct Numbers {
+    double start, end, step;
+  };
+  std::vector<OpExample> examples;
+  for (const auto& [start, end, step] :
+       {Numbers{0, 5, 1}, Numbers{7, -8, -4}, Numbers{3, 4, 2},
+        Numbers{2, 2, 1}, Numbers{-100, 101, 1}}) {
+    examples.push_back({{},
+                        {{"start", start},
+                         {"end", end},
+                         {"step", step},
+                         {"dtype", make.dtype()}}});
+  }
+  return examples;
+}
+
+Arrays RangeReference(const Arrays& /*in*/, const framework::OpDesc& op) {
+  const auto start = GetAttr<double>(op, "start");
+  const auto end = GetAttr<double>(op, "end");
+  const auto step = GetAttr<double>(op, "step");
+  std::vector<double> values;
+  for (double value = start; step > 0 ? value < end : value > end;
+       value += step) {
+    values.push_back(value);
+  }
+  Array out(framework::DDim{static_cast<int64_t>(values.size())});
+  out.values = values;
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(range, RangeExamples, RangeReference);
+
+}  // namespace
+}  // namespace sluice::testing
