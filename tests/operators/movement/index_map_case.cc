@@ -62,6 +62,7 @@ std::vector<OpExample> PadExamples(ExampleMaker& make) {
   examples.push_back({{{"X", make.Values({2, 3, 5})}},
                       {{"pads", Ints{1, 2, 0, -1}},
                        {"mode", "constant"},
+                       {"value", 1.0},
                        {"axes", Ints{-1, 0}}}});
   return examples;
 }
