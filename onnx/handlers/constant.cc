@@ -61,8 +61,38 @@ void ConstantOfShape(Node& node) {
   node.FinishConstant(std::move(filled));
 }
 
+// Ones in the shape of the input, of which the diagonal is kept.
+void EyeLike(Node& node) {
+  const DDim dims = node.Dims(0);
+  SLUICE_ENFORCE(!dims.rank_known() || dims.rank() == 2,
+                 ErrorCode::kInvalidArgument, "onnx.eye_rank",
+                 "its input has shape {}; expected a matrix",
+                 platform::Printable(dims));
+  const int64_t k = node.attributes().Int("k", 0);
+  const DType dtype =
+      node.attributes().Has("dtype")
+          ? ToDType(static_cast<int>(node.attributes().NeededInt("dtype")),
+                    "attribute dtype")
+          : node.TypeOf(0);
+  const std::string one = node.Append(
+      "cast",
+      {{"X", {node.NewConstant(Tensor::FromVector<float>({1, 1}, {1}))}}},
+      {{"dtype", dtype}});
+  std::string ones;
+  if (dims.known()) {
+    ones = node.Append("expand", {{"X", {one}}},
+                       {{"shape", Ints(dims.begin(), dims.end())}});
+  } else {
+    const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
+    ones = node.Append("expand", {{"X", {one}}, {"Shape", {shape}}});
+  }
+  const std::string upper = node.Append("trilu", {{"X", {ones}}}, {{"k", k}});
+  node.Finish("trilu", {{"X", {upper}}}, {{"upper", false}, {"k", k}});
+}
+
 constexpr HandlerRow kRows[] = {{"Constant", 1, Constant},
-                                {"ConstantOfShape", 9, ConstantOfShape}};
+                                {"ConstantOfShape", 9, ConstantOfShape},
+                                {"EyeLike", 9, EyeLike}};
 
 }  // namespace
 

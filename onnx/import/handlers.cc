@@ -14,7 +14,8 @@ const Table& AllHandlers() {
     auto* rows = new Table();  // read at any time, also while exiting
     for (const auto family :
          {ContractionHandlers(), ConstantHandlers(), ConversionHandlers(),
-          ConvHandlers(), ElementwiseHandlers(), MovementHandlers(),
+          ConvHandlers(), ElementwiseHandlers(), ImageHandlers(),
+          IndexingHandlers(), LossHandlers(), MovementHandlers(),
           NormHandlers(), PoolHandlers(), ReductionHandlers(), ResizeHandlers(),
           SearchHandlers()}) {
       for (const HandlerRow& row : family) {
