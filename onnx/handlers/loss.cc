@@ -115,8 +115,9 @@ void NegativeLogLikelihoodLoss(Node& node) {
 void SoftmaxCrossEntropyLoss(Node& node) {
   const Inputs scores = {{"X", {node.In(0)}}};
   const AttributeMap axis = {{"axis", int64_t{1}}};
-  if (!node.HasOutput(1))
+  if (!node.HasOutput(1)) {
     return Loss(node, node.Append("log_softmax", scores, axis));
+  }
   node.FinishOutput(1, "log_softmax", scores, axis);
   Loss(node, node.Out(1));
 }

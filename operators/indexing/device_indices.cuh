@@ -60,12 +60,17 @@ struct DevicePlaces {
 
   // -1 for an index that is outside of its dim, which `check` has seen then.
   __device__ int64_t At(int64_t i) const {
-    return plan.At(index, i,
-                   [this](int64_t position, int64_t value, int64_t size) {
-                     platform::DataCheck of_dim = check;
-                     of_dim.bound = size;
-                     return of_dim.Inside(position, value);
-                   });
+    int64_t at = plan.First(i);
+    for (int k = 0; k < plan.named; ++k) {
+      const int64_t position = i * plan.named + k;
+      const int64_t value =
+          math::IndexPlan::FromStart(index[position], plan.dims[k]);
+      platform::DataCheck of_dim = check;
+      of_dim.bound = plan.dims[k];
+      if (!of_dim.Inside(position, value)) return -1;
+      at += value * plan.dim_steps[k];
+    }
+    return at;
   }
 
   // Where nothing is moved, indices are checked all the same.

@@ -37,26 +37,20 @@ struct IndexPlan {
     return (line / within * length + j) * within + line % within;
   }
 
-  // The slice of X that slice i is. Negative indices count from the end.
-  // inside(position, index, size) is asked of each index; once it says no, the
-  // result is -1.
-  template <typename Indices, typename Inside>
-  constexpr int64_t At(const Indices& index,
-                       int64_t i,
-                       const Inside& inside) const {
+  // The slice of X that slice i would be if its indices were 0. The sum of
+  // this and of each index times its step in `dim_steps` is what it is.
+  constexpr int64_t First(int64_t i) const {
     int64_t at = 0, rest = i;
     for (int axis = rank - 1; axis >= 0; --axis) {
       at += rest % sizes[axis] * steps[axis];
       rest /= sizes[axis];
     }
-    for (int k = 0; k < named; ++k) {
-      const int64_t position = i * named + k;
-      auto value = static_cast<int64_t>(index[position]);
-      if (value < 0 && value >= -dims[k]) value += dims[k];
-      if (!inside(position, value, dims[k])) return -1;
-      at += value * dim_steps[k];
-    }
     return at;
+  }
+  // Negative indices count from the end; what is outside of a dim of X remains
+  // so.
+  static constexpr int64_t FromStart(int64_t index, int64_t size) {
+    return index < 0 && index >= -size ? index + size : index;
   }
 };
 

@@ -21,15 +21,16 @@ void ForEachPlace(const int64_t* places,
                   int64_t slices,
                   int64_t inner,
                   const Body& body) {
-  const int64_t work = std::max(slices, count * std::max<int64_t>(inner, 1));
+  const int64_t work = count * std::max<int64_t>(inner, 1);
   const int64_t shards = std::max<int64_t>(work / kGrain, 1);
-  platform::ParallelFor(slices, (slices - 1) / shards + 1,
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t i = 0; i < count; ++i) {
-                            if (places[i] >= begin && places[i] < end)
-                              body(i, places[i]);
-                          }
-                        });
+  const auto own = [&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (places[i] >= begin && places[i] < end) {
+        body(i, places[i]);
+      }
+    }
+  };
+  platform::ParallelFor(slices, (slices - 1) / shards + 1, own);
 }
 
 template <typename T, typename Formula>
@@ -56,13 +57,19 @@ int64_t FindPlaces(const IndexPlan& plan, const Index* index, int64_t* places) {
   std::atomic<int64_t> first = kNone;
   platform::ParallelFor(plan.count, kGrain, [&](int64_t begin, int64_t end) {
     int64_t outside = kNone;
-    const auto inside = [&](int64_t position, int64_t value, int64_t size) {
-      if (value >= 0 && value < size) return true;
-      outside = position;
-      return false;
-    };
     for (int64_t i = begin; i < end && outside == kNone; ++i) {
-      places[i] = plan.At(index, i, inside);
+      int64_t at = plan.First(i);
+      for (int k = 0; k < plan.named; ++k) {
+        const int64_t position = i * plan.named + k;
+        const int64_t value =
+            IndexPlan::FromStart(index[position], plan.dims[k]);
+        if (value < 0 || value >= plan.dims[k]) {
+          outside = position;
+          break;
+        }
+        at += value * plan.dim_steps[k];
+      }
+      places[i] = at;
     }
     int64_t seen = first;
     while (outside < seen && !first.compare_exchange_weak(seen, outside)) {

@@ -36,14 +36,17 @@ struct ScatterProduct {
 struct ScatterLargest {
   template <typename T>
   constexpr T operator()(T old, T update) const {
-    return update > old || update != update ? update : old;
+    if (update > old) return update;
+    // Neither where one of them is NaN: then the sum is.
+    return update <= old ? old : static_cast<T>(old + update);
   }
 };
 
 struct ScatterSmallest {
   template <typename T>
   constexpr T operator()(T old, T update) const {
-    return update < old || update != update ? update : old;
+    if (update < old) return update;
+    return update >= old ? old : static_cast<T>(old + update);
   }
 };
 
