@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstring>
+#include <string>
 
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
@@ -90,9 +90,65 @@ void EyeLike(Node& node) {
   node.Finish("trilu", {{"X", {upper}}}, {{"upper", false}, {"k", k}});
 }
 
+std::string As(Node& node, const std::string& x, DType dtype) {
+  return node.Append("cast", {{"X", {x}}}, {{"dtype", dtype}});
+}
+
+std::string Binary(Node& node,
+                   const char* op,
+                   const std::string& x,
+                   const std::string& y) {
+  return node.Append(op, {{"X", {x}}, {"Y", {y}}});
+}
+
+// start, start + delta and so on, before limit: as many as
+// ceil((limit - start) / delta), which must be known before the model runs.
+void Range(Node& node) {
+  const DType dtype = node.TypeOf(0);
+  const int64_t stash = node.attributes().Int("stash_type", 1);
+  if (stash != ::onnx::TensorProto::FLOAT) {
+    Node::Unsupported("stash_type = {}; there is 1, float", stash);
+  }
+  const bool half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  const DType computed = half ? DType::kFloat32 : dtype;
+  // How many: -floor((start - limit) / delta).
+  const DType wide =
+      platform::IsFloating(dtype) ? DType::kFloat64 : DType::kInt64;
+  const std::string start = As(node, node.In(0), wide);
+  const std::string limit = As(node, node.In(1), wide);
+  const std::string delta = As(node, node.In(2), wide);
+  const std::string back = Binary(node, "elementwise_sub", start, limit);
+  const std::string steps = Binary(node, "elementwise_floordiv", back, delta);
+  const std::string count =
+      As(node, node.Append("neg", {{"X", {steps}}}), DType::kInt64);
+  const auto int_of = [&](const DDim& dims, int64_t value) {
+    return node.NewConstant(Tensor::FromVector<int64_t>(dims, {value}));
+  };
+  const std::string size = node.Append(
+      "reshape",
+      {{"X", {Binary(node, "elementwise_max", count, int_of({}, 0))}}},
+      {{"shape", Ints{1}}});
+  // The sum of those before each of so many ones.
+  const std::string ones =
+      node.Append("expand", {{"X", {int_of({1}, 1)}}, {"Shape", {size}}});
+  const std::string numbers =
+      As(node, node.Append("cumsum", {{"X", {ones}}}, {{"exclusive", true}}),
+         computed);
+  const std::string further =
+      Binary(node, "elementwise_mul", numbers, As(node, node.In(2), computed));
+  const std::string first = As(node, node.In(0), computed);
+  if (!half) {
+    return node.Finish("elementwise_add", {{"X", {further}}, {"Y", {first}}});
+  }
+  node.Finish("cast",
+              {{"X", {Binary(node, "elementwise_add", further, first)}}},
+              {{"dtype", dtype}});
+}
+
 constexpr HandlerRow kRows[] = {{"Constant", 1, Constant},
                                 {"ConstantOfShape", 9, ConstantOfShape},
-                                {"EyeLike", 9, EyeLike}};
+                                {"EyeLike", 9, EyeLike},
+                                {"Range", 11, Range}};
 
 }  // namespace
 

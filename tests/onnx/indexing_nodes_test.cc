@@ -143,6 +143,33 @@ TEST(OnnxIndexing, EyesHaveTheShapeOfTheInput) {
               [&] { wrong.Load(); });
 }
 
+TEST(OnnxIndexing, RangesAreAsLongAsTheirLimitsSay) {
+  for (const int64_t delta : {2, -2}) {
+    ModelBuilder builder;
+    builder.Input("x", {-1});
+    builder.Node("Shape", {"x"}, {"shape"});
+    builder.Node("Squeeze", {"shape"}, {"limit"});
+    builder.Ints("ints", {delta > 0 ? 1 : 9, delta});
+    builder.Node("Split", {"ints"}, {"starts", "deltas"});
+    builder.Node("Squeeze", {"starts"}, {"start"});
+    builder.Node("Squeeze", {"deltas"}, {"delta"});
+    builder.Node("Range", {"start", "limit", "delta"}, {"range"});
+    AsFloat(builder, "range", "y");
+    builder.Output("y");
+    EXPECT_EQ(builder.Run({Floats(6)})[0],
+              delta > 0 ? (Floats{1, 3, 5}) : (Floats{9, 7}));
+    EXPECT_EQ(builder.Run({Floats(5)})[0],
+              delta > 0 ? (Floats{1, 3}) : (Floats{9, 7}));
+  }
+  ModelBuilder stash(27);
+  stash.Floats("c", {}, {1});
+  SetInt(stash.Node("Range", {"c", "c", "c"}, {"y"}, "node_3"), "stash_type",
+         10);
+  stash.Output("y");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"node_3", "stash_type = 10"}, [&] { stash.Load(); });
+}
+
 // The loss of scores [2, 3] for classes 2 and 1, or for the first one only.
 Floats LossOf(const char* reduction,
               bool weights,

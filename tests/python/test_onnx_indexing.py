@@ -208,3 +208,16 @@ def test_losses(dims, ignored, reduction, known, rng):
         inputs = [x, classes, *weights]
         check("NegativeLogLikelihoodLoss", inputs, **options)
         check("SoftmaxCrossEntropyLoss", inputs, outputs=2, **options)
+
+
+@either
+@pytest.mark.parametrize(
+    "start, limit, delta",
+    [(0, 7, 1), (3, 9, 3), (10, 3, -2), (5, 5, 1), (2, -4, 1), (-7, 2, 4)],
+)
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+def test_ranges(dtype, start, limit, delta, known):
+    values = [np.array(v, dtype) for v in (start, limit, delta)]
+    check("Range", values, known=known)
+    if dtype.startswith("float"):
+        check("Range", [v / np.array(3, dtype) for v in values], known=known)
