@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
@@ -114,9 +115,26 @@ void Range(Node& node) {
   // How many: -floor((start - limit) / delta).
   const DType wide =
       platform::IsFloating(dtype) ? DType::kFloat64 : DType::kInt64;
-  const std::string start = As(node, node.In(0), wide);
-  const std::string limit = As(node, node.In(1), wide);
-  const std::string delta = As(node, node.In(2), wide);
+  const bool constant = node.Constant(0) != nullptr &&
+                        node.Constant(1) != nullptr &&
+                        node.Constant(2) != nullptr;
+  // Floats that are parameters would not be known.
+  const auto known = [&](int index) {
+    const std::string name = As(node, node.In(index), wide);
+    const Tensor* value = node.ConstantOf(name);
+    if (constant || value == nullptr || value->numel() != 1 ||
+        wide != DType::kFloat64) {
+      return name;
+    }
+    return node.Append(
+        "assign_value", {},
+        {{"shape", Ints()},
+         {"dtype", wide},
+         {"values", std::vector<double>{value->data<double>()[0]}}});
+  };
+  const std::string start = known(0);
+  const std::string limit = known(1);
+  const std::string delta = known(2);
   const std::string back = Binary(node, "elementwise_sub", start, limit);
   const std::string steps = Binary(node, "elementwise_floordiv", back, delta);
   const std::string count =

@@ -221,3 +221,26 @@ def test_ranges(dtype, start, limit, delta, known):
     check("Range", values, known=known)
     if dtype.startswith("float"):
         check("Range", [v / np.array(3, dtype) for v in values], known=known)
+
+
+def test_ranges_of_a_computed_limit_and_constant_floats():
+    graph = helper.make_graph(
+        [
+            helper.make_node("Cast", ["size"], ["limit"], to=TensorProto.FLOAT),
+            helper.make_node("Range", ["start", "limit", "delta"], ["y"]),
+        ],
+        "range",
+        [helper.make_tensor_value_info("size", TensorProto.INT64, [])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            helper.make_tensor("start", TensorProto.FLOAT, [], [0.5]),
+            helper.make_tensor("delta", TensorProto.FLOAT, [], [1.5]),
+        ],
+    )
+    proto = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8
+    )
+    model = sl.onnx.load(proto.SerializeToString())
+    for size in (0, 4, 8):
+        (y,) = model.run({"size": np.int64(size)})
+        np.testing.assert_allclose(y, np.arange(0.5, size, 1.5))
