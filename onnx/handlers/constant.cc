@@ -45,7 +45,6 @@ void Constant(Node& node) {
 
 // Weights of models that only show a network are made so.
 void ConstantOfShape(Node& node) {
-  const DDim dims(node.ConstantInts(0, "sizes"));
   Tensor value = Tensor::FromVector<float>({1}, {0.0F});
   if (const auto* tensor = node.attributes().Tensor("value")) {
     value = ToTensor(*tensor, "", "attribute value");
@@ -53,6 +52,11 @@ void ConstantOfShape(Node& node) {
   SLUICE_ENFORCE(
       value.numel() == 1, ErrorCode::kInvalidArgument, "onnx.fill_value",
       "attribute value has shape {}; expected one element", value.dims());
+  if (node.Constant(0) == nullptr) {
+    const std::string one = node.NewConstant(value.Reshaped({}));
+    return node.Finish("expand", {{"X", {one}}, {"Shape", {node.In(0)}}});
+  }
+  const DDim dims(node.ConstantInts(0, "sizes"));
   Tensor filled;
   const int64_t count = filled.Resize(dims).numel();
   platform::VisitDType(value.dtype(), [&]<typename T>() {
@@ -120,17 +124,16 @@ void Range(Node& node) {
                         node.Constant(2) != nullptr;
   // Floats that are parameters would not be known.
   const auto known = [&](int index) {
-    const std::string name = As(node, node.In(index), wide);
+    std::string name = As(node, node.In(index), wide);
     const Tensor* value = node.ConstantOf(name);
-    if (constant || value == nullptr || value->numel() != 1 ||
-        wide != DType::kFloat64) {
-      return name;
+    if (!constant && value != nullptr && value->numel() == 1 &&
+        wide == DType::kFloat64) {
+      const std::vector<double> values = {value->data<double>()[0]};
+      name =
+          node.Append("assign_value", {},
+                      {{"shape", Ints()}, {"dtype", wide}, {"values", values}});
     }
-    return node.Append(
-        "assign_value", {},
-        {{"shape", Ints()},
-         {"dtype", wide},
-         {"values", std::vector<double>{value->data<double>()[0]}}});
+    return name;
   };
   const std::string start = known(0);
   const std::string limit = known(1);

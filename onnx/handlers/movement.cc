@@ -127,9 +127,33 @@ void Split2(Node& node) {
   Split(node, node.attributes().Ints("split"));
 }
 
+// Sizes that are computed.
+void SplitLate(Node& node) {
+  const int rank = RankOf(node, 0);
+  const int64_t axis = AxisOf(node.attributes().Int("axis", 0), rank);
+  const DDim sizes = node.Dims(1);
+  SLUICE_ENFORCE(sizes == DDim{node.output_count()},
+                 ErrorCode::kInvalidArgument, "onnx.split_count",
+                 "its sizes have shape {}; expected one for each of {} outputs",
+                 platform::Printable(sizes), node.output_count());
+  const std::string ends = node.Append("cumsum", {{"X", {node.In(1)}}});
+  const std::string starts =
+      node.Append("elementwise_sub", {{"X", {ends}}, {"Y", {node.In(1)}}});
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (!node.HasOutput(i)) continue;
+    const AttributeMap one = {{"starts", Ints{i}}, {"ends", Ints{i + 1}}};
+    const std::string first = node.Append("slice", {{"X", {starts}}}, one);
+    const std::string end = node.Append("slice", {{"X", {ends}}}, one);
+    node.FinishOutput(
+        i, "slice", {{"X", {node.In(0)}}, {"Starts", {first}}, {"Ends", {end}}},
+        {{"axes", Ints{axis}}});
+  }
+}
+
 // The sizes as an input.
 void Split13(Node& node) {
   node.attributes().Ignore("num_outputs");  // as many as the node has
+  if (node.HasInput(1) && node.Constant(1) == nullptr) return SplitLate(node);
   Split(node, node.HasInput(1) ? node.ConstantInts(1, "sizes") : Ints());
 }
 
