@@ -3,8 +3,7 @@
 # the emulated CUDA of platform/cuda_emulation (EMULATE).
 
 # No kernel may spill registers, or use more local memory than the slow paths of
-# sin and cos take (40 bytes for float64); arrays belong in registers or shared
-# memory.
+# sin and cos take; arrays belong in registers or shared memory.
 function(sluice_hold_device_code_to_budget target)
   find_package(Python3 COMPONENTS Interpreter)
   if(NOT Python3_FOUND)
@@ -15,7 +14,7 @@ function(sluice_hold_device_code_to_budget target)
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xptxas -v>")
   set(launcher "${Python3_EXECUTABLE}"
-    "${PROJECT_SOURCE_DIR}/tools/check_device_code.py" --stack 40)
+    "${PROJECT_SOURCE_DIR}/tools/check_device_code.py")
   if(SLUICE_CCACHE)
     list(APPEND launcher "${SLUICE_CCACHE}")
   endif()

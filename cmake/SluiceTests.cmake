@@ -1,8 +1,10 @@
-# sluice_add_tests(NAME source... [LIBRARIES library...] [OWN_PROCESSES])
+# sluice_add_tests(NAME source... [LIBRARIES library...] [OWN_PROCESSES]
+#                  [UNSANITIZED pattern...])
 # One GoogleTest program. Each test is a test of ctest, in a process of its own;
 # those whose name begins with "Slow" carry the label `slow`, which `./dev test`
 # leaves out. Under the address sanitizer, where processes start slowly, the
-# other tests share four processes, unless OWN_PROCESSES is given.
+# other tests share four processes, unless OWN_PROCESSES is given; those that
+# UNSANITIZED matches are left out there.
 include(GoogleTest)
 
 # What the sources of tests are compiled and linked with.
@@ -18,7 +20,7 @@ function(sluice_use_test_options target)
 endfunction()
 
 function(sluice_add_tests name)
-  cmake_parse_arguments(arg "OWN_PROCESSES" "" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "OWN_PROCESSES" "" "LIBRARIES;UNSANITIZED" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   sluice_use_test_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
@@ -34,9 +36,10 @@ function(sluice_add_tests name)
     DISCOVERY_TIMEOUT 60
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   if(SLUICE_SANITIZE MATCHES "address" AND NOT arg_OWN_PROCESSES)
+    list(JOIN arg_UNSANITIZED ":" unsanitized)
     foreach(shard RANGE 3)
       add_test(NAME ${name}.${shard}
-        COMMAND ${name} "--gtest_filter=-*.Slow*" --gtest_brief=1
+        COMMAND ${name} "--gtest_filter=-*.Slow*:${unsanitized}" --gtest_brief=1
         WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
       set_tests_properties(${name}.${shard} PROPERTIES
         LABELS "quick" TIMEOUT 1200

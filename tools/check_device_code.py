@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles a CUDA source and holds its device functions to a budget.
 
-  check_device_code.py --stack BYTES [--spills BYTES] COMMAND...
+  check_device_code.py [--stack BYTES] [--spills BYTES] COMMAND...
 
 Runs COMMAND, an nvcc with `-Xptxas -v`, and reads what ptxas reports of each
 function: the local memory that it keeps arrays and the slow paths of sin and
@@ -51,7 +51,8 @@ def readable(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--stack", type=int, required=True)
+    # What the slow paths of sin and cos take for float64.
+    parser.add_argument("--stack", type=int, default=40)
     parser.add_argument("--spills", type=int, default=0)
     parser.add_argument("command", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()

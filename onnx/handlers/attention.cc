@@ -195,7 +195,7 @@ class AttentionImport {
   // int64, which broadcasts with [batch, heads, rows, columns]: at which key's
   // place a query stands.
   std::string Places() {
-    const std::string rows = Reshape(Range(rows_), {-1, 1});
+    std::string rows = Reshape(Range(rows_), {-1, 1});
     if (node_.HasInput(kPastKey)) {
       return Append("elementwise_add", rows, SizeOf(node_.In(kPastKey), 2));
     }

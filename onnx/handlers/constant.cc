@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cstring>
+#include <string>
+#include <vector>
 
-#include "sluice/framework/values/tensor_values.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -53,12 +53,11 @@ void ConstantOfShape(Node& node) {
       value.numel() == 1, ErrorCode::kInvalidArgument, "onnx.fill_value",
       "attribute value has shape {}; expected one element", value.dims());
   if (node.Constant(0) == nullptr) {
-    return node.Finish(
-        "fill_constant", {{"Shape", {node.In(0)}}},
-        {{"dtype", value.dtype()}, {"value", framework::ToDoubles(value)[0]}});
+    const std::string one = node.NewConstant(value.Reshaped({}));
+    return node.Finish("expand", {{"X", {one}}, {"Shape", {node.In(0)}}});
   }
-  Tensor filled;
   const DDim dims(node.ConstantInts(0, "sizes"));
+  Tensor filled;
   const int64_t count = filled.Resize(dims).numel();
   platform::VisitDType(value.dtype(), [&]<typename T>() {
     T* to = filled.mutable_data<T>(platform::CPUPlace());
@@ -67,8 +66,38 @@ void ConstantOfShape(Node& node) {
   node.FinishConstant(std::move(filled));
 }
 
+// Ones in the shape of the input, of which the diagonal is kept.
+void EyeLike(Node& node) {
+  const DDim dims = node.Dims(0);
+  SLUICE_ENFORCE(!dims.rank_known() || dims.rank() == 2,
+                 ErrorCode::kInvalidArgument, "onnx.eye_rank",
+                 "its input has shape {}; expected a matrix",
+                 platform::Printable(dims));
+  const int64_t k = node.attributes().Int("k", 0);
+  const DType dtype =
+      node.attributes().Has("dtype")
+          ? ToDType(static_cast<int>(node.attributes().NeededInt("dtype")),
+                    "attribute dtype")
+          : node.TypeOf(0);
+  const std::string one = node.Append(
+      "cast",
+      {{"X", {node.NewConstant(Tensor::FromVector<float>({1, 1}, {1}))}}},
+      {{"dtype", dtype}});
+  std::string ones;
+  if (dims.known()) {
+    ones = node.Append("expand", {{"X", {one}}},
+                       {{"shape", Ints(dims.begin(), dims.end())}});
+  } else {
+    const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
+    ones = node.Append("expand", {{"X", {one}}, {"Shape", {shape}}});
+  }
+  const std::string upper = node.Append("trilu", {{"X", {ones}}}, {{"k", k}});
+  node.Finish("trilu", {{"X", {upper}}}, {{"upper", false}, {"k", k}});
+}
+
 // Numbers that are known while importing are the op's attributes then.
 void Range(Node& node) {
+  node.attributes().Ignore("stash_type");  // they are computed in float64
   node.Finish(
       "range",
       {{"Start", {node.In(0)}}, {"End", {node.In(1)}}, {"Step", {node.In(2)}}},
@@ -77,6 +106,7 @@ void Range(Node& node) {
 
 constexpr HandlerRow kRows[] = {{"Constant", 1, Constant},
                                 {"ConstantOfShape", 9, ConstantOfShape},
+                                {"EyeLike", 9, EyeLike},
                                 {"Range", 11, Range}};
 
 }  // namespace

@@ -50,6 +50,17 @@ void Mod(Node& node) {
               {{"X", {node.In(0)}}, {"Y", {node.In(1)}}});
 }
 
+void BitShift(Node& node) {
+  const std::string direction = node.attributes().String("direction", "");
+  SLUICE_ENFORCE(direction == "LEFT" || direction == "RIGHT",
+                 ErrorCode::kInvalidArgument, "onnx.bit_shift",
+                 "attribute direction is '{}'; expected LEFT or RIGHT",
+                 direction);
+  node.Finish(
+      direction == "LEFT" ? "bitwise_left_shift" : "bitwise_right_shift",
+      {{"X", {node.In(0)}}, {"Y", {node.In(1)}}});
+}
+
 void Pow(Node& node) {
   const Inputs x = {{"X", {node.In(0)}}};
   const Tensor* constant = node.Constant(1);
@@ -102,8 +113,10 @@ void Mean(Node& node) {
 
 // Others are known by their schemas (import/counterpart.h).
 constexpr HandlerRow kRows[] = {
-    {"Add", 7, Add}, {"Div", 7, Div}, {"Mean", 6, Mean}, {"Mod", 10, Mod},
-    {"Mul", 7, Mul}, {"Pow", 7, Pow}, {"Sum", 6, Sum},
+    {"Add", 7, Add},  {"BitShift", 11, BitShift},
+    {"Div", 7, Div},  {"Mean", 6, Mean},
+    {"Mod", 10, Mod}, {"Mul", 7, Mul},
+    {"Pow", 7, Pow},  {"Sum", 6, Sum},
 };
 
 }  // namespace

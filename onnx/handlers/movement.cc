@@ -122,39 +122,38 @@ void Split(Node& node, Ints sizes) {
   }
 }
 
-// Sizes that are computed: part i is from the sum of the sizes before it to
-// that with its own.
-void SplitByComputed(Node& node) {
-  const Ints axes = {AxisOf(node.attributes().Int("axis", 0), RankOf(node, 0))};
-  const std::string sizes = node.In(1);
-  const std::string begins =
-      node.Append("cumsum", {{"X", {sizes}}}, {{"exclusive", true}});
-  const std::string ends = node.Append("cumsum", {{"X", {sizes}}});
-  for (int i = 0; i < node.output_count(); ++i) {
-    if (!node.HasOutput(i)) continue;
-    const auto part = [&node, i](const std::string& of) {
-      return node.Append("slice", {{"X", {of}}},
-                         {{"starts", Ints{i}}, {"ends", Ints{i + 1}}});
-    };
-    node.FinishOutput(i, "slice",
-                      {{"X", {node.In(0)}},
-                       {"Starts", {part(begins)}},
-                       {"Ends", {part(ends)}}},
-                      {{"axes", axes}});
-  }
-}
-
 // The sizes as an attribute.
 void Split2(Node& node) {
   Split(node, node.attributes().Ints("split"));
 }
 
+// Sizes that are computed.
+void SplitLate(Node& node) {
+  const int rank = RankOf(node, 0);
+  const int64_t axis = AxisOf(node.attributes().Int("axis", 0), rank);
+  const DDim sizes = node.Dims(1);
+  SLUICE_ENFORCE(!sizes.known() || sizes == DDim{node.output_count()},
+                 ErrorCode::kInvalidArgument, "onnx.split_count",
+                 "its sizes have shape {}; expected one for each of {} outputs",
+                 platform::Printable(sizes), node.output_count());
+  const std::string ends = node.Append("cumsum", {{"X", {node.In(1)}}});
+  const std::string starts =
+      node.Append("elementwise_sub", {{"X", {ends}}, {"Y", {node.In(1)}}});
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (!node.HasOutput(i)) continue;
+    const AttributeMap one = {{"starts", Ints{i}}, {"ends", Ints{i + 1}}};
+    const std::string first = node.Append("slice", {{"X", {starts}}}, one);
+    const std::string end = node.Append("slice", {{"X", {ends}}}, one);
+    node.FinishOutput(
+        i, "slice", {{"X", {node.In(0)}}, {"Starts", {first}}, {"Ends", {end}}},
+        {{"axes", Ints{axis}}});
+  }
+}
+
 // The sizes as an input.
 void Split13(Node& node) {
   node.attributes().Ignore("num_outputs");  // as many as the node has
-  if (node.HasInput(1) && node.Constant(1) == nullptr) {
-    return SplitByComputed(node);
-  }
+  if (node.HasInput(1) && node.Constant(1) == nullptr) return SplitLate(node);
   Split(node, node.HasInput(1) ? node.ConstantInts(1, "sizes") : Ints());
 }
 

@@ -49,16 +49,19 @@ void Softmax13(Node& node) {
   Softmax<kLog>(node, node.attributes().Int("axis", -1));
 }
 
-// Up to opset 12 all dims from `axis` on are one row.
-template <bool kLog>
-void Softmax1(Node& node) {
+// Up to opset 12 all dims from `axis` on are one row. compute(x, axis, last)
+// gives what becomes of the rows along an axis: by Finish where it is the last
+// op, else by Append.
+template <typename Compute>
+void ByRows(Node& node, const Compute& compute) {
   const DDim x = node.Dims(0);
   const int rank = RankOf(node, 0);
   const auto axis =
       static_cast<int>(AxisOf(node.attributes().Int("axis", 1), rank));
   if (std::all_of(x.begin() + axis + 1, x.end(),
                   [](int64_t size) { return size == 1; })) {
-    return Softmax<kLog>(node, axis);
+    compute(node.In(0), axis, true);
+    return;
   }
   if (std::count(x.begin(), x.end(), kUnknownDim) > 1) {
     Node::Unsupported(
@@ -79,9 +82,87 @@ void Softmax1(Node& node) {
   }
   const std::string rows =
       node.Append("reshape", {{"X", {node.In(0)}}}, {{"shape", flat}});
-  const std::string result =
-      node.Append(kSoftmaxOp<kLog>, {{"X", {rows}}}, {{"axis", int64_t{1}}});
+  const std::string result = compute(rows, 1, false);
   node.Finish("reshape", {{"X", {result}}}, {{"shape", shape}});
+}
+
+// The last op of a node, or one before it; its name.
+std::string FinishOrAppend(Node& node,
+                           bool last,
+                           const char* op,
+                           const Inputs& inputs,
+                           const AttributeMap& attributes) {
+  if (!last) return node.Append(op, inputs, attributes);
+  node.Finish(op, inputs, attributes);
+  return "";
+}
+
+template <bool kLog>
+void Softmax1(Node& node) {
+  ByRows(node, [&node](const std::string& x, int64_t axis, bool last) {
+    return FinishOrAppend(node, last, kSoftmaxOp<kLog>, {{"X", {x}}},
+                          {{"axis", axis}});
+  });
+}
+
+// 1 for the first of the largest elements along the axis, 0 for the others.
+std::string HardmaxOf(Node& node,
+                      const std::string& x,
+                      int64_t axis,
+                      bool last) {
+  const std::string best =
+      node.Append("arg_max", {{"X", {x}}}, {{"axis", axis}});
+  const std::string values = node.Append(
+      "cast",
+      {{"X", {node.NewConstant(Tensor::FromVector<float>({2}, {0, 1}))}}},
+      {{"dtype", node.TypeOf(0)}});
+  Inputs inputs = {{"X", {best}}, {"Values", {values}}};
+  AttributeMap attributes = {{"axis", axis}};
+  const DDim dims = node.DimsOf(x);
+  if (dims.rank_known() && dims.at(static_cast<int>(axis)) >= 0) {
+    attributes["depth"] = dims.at(static_cast<int>(axis));
+  } else {
+    const std::string shape = node.Append("shape", {{"X", {x}}});
+    const std::string which =
+        node.NewConstant(Tensor::FromVector<int64_t>({1}, {axis}));
+    inputs.emplace_back("Depth",
+                        framework::ArgVars{node.Append(
+                            "gather", {{"X", {shape}}, {"Index", {which}}})});
+  }
+  return FinishOrAppend(node, last, "one_hot", inputs, attributes);
+}
+
+void Hardmax1(Node& node) {
+  ByRows(node, [&node](const std::string& x, int64_t axis, bool last) {
+    return HardmaxOf(node, x, axis, last);
+  });
+}
+
+void Hardmax13(Node& node) {
+  const int rank = RankOf(node, 0);
+  HardmaxOf(node, node.In(0), AxisOf(node.attributes().Int("axis", -1), rank),
+            true);
+}
+
+// X / its norm along the axis, and 0 where that is 0.
+void LpNormalization(Node& node) {
+  const int64_t p = node.attributes().Int("p", 2);
+  SLUICE_ENFORCE(p == 1 || p == 2, ErrorCode::kInvalidArgument, "onnx.lp_norm",
+                 "attribute p is {}; expected 1 or 2", p);
+  const DType dtype = node.TypeOf(0);
+  const auto number = [&](float value) {
+    const std::string constant =
+        node.NewConstant(Tensor::FromVector<float>({}, {value}));
+    return node.Append("cast", {{"X", {constant}}}, {{"dtype", dtype}});
+  };
+  const std::string norm = node.Append(
+      p == 1 ? "reduce_l1" : "reduce_l2", {{"X", {node.In(0)}}},
+      {{"dim", Ints{node.attributes().Int("axis", -1)}}, {"keep_dim", true}});
+  const std::string zero =
+      node.Append("equal", {{"X", {norm}}, {"Y", {number(0)}}});
+  const std::string divisor = node.Append(
+      "where", {{"Condition", {zero}}, {"X", {number(1)}}, {"Y", {norm}}});
+  node.Finish("elementwise_div", {{"X", {node.In(0)}}, {"Y", {divisor}}});
 }
 
 // Scale or bias number `index` of a row of X, the dims from `axis` on, as large
@@ -232,9 +313,12 @@ constexpr HandlerRow kRows[] = {
     {"BatchNormalization", 9, BatchNormalization},
     {"GroupNormalization", 18, GroupNormalization18},
     {"GroupNormalization", 21, GroupNormalization21},
+    {"Hardmax", 1, Hardmax1},
+    {"Hardmax", 13, Hardmax13},
     {"LayerNormalization", 17, LayerNormalization},
     {"LogSoftmax", 1, Softmax1<true>},
     {"LogSoftmax", 13, Softmax13<true>},
+    {"LpNormalization", 1, LpNormalization},
     {"MeanVarianceNormalization", 9, MeanVarianceNormalization},
     {"RMSNormalization", 23, RmsNormalization},
     {"Softmax", 1, Softmax1<false>},

@@ -15,6 +15,7 @@ const Table& AllHandlers() {
     for (const auto family :
          {AttentionHandlers(), ContractionHandlers(), ConstantHandlers(),
           ConversionHandlers(), ConvHandlers(), ElementwiseHandlers(),
+          ImageHandlers(), IndexingHandlers(), LossHandlers(),
           MovementHandlers(), NormHandlers(), PoolHandlers(),
           ReductionHandlers(), ResizeHandlers(), SearchHandlers()}) {
       for (const HandlerRow& row : family) {

@@ -100,6 +100,10 @@ bool Node::HasOutput(int index) const {
   return index < proto_.output_size() && !proto_.output(index).empty();
 }
 
+const std::string& Node::Out(int index) const {
+  return values_.Name(proto_.output(index));
+}
+
 void Node::AllowOutputs(int index) const {
   for (; index < proto_.output_size(); ++index) {
     if (HasOutput(index) && values_.IsRead(proto_.output(index))) {

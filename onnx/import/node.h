@@ -54,6 +54,8 @@ class Node {
 
   int output_count() const;
   bool HasOutput(int index) const;
+  // Its name, for an op to read once FinishOutput has added it.
+  const std::string& Out(int index) const;
   // Raises Unimplemented where outputs from `index` on are read.
   void AllowOutputs(int index) const;
 

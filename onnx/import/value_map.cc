@@ -93,7 +93,9 @@ void ValueMap::AddToProgram(const std::string& name, const Tensor& value) {
 }
 
 const std::string& ValueMap::Name(const std::string& name) const {
-  return FindConstant(name) != nullptr ? name : program_.FindVar(name).name;
+  // Not the variable's own string, which the next variable may move.
+  if (FindConstant(name) == nullptr) program_.FindVar(name);
+  return name;
 }
 
 void ValueMap::MakeVariable(const std::string& name) {

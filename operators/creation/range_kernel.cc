@@ -12,7 +12,6 @@ using framework::DDim;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
-using framework::Tensor;
 
 template <typename T>
 class RangeKernel final : public OpKernel {

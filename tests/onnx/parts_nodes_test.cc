@@ -104,6 +104,38 @@ TEST(OnnxParts, SplitRefusesSizesThatDoNotAddUp) {
               {"dim 0 of its input is known only"}, [&] { late.Load(); });
 }
 
+// The sizes are those of another input.
+TEST(OnnxParts, SplitTakesSizesThatAreComputed) {
+  ModelBuilder builder;
+  builder.Input("x", {5});
+  builder.Input("z", {2, -1});
+  builder.Node("Shape", {"z"}, {"sizes"});
+  builder.Node("Split", {"x", "sizes"}, {"a", "b"});
+  builder.Output("a");
+  builder.Output("b");
+  const auto results = builder.Run({{0, 1, 2, 3, 4}, Floats(6)});
+  EXPECT_EQ(results[0], (Floats{0, 1}));
+  EXPECT_EQ(results[1], (Floats{2, 3, 4}));
+
+  ModelBuilder wrong;
+  wrong.Input("x", {5});
+  wrong.Input("z", {2, 2, -1});
+  wrong.Node("Shape", {"z"}, {"sizes"});
+  wrong.Node("Split", {"x", "sizes"}, {"a", "b"}, "node_9");
+  wrong.Output("a");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.split_count",
+              {"node_9", "shape [3]", "2 outputs"}, [&] { wrong.Load(); });
+}
+
+TEST(OnnxParts, ConstantsHaveShapesThatAreComputed) {
+  ModelBuilder builder;
+  builder.Input("x", {-1, 2});
+  builder.Node("Shape", {"x"}, {"shape"});
+  builder.Node("ConstantOfShape", {"shape"}, {"y"});
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({Floats(4, 7)})[0], (Floats{0, 0, 0, 0}));
+}
+
 TEST(OnnxParts, TopKIsAlongAnyDim) {
   for (const int64_t axis : {1, 0}) {
     ModelBuilder builder(11);

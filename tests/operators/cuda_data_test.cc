@@ -86,6 +86,71 @@ TEST_F(CUDAData, GradientsOfGatherRefuseAnIndexOutsideOfX) {
               });
 }
 
+TEST_F(CUDAData, OpsOfIndicesRefuseOneOutsideOfX) {
+  const Tensor x = Tensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor index = Tensor::FromVector<int64_t>({2, 2}, {0, 1, -1, -4});
+  const Tensor updates = Tensor::FromVector<float>({2}, {1, 2});
+  const Tensor grad = Tensor::FromVector<float>({2, 2}, {1, 2, 3, 4});
+  using Inputs = std::vector<std::pair<std::string, Tensor>>;
+  struct Run {
+    std::string op;
+    Inputs inputs;
+    framework::AttributeMap attributes;
+  };
+  const framework::AttributeMap along = {{"axis", int64_t{1}}};
+  const Run runs[] = {
+      {"gather_elements", {{"X", x}, {"Index", index}}, along},
+      {"gather_elements_grad",
+       {{"X", x}, {"Index", index}, {"Out@GRAD", grad}},
+       along},
+      {"gather_nd", {{"X", x}, {"Index", index}}, {}},
+      {"gather_nd_grad",
+       {{"X", x}, {"Index", index}, {"Out@GRAD", updates}},
+       {}},
+      {"scatter_elements",
+       {{"X", x}, {"Index", index}, {"Updates", grad}},
+       along},
+      {"scatter_elements_grad",
+       {{"X", x}, {"Index", index}, {"Updates", grad}, {"Out@GRAD", x}},
+       along},
+      {"scatter_nd", {{"X", x}, {"Index", index}, {"Updates", updates}}, {}},
+      {"scatter_nd_grad",
+       {{"X", x}, {"Index", index}, {"Updates", updates}, {"Out@GRAD", x}},
+       {}}};
+  for (const Run& run : runs) {
+    framework::RunOpOptions options{.hint = kHint};
+    const bool gradient = run.op.ends_with("_grad");
+    options.outputs = {gradient ? "X@GRAD" : "Out"};
+    ExpectError(ErrorCode::kOutOfRange, "indexing.range_on_device",
+                {run.op + ": element 3 of input Index, -4", "[-3, 3)"},
+                [&] { RunOp(run.op, run.inputs, run.attributes, options); });
+  }
+}
+
+TEST_F(CUDAData, ScattersOfHalvesOnlyReplace) {
+  const auto half = [](const std::vector<float>& values) {
+    return RunOp("cast",
+                 {{"X", Tensor::FromVector<float>(
+                            {static_cast<int64_t>(values.size())}, values)}},
+                 {{"dtype", DType::kFloat16}})["Out"];
+  };
+  const Tensor index = Tensor::FromVector<int64_t>({1}, {1});
+  const auto run = [&](const char* reduction) {
+    return RunOp(
+        "scatter_elements",
+        {{"X", half({1, 2})}, {"Index", index}, {"Updates", half({5})}},
+        {{"reduction", std::string(reduction)}}, {.hint = kHint})["Out"];
+  };
+  EXPECT_EQ(
+      RunOp("cast", {{"X", run("none")}}, {{"dtype", DType::kFloat32}})["Out"]
+          .ToVector<float>(),
+      (std::vector<float>{1, 5}));
+  ExpectError(
+      ErrorCode::kNotFound, "resolver.no_kernel",
+      {"scatter_elements", "replaces elements of float16", "reduction is add"},
+      [&] { run("add"); });
+}
+
 TEST_F(CUDAData, CrossEntropyRefusesALabelThatIsNoClass) {
   const Tensor logits = Tensor::FromVector<float>({2, 2}, {1, 2, 3, 4});
   const Tensor label = Tensor::FromVector<int64_t>({2, 1}, {-100, 2});

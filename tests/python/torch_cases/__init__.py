@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     elementwise,
     images,
+    indexing,
     learning,
     moving,
     normalising,

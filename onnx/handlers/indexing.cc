@@ -1,0 +1,115 @@
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "sluice/onnx/import/handlers.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+// The name that ScatterElements had before opset 11.
+void Scatter(Node& node) {
+  node.Finish(
+      "scatter_elements",
+      {{"X", {node.In(0)}}, {"Index", {node.In(1)}}, {"Updates", {node.In(2)}}},
+      {{"axis", node.attributes().Int("axis", 0)}});
+}
+
+// Indices and depths may have any type of numbers.
+std::string AsInt64(Node& node, int index) {
+  if (node.TypeOf(index) == DType::kInt64) return node.In(index);
+  return node.Append("cast", {{"X", {node.In(index)}}},
+                     {{"dtype", DType::kInt64}});
+}
+
+void OneHot(Node& node) {
+  AttributeMap attributes = {{"axis", node.attributes().Int("axis", -1)}};
+  const bool narrow = node.TypeOf(0) == DType::kInt32;
+  Inputs inputs = {{"X", {narrow ? node.In(0) : AsInt64(node, 0)}},
+                   {"Values", {node.In(2)}}};
+  const std::string depth = AsInt64(node, 1);
+  const Tensor* constant = node.ConstantOf(depth);
+  if (constant != nullptr && constant->numel() == 1) {
+    attributes["depth"] = constant->data<int64_t>()[0];
+  } else {
+    inputs.emplace_back("Depth", framework::ArgVars{depth});
+  }
+  node.Finish("one_hot", inputs, attributes);
+}
+
+std::string IntsOf(Node& node, const DDim& dims, const Ints& values) {
+  return node.NewConstant(Tensor::FromVector<int64_t>(dims, values));
+}
+
+// [1, n]: 0, 1, 2 and so on, for dim 1 of `x`.
+std::string Positions(Node& node, const std::string& x) {
+  const DDim dims = node.DimsOf(x);
+  if (dims.rank() > 1 && dims[1] >= 0) {
+    Ints positions(static_cast<size_t>(dims[1]));
+    std::iota(positions.begin(), positions.end(), 0);
+    return IntsOf(node, {1, dims[1]}, positions);
+  }
+  const std::string shape = node.Append("shape", {{"X", {x}}});
+  const std::string size = node.Append(
+      "slice", {{"X", {shape}}}, {{"starts", Ints{1}}, {"ends", Ints{2}}});
+  const std::string ones = node.Append(
+      "expand", {{"X", {IntsOf(node, {1}, {1})}}, {"Shape", {size}}});
+  const std::string counted =
+      node.Append("cumsum", {{"X", {ones}}}, {{"exclusive", true}});
+  return node.Append("unsqueeze", {{"X", {counted}}}, {{"axes", Ints{0}}});
+}
+
+// The first elements of each sequence, as many as it is long, are picked from
+// the last of them to the first.
+void ReverseSequence(Node& node) {
+  const int rank = RankOf(node, 0);
+  const int64_t batch = AxisOf(node.attributes().Int("batch_axis", 1), rank);
+  const int64_t time = AxisOf(node.attributes().Int("time_axis", 0), rank);
+  SLUICE_ENFORCE(batch + time == 1, ErrorCode::kInvalidArgument,
+                 "onnx.sequence_axes",
+                 "batch_axis is {} and time_axis {}; expected 0 and 1, or 1 "
+                 "and 0",
+                 batch, time);
+  Ints order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[0], order[1]);
+  const AttributeMap turn = {{"axis", order}};
+  std::string x = node.In(0);
+  if (time == 0) x = node.Append("transpose", {{"X", {x}}}, turn);
+  const std::string positions = Positions(node, x);
+  const std::string lengths =
+      node.Append("unsqueeze", {{"X", {node.In(1)}}}, {{"axes", Ints{1}}});
+  const std::string last = node.Append(
+      "elementwise_sub", {{"X", {lengths}}, {"Y", {IntsOf(node, {}, {1})}}});
+  const std::string mirrored =
+      node.Append("elementwise_sub", {{"X", {last}}, {"Y", {positions}}});
+  const std::string inside =
+      node.Append("less_than", {{"X", {positions}}, {"Y", {lengths}}});
+  const std::string from = node.Append(
+      "where",
+      {{"Condition", {inside}}, {"X", {mirrored}}, {"Y", {positions}}});
+  const std::string index =
+      node.Append("unsqueeze", {{"X", {from}}}, {{"axes", Ints{2}}});
+  const Inputs inputs = {{"X", {x}}, {"Index", {index}}};
+  const AttributeMap batches = {{"batch_dims", int64_t{1}}};
+  if (time == 1) return node.Finish("gather_nd", inputs, batches);
+  const std::string reversed = node.Append("gather_nd", inputs, batches);
+  node.Finish("transpose", {{"X", {reversed}}}, turn);
+}
+
+// Others are known by their schemas (import/counterpart.h).
+constexpr HandlerRow kRows[] = {
+    {"OneHot", 9, OneHot},
+    {"ReverseSequence", 10, ReverseSequence},
+    {"Scatter", 9, Scatter},
+};
+
+}  // namespace
+
+std::span<const HandlerRow> IndexingHandlers() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "sluice/framework/op/op_kernel_context.h"
+#include "sluice/operators/math/indexing/indexed_slices.h"
+#include "sluice/operators/math/indexing/scatter_formulas.h"
+#include "sluice/platform/cuda/data_check.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators {
+
+inline constexpr const char* kIndexedOps[] = {
+    "gather_elements",       "gather_nd",
+    "scatter_elements",      "scatter_nd",
+    "gather_elements_grad",  "gather_nd_grad",
+    "scatter_elements_grad", "scatter_nd_grad"};
+
+template <int kOp>
+void RaiseIndex(int64_t position, int64_t value, int64_t size) {
+  platform::Raise(platform::ErrorCode::kOutOfRange, "indexing.range_on_device",
+                  "{}: element {} of input Index, {}, is outside of [-{}, {}), "
+                  "the dim of input X that it is for",
+                  kIndexedOps[kOp], position, value, size, size);
+}
+
+// What raises the error of `op`.
+template <int kOp = 0>
+platform::RaiseOutside RaiseOutsideOf(const std::string& op) {
+  if constexpr (kOp + 1 < std::size(kIndexedOps)) {
+    if (op != kIndexedOps[kOp]) return RaiseOutsideOf<kOp + 1>(op);
+  }
+  return &RaiseIndex<kOp>;
+}
+
+// Indices of either dtype in device memory.
+struct DeviceIndices {
+  const void* data;
+  bool wide;  // int64
+
+  __device__ int64_t operator[](int64_t i) const {
+    return wide ? static_cast<const int64_t*>(data)[i]
+                : static_cast<const int32_t*>(data)[i];
+  }
+};
+
+// The slices of X that Index names. A kernel takes one by value.
+struct DevicePlaces {
+  DevicePlaces(const framework::OpKernelContext& context,
+               const math::IndexPlan& of,
+               platform::RaiseOutside raise)
+      : plan(of),
+        index{context.Input(1).raw_data(),
+              context.Input(1).dtype() == platform::DType::kInt64},
+        check(context.device_context<platform::CUDADeviceContext>(),
+              /*allowed=*/0,
+              raise) {}
+
+  // -1 for an index that is outside of its dim, which `check` has seen then.
+  __device__ int64_t At(int64_t i) const {
+    int64_t at = plan.First(i);
+    for (int k = 0; k < plan.named; ++k) {
+      const int64_t position = i * plan.named + k;
+      const int64_t value =
+          math::IndexPlan::FromStart(index[position], plan.dims[k]);
+      platform::DataCheck of_dim = check;
+      of_dim.bound = plan.dims[k];
+      if (!of_dim.Inside(position, value)) return -1;
+      at += value * plan.dim_steps[k];
+    }
+    return at;
+  }
+
+  // Where nothing is moved, indices are checked all the same.
+  void CheckOnly(const platform::CUDADeviceContext& device) const {
+    const DevicePlaces self = *this;
+    platform::ForEach(device, plan.count,
+                      [=] __device__(int64_t i) { self.At(i); });
+  }
+
+  math::IndexPlan plan;
+  DeviceIndices index;
+  platform::DataCheck check;
+};
+
+// out[places(i), :] = what `reduction` makes of it and updates[i, :], in the
+// order of i; an update is 0 where there are none.
+template <typename T>
+struct DeviceScatter {
+  DevicePlaces places;
+  math::ScatterReduction reduction;
+  const T* updates;
+  T* out;
+  int64_t shares = 1;
+
+  __device__ T Combine(T old, T update) const {
+    switch (reduction) {
+      case math::ScatterReduction::kAdd:
+        return math::ScatterAddition()(old, update);
+      case math::ScatterReduction::kMul:
+        return math::ScatterProduct()(old, update);
+      case math::ScatterReduction::kMax:
+        return math::ScatterLargest()(old, update);
+      case math::ScatterReduction::kMin:
+        return math::ScatterSmallest()(old, update);
+      default:
+        return update;
+    }
+  }
+
+  // Each column of a line is shared by so many threads: an element of `out` is
+  // always the same thread's.
+  __device__ void Apply(int64_t thread) const {
+    const math::IndexPlan& plan = places.plan;
+    const int64_t column = thread % plan.inner;
+    const int64_t share = thread / plan.inner % shares;
+    const int64_t line = thread / plan.inner / shares;
+    for (int64_t j = 0; j < plan.length; ++j) {
+      const int64_t i = plan.InLine(line, j);
+      const int64_t place = places.At(i);
+      if (place < 0 || place / plan.spread % shares != share) continue;
+      const T update =
+          updates == nullptr ? T{0} : updates[i * plan.inner + column];
+      T& element = out[place * plan.inner + column];
+      element = Combine(element, update);
+    }
+  }
+
+  void Run(const platform::CUDADeviceContext& device) const {
+    constexpr int64_t kThreads = 4096, kMostShares = 64;
+    const int64_t columns = places.plan.lines() * places.plan.inner;
+    if (columns == 0) return;
+    DeviceScatter self = *this;
+    self.shares = std::clamp<int64_t>(kThreads / columns, 1, kMostShares);
+    platform::ForEach(device, columns * self.shares,
+                      [=] __device__(int64_t thread) { self.Apply(thread); });
+  }
+};
+
+}  // namespace sluice::operators

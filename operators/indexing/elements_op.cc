@@ -1,0 +1,140 @@
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/indexing/scatter_schema.h"
+#include "sluice/operators/op_dtypes.h"
+
+// gather_elements and scatter_elements: Index has an index for each element.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+
+// Index fits X; its shape.
+DDim IndexDims(const InferShapeContext& context) {
+  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
+  const ShapeHandle index = context.WithRankAtLeast(context.input("Index"), 1);
+  if (!x.dims.rank_known()) return index;
+  const auto axis = context.Attr<int64_t>("axis");
+  context.Require(axis >= -x.rank() && axis < x.rank(), "elements.axis",
+                  "attribute axis = {}; expected a dim of input X {}, from {} "
+                  "to {}",
+                  axis, x.dims, -x.rank(), x.rank() - 1);
+  const DDim dims = context.WithRank(index, x.rank());
+  const int64_t at = axis < 0 ? axis + x.rank() : axis;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i == at || dims[i] < 0 || x.dims[i] < 0) continue;
+    context.Require(dims[i] <= x.dims[i], "elements.index_shape",
+                    "input Index {} is longer in dim {} than input X {}; only "
+                    "dim {} (axis) may be",
+                    dims, i, x.dims, at);
+  }
+  return dims;
+}
+
+void GatherShape(InferShapeContext& context) {
+  context.SetOutput("Out", IndexDims(context));
+}
+
+void GatherGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {IndexDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+void ScatterShape(InferShapeContext& context) {
+  RequireReducible(context);
+  context.Merge(context.input("Updates"), {IndexDims(context), -1});
+  context.SetOutput("Out", context.input("X"));
+}
+
+void ScatterGradShape(InferShapeContext& context) {
+  const DDim updates =
+      context.Merge(context.input("Updates"), {IndexDims(context), -1});
+  context.Merge(context.input("Out@GRAD"), context.input("X"));
+  context.SetOutput("X@GRAD", context.input("X"));
+  context.SetOutput("Updates@GRAD", updates);
+}
+
+std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, "gather_elements_grad",
+                                {{"X", "Index"}, {}, {"Out"}, {"X"}})};
+}
+
+void AxisAttribute(OpSchema& op) {
+  op.Attr<int64_t>("axis",
+                   "The dim of X that indices are for; a negative one counts "
+                   "from the end.")
+      .Default(int64_t{0});
+}
+
+void IndexInput(OpSchema& op) {
+  op.Input("Index", "S",
+           "In the rank of X, and no longer than X but along `axis`: each from "
+           "0 to the size of that dim of X less one; negative ones count from "
+           "the end; checked when the op runs.");
+}
+
+void GatherElementsSchema(OpSchema& op) {
+  op.Doc(
+      "Picks an element of X for each element of Index, at the same place but "
+      "for one dim: Out[i, j] = X[Index[i, j], j] for axis 0.");
+  op.TypeVar("T", AllDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "The tensor to pick from, of rank 1 at least.");
+  IndexInput(op);
+  op.Output("Out", "T", "In the shape of Index.");
+  AxisAttribute(op);
+  op.InferShape(GatherShape).Gradient(GatherGradient);
+  op.Onnx({"GatherElements", {}}).Torch("torch.gather(X, axis, Index)");
+}
+
+void GatherElementsGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of gather_elements: each element of X gets the sum of the "
+      "gradients of those picked from it, in the order of Index.");
+  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "What was picked from.", {.shape_only = true});
+  op.Input("Index", "S", "Which elements; checked when the op runs.");
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  AxisAttribute(op);
+  op.InferShape(GatherGradShape);
+}
+
+void ScatterElementsSchema(OpSchema& op) {
+  op.Doc(
+      "X with an update at the place that each element of Index names: "
+      "Out[Index[i, j], j] = Updates[i, j] for axis 0, in the order of i.");
+  op.TypeVar("T", AllDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "The tensor to change, of rank 1 at least.");
+  IndexInput(op);
+  op.Input("Updates", "T", "In the shape of Index.");
+  op.Output("Out", "T", "In the shape of X.");
+  AxisAttribute(op);
+  AddReductionAttribute(op);
+  op.InferShape(ScatterShape).Gradient(ScatterGradient);
+  op.Onnx({"ScatterElements", {}});
+}
+
+void ScatterElementsGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradients of scatter_elements: that of Out for X, without the "
+      "places that were replaced; for Updates what Out has at their places, "
+      "and 0 where another update came later.");
+  AddScatterGradArguments(op);
+  AxisAttribute(op);
+  op.InferShape(ScatterGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(gather_elements, GatherElementsSchema);
+REGISTER_OPERATOR(gather_elements_grad, GatherElementsGradSchema);
+REGISTER_OPERATOR(scatter_elements, ScatterElementsSchema);
+REGISTER_OPERATOR(scatter_elements_grad, ScatterElementsGradSchema);
+
+}  // namespace sluice::operators

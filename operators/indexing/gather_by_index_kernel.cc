@@ -1,0 +1,100 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/indexing/index_kernel.h"
+#include "sluice/operators/math/cast.h"
+#include "sluice/operators/math/movement/gather.h"
+#include "sluice/operators/math/strided_copy.h"
+
+// gather_elements and gather_nd.
+namespace sluice::operators {
+namespace {
+
+using framework::KernelPreparation;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::bfloat16;
+using platform::float16;
+
+// Elements of `size` bytes are moved, whatever they are.
+class GatherSizedKernel : public IndexKernel {
+ public:
+  explicit GatherSizedKernel(size_t size) : size_(size) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* places = Places(context);
+    Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    math::Gather(context.Input(0).raw_data(), places, /*outer=*/1, plan_.slices,
+                 plan_.count, static_cast<size_t>(plan_.inner) * size_,
+                 out.raw_data());
+  }
+
+ private:
+  size_t size_;
+};
+
+template <typename T>
+class GatherByIndexKernel final : public GatherSizedKernel {
+ public:
+  explicit GatherByIndexKernel(const OpKernelConstruction& /*construction*/)
+      : GatherSizedKernel(sizeof(T)) {}
+};
+
+// Halves are summed in float, in scratch.
+template <typename T>
+class GatherByIndexGradKernel final : public IndexKernel {
+ public:
+  using Sum = math::Computed<T>;
+
+  explicit GatherByIndexGradKernel(const OpKernelConstruction& /*unused*/) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    IndexKernel::Prepare(preparation);
+    if (math::kIsHalf<T>) {
+      preparation.scratch_bytes +=
+          static_cast<size_t>(x_dims_.numel()) * sizeof(Sum);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* places = Places(context);
+    Tensor& x_grad = context.AllocateOutput(0, x_dims_);
+    if (x_grad.numel() == 0) return;
+    T* out = x_grad.data<T>();
+    Sum* sums = nullptr;
+    if constexpr (math::kIsHalf<T>) {
+      sums = static_cast<Sum*>(MoreScratch(context));
+    } else {
+      sums = out;
+    }
+    math::FillZero(sums, static_cast<size_t>(x_grad.numel()) * sizeof(Sum));
+    math::ScatterReduce(math::ScatterReduction::kAdd,
+                        context.Input(2).data<T>(), places, plan_.count,
+                        plan_.slices, plan_.inner, sums);
+    if constexpr (math::kIsHalf<T>) {
+      math::Cast(sums, x_grad.numel(), platform::kDTypeOf<T>, out);
+    }
+  }
+};
+
+void AddGatherKernels(framework::Registry& registry) {
+  const platform::CPUPlace cpu;
+  for (const std::string name : {"gather_elements", "gather_nd"}) {
+    framework::AddPlainKernels<
+        GatherByIndexKernel<float>, GatherByIndexKernel<double>,
+        GatherByIndexKernel<float16>, GatherByIndexKernel<bfloat16>,
+        GatherByIndexKernel<int8_t>, GatherByIndexKernel<uint8_t>,
+        GatherByIndexKernel<int32_t>, GatherByIndexKernel<int64_t>,
+        GatherByIndexKernel<bool>>(registry, name, cpu);
+    framework::AddPlainKernels<
+        GatherByIndexGradKernel<float>, GatherByIndexGradKernel<double>,
+        GatherByIndexGradKernel<float16>, GatherByIndexGradKernel<bfloat16>>(
+        registry, name + "_grad", cpu);
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(gather_by_index, AddGatherKernels);
+
+}  // namespace sluice::operators

@@ -1,0 +1,134 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/indexing/device_indices.cuh"
+#include "sluice/operators/indexing/index_plans.h"
+
+// gather_elements and gather_nd.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::bfloat16;
+using platform::CUDADeviceContext;
+using platform::float16;
+
+// out[i, :] = x[places(i), :], where an element is a Unit.
+template <typename Unit>
+struct DeviceGather {
+  DevicePlaces places;
+  const Unit* x;
+  Unit* out;
+
+  __device__ void Copy(int64_t at) const {
+    const int64_t inner = places.plan.inner;
+    const int64_t place = places.At(at / inner);
+    if (place >= 0) out[at] = x[place * inner + at % inner];
+  }
+};
+
+template <typename Unit>
+void Gather(const CUDADeviceContext& device,
+            const DevicePlaces& places,
+            const Tensor& x,
+            Tensor* out) {
+  const DeviceGather<Unit> gather{places,
+                                  static_cast<const Unit*>(x.raw_data()),
+                                  static_cast<Unit*>(out->raw_data())};
+  platform::ForEach(device, out->numel(),
+                    [=] __device__(int64_t at) { gather.Copy(at); });
+}
+
+class GatherAnyCUDAKernel : public framework::OpKernel {
+ public:
+  explicit GatherAnyCUDAKernel(const OpKernelConstruction& construction)
+      : raise_(RaiseOutsideOf(construction.op())) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    plan_ = IndexPlanOf(query, query.inputs[0], query.inputs[1]);
+    out_dims_ = query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const Tensor& x = context.Input(0);
+    const DevicePlaces places(context, plan_, raise_);
+    Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return places.CheckOnly(device);
+    switch (platform::SizeOf(x.dtype())) {
+      case 1:
+        return Gather<uint8_t>(device, places, x, &out);
+      case 2:
+        return Gather<uint16_t>(device, places, x, &out);
+      case 4:
+        return Gather<uint32_t>(device, places, x, &out);
+      default:
+        return Gather<uint64_t>(device, places, x, &out);
+    }
+  }
+
+ private:
+  platform::RaiseOutside raise_;
+  math::IndexPlan plan_;
+  DDim out_dims_;
+};
+
+template <typename T>
+class GatherByIndexCUDAKernel final : public GatherAnyCUDAKernel {
+ public:
+  using GatherAnyCUDAKernel::GatherAnyCUDAKernel;
+};
+
+template <typename T>
+class GatherByIndexGradCUDAKernel final : public framework::OpKernel {
+ public:
+  explicit GatherByIndexGradCUDAKernel(const OpKernelConstruction& construction)
+      : raise_(RaiseOutsideOf(construction.op())) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    x_dims_ = query.inputs[0];
+    plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const DevicePlaces places(context, plan_, raise_);
+    Tensor& x_grad = context.AllocateOutput(0, x_dims_);
+    if (x_grad.numel() == 0) return places.CheckOnly(device);
+    T* out = x_grad.data<T>();
+    platform::FillZero(device, out, x_grad.bytes());
+    const DeviceScatter<T> scatter{places, math::ScatterReduction::kAdd,
+                                   context.Input(2).data<T>(), out};
+    scatter.Run(device);
+  }
+
+ private:
+  platform::RaiseOutside raise_;
+  math::IndexPlan plan_;
+  DDim x_dims_;
+};
+
+void AddGatherKernels(framework::Registry& registry) {
+  const platform::CUDAPlace cuda;
+  for (const std::string name : {"gather_elements", "gather_nd"}) {
+    framework::AddPlainKernels<
+        GatherByIndexCUDAKernel<float>, GatherByIndexCUDAKernel<double>,
+        GatherByIndexCUDAKernel<float16>, GatherByIndexCUDAKernel<bfloat16>,
+        GatherByIndexCUDAKernel<int8_t>, GatherByIndexCUDAKernel<uint8_t>,
+        GatherByIndexCUDAKernel<int32_t>, GatherByIndexCUDAKernel<int64_t>,
+        GatherByIndexCUDAKernel<bool>>(registry, name, cuda);
+    framework::AddPlainKernels<GatherByIndexGradCUDAKernel<float>,
+                               GatherByIndexGradCUDAKernel<double>>(
+        registry, name + "_grad", cuda);
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(cuda_gather_by_index, AddGatherKernels);
+
+}  // namespace sluice::operators

@@ -1,0 +1,60 @@
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+
+// X's shape with `depth` at the axis.
+DDim OutDims(const InferShapeContext& context, int64_t depth) {
+  const DDim x = context.input("X");
+  context.Merge(context.input("Values"), InferShapeContext::Vector(2));
+  if (!x.rank_known()) return x;
+  const auto axis = context.Attr<int64_t>("axis");
+  context.Require(axis >= -x.rank() - 1 && axis <= x.rank(), "one_hot.axis",
+                  "attribute axis = {}; expected a dim of Out, which has one "
+                  "more than input X {}: from {} to {}",
+                  axis, x, -x.rank() - 1, x.rank());
+  context.Require(x.rank() < DDim::kMaxRank, "one_hot.rank",
+                  "input X {} has rank {}; expected at most {}", x, x.rank(),
+                  DDim::kMaxRank - 1);
+  DDim out = x;
+  out.InsertDim(static_cast<int>(axis < 0 ? axis + x.rank() + 1 : axis), depth);
+  return out;
+}
+
+void OneHotShape(InferShapeContext& context) {
+  context.SetOutput("Out", OutDims(context, context.Attr<int64_t>("depth")));
+}
+
+void OneHotLateShape(InferShapeContext& context) {
+  context.SetOutput("Out", OutDims(context, framework::kUnknownDim));
+}
+
+void OneHotSchema(OpSchema& op) {
+  op.Doc(
+      "A row for each index: Values[1] at that index, Values[0] elsewhere. "
+      "Negative indices count from the end of the row; one that is outside of "
+      "it is nowhere, and its row is all Values[0].");
+  op.TypeVar("T", AllDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("X", "S", "Indices, of any shape.");
+  op.Input("Values", "T", "[2]: what is off, and what is on.");
+  op.Output("Out", "T", "The shape of X, with the rows as dim `axis`.");
+  op.Attr<int64_t>("depth", "How long a row is.").AtLeast(0);
+  op.Attr<int64_t>("axis",
+                   "The dim of Out along which rows are; a negative one counts "
+                   "from the end.")
+      .Default(int64_t{-1});
+  op.Operand("Depth", "depth", "int64", "Attribute depth as one element.");
+  op.InferShape(OneHotShape).InferLateShape(OneHotLateShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(one_hot, OneHotSchema);
+
+}  // namespace sluice::operators

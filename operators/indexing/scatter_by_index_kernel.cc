@@ -1,0 +1,167 @@
+#include <cstring>
+#include <numeric>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/indexing/index_kernel.h"
+#include "sluice/operators/math/cast.h"
+#include "sluice/operators/math/movement/gather.h"
+#include "sluice/operators/math/strided_copy.h"
+#include "sluice/platform/parallel_for.h"
+
+// scatter_elements and scatter_nd.
+namespace sluice::operators {
+namespace {
+
+using framework::KernelPreparation;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::ScatterReduction;
+using platform::bfloat16;
+using platform::float16;
+
+// Halves are combined in float, in scratch.
+template <typename T>
+class ScatterKernel final : public IndexKernel {
+ public:
+  explicit ScatterKernel(const OpKernelConstruction& /*construction*/) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    IndexKernel::Prepare(preparation);
+    reduction_ = ScatterReductionOf(preparation.query);
+    if (math::kIsHalf<T> && reduction_ != ScatterReduction::kNone) {
+      preparation.scratch_bytes +=
+          static_cast<size_t>(x_dims_.numel()) * sizeof(float);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* places = Places(context);
+    Tensor& output = context.AllocateOutput(0, x_dims_);
+    if (output.numel() == 0) return;
+    const T* x = context.Input(0).data<T>();
+    const T* updates = context.Input(2).data<T>();
+    T* out = output.data<T>();
+    if (reduction_ == ScatterReduction::kNone) {
+      math::CopyBytes(x, out, output.bytes());
+      return math::ScatterSlices(updates, places, plan_.count, plan_.slices,
+                                 static_cast<size_t>(plan_.inner) * sizeof(T),
+                                 out);
+    }
+    if constexpr (math::kIsHalf<T>) {
+      auto* sums = static_cast<float*>(MoreScratch(context));
+      math::Cast(x, output.numel(), platform::DType::kFloat32, sums);
+      Reduce(updates, places, sums);
+      math::Cast(sums, output.numel(), platform::kDTypeOf<T>, out);
+    } else if constexpr (!std::is_same_v<T, bool>) {
+      math::CopyBytes(x, out, output.bytes());
+      Reduce(updates, places, out);
+    }
+  }
+
+ private:
+  void Reduce(const T* updates,
+              const int64_t* places,
+              math::Computed<T>* out) const {
+    math::ScatterReduce(reduction_, updates, places, plan_.count, plan_.slices,
+                        plan_.inner, out);
+  }
+
+  ScatterReduction reduction_ = ScatterReduction::kNone;
+};
+
+// Elements of `size` bytes are moved, whatever they are.
+class ScatterGradSizedKernel : public IndexKernel {
+ public:
+  explicit ScatterGradSizedKernel(size_t size) : size_(size) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    IndexKernel::Prepare(preparation);
+    update_dims_ = preparation.query.inputs[2];
+    replaces_ =
+        ScatterReductionOf(preparation.query) == ScatterReduction::kNone;
+    // What the last update of each slice is; and their numbers.
+    if (replaces_) {
+      preparation.scratch_bytes +=
+          static_cast<size_t>(plan_.slices + plan_.count) * sizeof(int64_t);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* places = Places(context);
+    const Tensor& grad = context.Input(3);
+    const size_t slice_bytes = static_cast<size_t>(plan_.inner) * size_;
+    if (context.HasOutput("X@GRAD")) {
+      Tensor& x_grad = context.AllocateOutput("X@GRAD", x_dims_);
+      if (x_grad.numel() > 0) {
+        math::CopyBytes(grad.raw_data(), x_grad.raw_data(), x_grad.bytes());
+        if (replaces_) {
+          math::ScatterSlices(nullptr, places, plan_.count, plan_.slices,
+                              slice_bytes, x_grad.raw_data());
+        }
+      }
+    }
+    if (!context.HasOutput("Updates@GRAD")) return;
+    Tensor& update_grad = context.AllocateOutput("Updates@GRAD", update_dims_);
+    if (update_grad.numel() == 0) return;
+    math::Gather(grad.raw_data(), places, /*outer=*/1, plan_.slices,
+                 plan_.count, slice_bytes, update_grad.raw_data());
+    if (replaces_) {
+      ClearReplaced(context, places, slice_bytes,
+                    static_cast<char*>(update_grad.raw_data()));
+    }
+  }
+
+ private:
+  // 0 in slices of `grad` whose update another one came after.
+  void ClearReplaced(const OpKernelContext& context,
+                     const int64_t* places,
+                     size_t slice_bytes,
+                     char* grad) const {
+    constexpr int64_t kGrain = 4096;
+    auto* last = static_cast<int64_t*>(MoreScratch(context));
+    int64_t* numbers = last + plan_.slices;
+    std::iota(numbers, numbers + plan_.count, int64_t{0});
+    math::ScatterSlices(numbers, places, plan_.count, plan_.slices,
+                        sizeof(int64_t), last);
+    platform::ParallelFor(plan_.count, kGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (last[places[i]] == i) continue;
+        std::memset(grad + static_cast<size_t>(i) * slice_bytes, 0,
+                    slice_bytes);
+      }
+    });
+  }
+
+  size_t size_;
+  bool replaces_ = true;
+  framework::DDim update_dims_;
+};
+
+template <typename T>
+class ScatterGradKernel final : public ScatterGradSizedKernel {
+ public:
+  explicit ScatterGradKernel(const OpKernelConstruction& /*construction*/)
+      : ScatterGradSizedKernel(sizeof(T)) {}
+};
+
+void AddScatterKernels(framework::Registry& registry) {
+  const platform::CPUPlace cpu;
+  for (const std::string name : {"scatter_elements", "scatter_nd"}) {
+    framework::AddPlainKernels<
+        ScatterKernel<float>, ScatterKernel<double>, ScatterKernel<float16>,
+        ScatterKernel<bfloat16>, ScatterKernel<int8_t>, ScatterKernel<uint8_t>,
+        ScatterKernel<int32_t>, ScatterKernel<int64_t>, ScatterKernel<bool>>(
+        registry, name, cpu);
+    framework::AddPlainKernels<
+        ScatterGradKernel<float>, ScatterGradKernel<double>,
+        ScatterGradKernel<float16>, ScatterGradKernel<bfloat16>>(
+        registry, name + "_grad", cpu);
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(scatter_by_index, AddScatterKernels);
+
+}  // namespace sluice::operators

@@ -1,0 +1,190 @@
+#include <type_traits>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/indexing/device_indices.cuh"
+#include "sluice/operators/indexing/index_plans.h"
+
+// scatter_elements and scatter_nd.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::ScatterReduction;
+using platform::bfloat16;
+using platform::CUDADeviceContext;
+using platform::ErrorCode;
+using platform::float16;
+
+// What elements are computed with; halves and bools are only moved.
+template <typename T>
+struct UnitOf {
+  using Type = T;
+};
+template <>
+struct UnitOf<float16> {
+  using Type = uint16_t;
+};
+template <>
+struct UnitOf<bfloat16> {
+  using Type = uint16_t;
+};
+template <>
+struct UnitOf<bool> {
+  using Type = uint8_t;
+};
+
+template <typename T>
+class ScatterCUDAKernel final : public framework::OpKernel {
+ public:
+  using Unit = typename UnitOf<T>::Type;
+  static constexpr bool kComputes = std::is_same_v<Unit, T>;
+
+  explicit ScatterCUDAKernel(const OpKernelConstruction& construction)
+      : raise_(RaiseOutsideOf(construction.op())) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    x_dims_ = query.inputs[0];
+    plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
+    reduction_ = ScatterReductionOf(query);
+    SLUICE_ENFORCE(kComputes || reduction_ == ScatterReduction::kNone,
+                   ErrorCode::kUnimplemented, "scatter.cuda_halves",
+                   "it replaces elements of {} only; attribute reduction is {}",
+                   query.input_dtypes[0], query.Attr<std::string>("reduction"));
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const Tensor& x = context.Input(0);
+    const DevicePlaces places(context, plan_, raise_);
+    Tensor& out = context.AllocateOutput(0, x_dims_);
+    if (out.numel() == 0) return places.CheckOnly(device);
+    context.device_context().CopyOnDevice(out.raw_data(), x.raw_data(),
+                                          out.bytes());
+    const DeviceScatter<Unit> scatter{
+        places, reduction_,
+        static_cast<const Unit*>(context.Input(2).raw_data()),
+        static_cast<Unit*>(out.raw_data())};
+    scatter.Run(device);
+  }
+
+ private:
+  platform::RaiseOutside raise_;
+  math::IndexPlan plan_;
+  ScatterReduction reduction_ = ScatterReduction::kNone;
+  DDim x_dims_;
+};
+
+// Updates@GRAD; `last` says which update of a slice counted, where only one
+// did.
+template <typename T>
+struct DeviceUpdateGrad {
+  DevicePlaces places;
+  const T* grad;
+  const int64_t* last;
+  T* out;
+
+  __device__ void Copy(int64_t at) const {
+    const int64_t inner = places.plan.inner;
+    const int64_t i = at / inner;
+    const int64_t place = places.At(i);
+    if (place < 0) return;
+    const bool counted = last == nullptr || last[place] == i;
+    out[at] = counted ? grad[place * inner + at % inner] : T{0};
+  }
+};
+
+template <typename T>
+class ScatterGradCUDAKernel final : public framework::OpKernel {
+ public:
+  explicit ScatterGradCUDAKernel(const OpKernelConstruction& construction)
+      : raise_(RaiseOutsideOf(construction.op())) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    x_dims_ = query.inputs[0];
+    update_dims_ = query.inputs[2];
+    plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
+    replaces_ = ScatterReductionOf(query) == ScatterReduction::kNone;
+    // What the last update of each slice is; and their numbers.
+    if (replaces_) {
+      preparation.scratch_bytes =
+          static_cast<size_t>(plan_.slices + plan_.count) * sizeof(int64_t);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    const DevicePlaces places(context, plan_, raise_);
+    places.CheckOnly(device);
+    const T* grad = context.Input(3).template data<T>();
+    if (context.HasOutput("X@GRAD")) {
+      Tensor& x_grad = context.AllocateOutput("X@GRAD", x_dims_);
+      if (x_grad.numel() > 0) {
+        T* out = x_grad.data<T>();
+        context.device_context().CopyOnDevice(out, grad, x_grad.bytes());
+        if (replaces_) {
+          const DeviceScatter<T> clear{places, ScatterReduction::kNone, nullptr,
+                                       out};
+          clear.Run(device);
+        }
+      }
+    }
+    if (!context.HasOutput("Updates@GRAD")) return;
+    Tensor& output = context.AllocateOutput("Updates@GRAD", update_dims_);
+    if (output.numel() == 0) return;
+    const DeviceUpdateGrad<T> update{
+        places, grad, replaces_ ? LastUpdates(context, places) : nullptr,
+        output.data<T>()};
+    platform::ForEach(device, output.numel(),
+                      [=] __device__(int64_t at) { update.Copy(at); });
+  }
+
+  // For each slice of X that has one, the number of its last update.
+  const int64_t* LastUpdates(const OpKernelContext& context,
+                             const DevicePlaces& places) const {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    auto* last = static_cast<int64_t*>(context.scratch());
+    int64_t* numbers = last + plan_.slices;
+    platform::ForEach(device, plan_.count,
+                      [=] __device__(int64_t i) { numbers[i] = i; });
+    DevicePlaces whole = places;
+    whole.plan.inner = 1;
+    const DeviceScatter<int64_t> mark{whole, ScatterReduction::kNone, numbers,
+                                      last};
+    mark.Run(device);
+    return last;
+  }
+
+ private:
+  platform::RaiseOutside raise_;
+  math::IndexPlan plan_;
+  bool replaces_ = true;
+  DDim x_dims_;
+  DDim update_dims_;
+};
+
+void AddScatterKernels(framework::Registry& registry) {
+  const platform::CUDAPlace cuda;
+  for (const std::string name : {"scatter_elements", "scatter_nd"}) {
+    framework::AddPlainKernels<
+        ScatterCUDAKernel<float>, ScatterCUDAKernel<double>,
+        ScatterCUDAKernel<float16>, ScatterCUDAKernel<bfloat16>,
+        ScatterCUDAKernel<int8_t>, ScatterCUDAKernel<uint8_t>,
+        ScatterCUDAKernel<int32_t>, ScatterCUDAKernel<int64_t>,
+        ScatterCUDAKernel<bool>>(registry, name, cuda);
+    framework::AddPlainKernels<ScatterGradCUDAKernel<float>,
+                               ScatterGradCUDAKernel<double>>(
+        registry, name + "_grad", cuda);
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(cuda_scatter_by_index, AddScatterKernels);
+
+}  // namespace sluice::operators

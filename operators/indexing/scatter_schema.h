@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/operators/op_dtypes.h"
+#include "sluice/platform/error.h"
+
+// What the schemas of scatter_elements and scatter_nd have in common.
+namespace sluice::operators {
+
+inline void AddReductionAttribute(framework::OpSchema& op) {
+  op.Attr<std::string>(
+        "reduction",
+        "What an update makes of the element at its place: none: replaces it, "
+        "and the last update counts; add, mul, max or min: is combined with "
+        "it. NaN is both the largest and the smallest number.")
+      .Default(std::string("none"))
+      .OneOf({"none", "add", "mul", "max", "min"});
+}
+
+inline void RequireReducible(const framework::InferShapeContext& context) {
+  const auto& reduction = context.Attr<std::string>("reduction");
+  context.Require(
+      reduction == "none" || context.input_dtype("X") != platform::DType::kBool,
+      "scatter.reduction",
+      "attribute reduction is {}, and input X of bool; expected "
+      "numbers, or none",
+      reduction);
+}
+
+// X and Updates get gradients where reduction is none or add.
+inline std::vector<framework::OpDesc> ScatterGradient(
+    const framework::OpDesc& forward) {
+  const auto found = forward.attributes.find("reduction");
+  const auto* reduction = found == forward.attributes.end()
+                              ? nullptr
+                              : std::get_if<std::string>(&found->second);
+  SLUICE_ENFORCE(
+      reduction == nullptr || *reduction == "none" || *reduction == "add",
+      ErrorCode::kUnimplemented, "scatter.gradient",
+      "{}: there is no gradient with reduction = {}; there are those of none "
+      "and add",
+      forward.type, *reduction);
+  return {framework::MakeGradOp(
+      forward, forward.type + "_grad",
+      {{"X", "Index", "Updates"}, {}, {"Out"}, {"X", "Updates"}})};
+}
+
+// Index comes between X and Updates.
+inline void AddScatterGradArguments(framework::OpSchema& op) {
+  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "What was scattered into.", {.shape_only = true});
+  op.Input("Index", "S", "Which elements; checked when the op runs.");
+  op.Input("Updates", "T", "What was scattered.", {.shape_only = true});
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.",
+            {.optional = true});
+  op.Output("Updates@GRAD", "T", "The gradient of Updates, in its shape.",
+            {.optional = true});
+  op.Attr<std::string>("reduction", "none or add, as the forward op had it.")
+      .Default(std::string("none"))
+      .OneOf({"none", "add"});
+}
+
+}  // namespace sluice::operators

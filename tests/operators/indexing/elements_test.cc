@@ -1,0 +1,257 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
+#include "sluice/platform/parallel_for.h"
+
+// gather_elements and scatter_elements.
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Floats = std::vector<float>;
+
+Tensor Index(const DDim& dims, const std::vector<int64_t>& values) {
+  return Tensor::FromVector<int64_t>(dims, values);
+}
+
+Tensor Of(const DDim& dims, const Floats& values) {
+  return Tensor::FromVector<float>(dims, values);
+}
+
+Tensor Gather(const Tensor& x, const Tensor& index, int64_t axis = 0) {
+  return RunOp("gather_elements", {{"X", x}, {"Index", index}},
+               {{"axis", axis}})["Out"];
+}
+
+Tensor Scatter(const Tensor& x,
+               const Tensor& index,
+               const Tensor& updates,
+               const std::string& reduction = "none",
+               int64_t axis = 0) {
+  return RunOp("scatter_elements",
+               {{"X", x}, {"Index", index}, {"Updates", updates}},
+               {{"axis", axis}, {"reduction", reduction}})["Out"];
+}
+
+TEST(GatherElements, PicksAtTheSamePlaceOfTheOtherDims) {
+  const Tensor x = Of({3, 2}, {0, 1, 10, 11, 20, 21});
+  EXPECT_EQ(Gather(x, Index({2, 2}, {2, 0, -2, 1})).ToVector<float>(),
+            (Floats{20, 1, 10, 11}));
+  const Tensor along =
+      Gather(x, Tensor::FromVector<int32_t>({2, 3}, {1, 0, -1, 0, 0, 0}), -1);
+  EXPECT_EQ(along.dims(), DDim({2, 3}));
+  EXPECT_EQ(along.ToVector<float>(), (Floats{1, 0, 1, 10, 10, 10}));
+}
+
+TEST(GatherElements, OfAPartOfTheOtherDims) {
+  const Tensor x = Tensor::FromVector<int8_t>({2, 3, 2}, {0, 1, 2, 3, 4, 5,  //
+                                                          6, 7, 8, 9, 10, 11});
+  EXPECT_EQ(Gather(x, Index({1, 4, 2}, {2, 1, 1, 1, 0, 2, 0, 0}), 1)
+                .ToVector<int8_t>(),
+            (std::vector<int8_t>{4, 3, 2, 3, 0, 5, 0, 1}));
+}
+
+TEST(GatherElements, RefusesAnIndexOutOfRange) {
+  const Tensor x = Of({3, 2}, {0, 1, 10, 11, 20, 21});
+  for (const int64_t bad : {int64_t{3}, int64_t{-4}, INT64_MIN, INT64_MAX}) {
+    ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
+                {"gather_elements: input Index[1, 0] = " + std::to_string(bad),
+                 "[-3, 3)", "dim 0", "[3, 2]"},
+                [&] {
+                  Gather(x, Index({2, 1}, {0, bad}));
+                });
+  }
+  ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
+              {"Index[0, 0] = 0", "[-0, 0)", "dim 1"}, [&] {
+                Gather(Of({3, 0}, {}), Index({1, 1}, {0}), 1);
+              });
+}
+
+// Every thread that finds one says so; it is the first that is named.
+TEST(GatherElements, NamesTheFirstIndexOutOfRange) {
+  const platform::ThreadCountGuard threads(4);
+  std::vector<int64_t> values(300000, 0);
+  values[70001] = values[140002] = values[299999] = 9;
+  ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
+              {"Index[70001] = 9"}, [&] {
+                Gather(Of({2}, {1, 2}), Index({300000}, values));
+              });
+}
+
+TEST(Elements, RefuseAnAxisThatXDoesNotHave) {
+  for (const int64_t axis :
+       {int64_t{2}, int64_t{-3}, std::numeric_limits<int64_t>::min()}) {
+    ExpectError(ErrorCode::kInvalidArgument, "elements.axis",
+                {"gather_elements", "axis = ", "[3, 2]", "-2 to 1"}, [&] {
+                  InferOpShapes("gather_elements",
+                                {{"X", {3, 2}}, {"Index", {3, 2}}},
+                                {{"axis", axis}});
+                });
+  }
+}
+
+TEST(Elements, RefuseShapesThatDoNotFit) {
+  ExpectError(
+      ErrorCode::kInvalidArgument, "elements.index_shape",
+      {"gather_elements", "Index [9, 3]", "dim 1", "X [3, 2]"}, [] {
+        InferOpShapes("gather_elements", {{"X", {3, 2}}, {"Index", {9, 3}}});
+      });
+  ExpectError(
+      ErrorCode::kInvalidArgument, "infer_shape.rank",
+      {"gather_elements", "Index"}, [] {
+        InferOpShapes("gather_elements", {{"X", {3, 2}}, {"Index", {3}}});
+      });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
+              {"gather_elements", "X"}, [] {
+                InferOpShapes("gather_elements", {{"X", {}}, {"Index", {1}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"scatter_elements", "Updates"}, [] {
+                InferOpShapes(
+                    "scatter_elements",
+                    {{"X", {3, 2}}, {"Index", {2, 2}}, {"Updates", {1, 2}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"scatter_elements_grad", "Out@GRAD"}, [] {
+                InferOpShapes("scatter_elements_grad", {{"X", {3, 2}},
+                                                        {"Index", {2, 2}},
+                                                        {"Updates", {2, 2}},
+                                                        {"Out@GRAD", {2, 2}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"gather_elements_grad", "Out@GRAD"}, [] {
+                InferOpShapes(
+                    "gather_elements_grad",
+                    {{"X", {3, 2}}, {"Index", {2, 2}}, {"Out@GRAD", {3, 2}}});
+              });
+}
+
+TEST(Elements, InferWhatIsKnown) {
+  EXPECT_EQ(InferOpShapes("gather_elements",
+                          {{"X", {-1, 2}}, {"Index", {5, -1}}})["Out"],
+            DDim({5, -1}));
+  EXPECT_EQ(InferOpShapes("scatter_elements", {{"X", {-1, 2}},
+                                               {"Index", {5, -1}},
+                                               {"Updates", {5, 1}}})["Out"],
+            DDim({-1, 2}));
+}
+
+TEST(ScatterElements, ReplacesAndTheLastUpdateCounts) {
+  const Tensor x = Of({3, 2}, {0, 1, 2, 3, 4, 5});
+  const Tensor out = Scatter(x, Index({3, 2}, {2, 0, -1, 1, 2, 0}),
+                             Of({3, 2}, {10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(out.ToVector<float>(), (Floats{0, 15, 2, 13, 14, 5}));
+  const Tensor row = Scatter(Of({1, 3}, {1, 2, 3}), Index({1, 2}, {1, -3}),
+                             Of({1, 2}, {8, 9}), "none", 1);
+  EXPECT_EQ(row.ToVector<float>(), (Floats{9, 8, 3}));
+}
+
+TEST(ScatterElements, CombinesUpdatesWithWhatIsThere) {
+  const Tensor x = Of({4}, {1, 2, 3, 4});
+  const Tensor index = Index({4}, {1, 1, 3, 0});
+  const Tensor updates = Of({4}, {5, -6, 7, -8});
+  const auto run = [&](const char* reduction) {
+    return Scatter(x, index, updates, reduction).ToVector<float>();
+  };
+  EXPECT_EQ(run("add"), (Floats{-7, 1, 3, 11}));
+  EXPECT_EQ(run("mul"), (Floats{-8, -60, 3, 28}));
+  EXPECT_EQ(run("max"), (Floats{1, 5, 3, 7}));
+  EXPECT_EQ(run("min"), (Floats{-8, -6, 3, 4}));
+}
+
+TEST(ScatterElements, NanIsBothTheLargestAndTheSmallestNumber) {
+  const float nan = std::nanf("");
+  for (const char* reduction : {"max", "min"}) {
+    const Floats out = Scatter(Of({2}, {nan, 1}), Index({3}, {0, 1, 1}),
+                               Of({3}, {5, nan, 7}), reduction)
+                           .ToVector<float>();
+    EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1])) << reduction;
+  }
+}
+
+TEST(ScatterElements, IntegersWrapAround) {
+  const Tensor x = Tensor::FromVector<int8_t>({2}, {100, 100});
+  const Tensor index = Index({2}, {0, 1});
+  const Tensor updates = Tensor::FromVector<int8_t>({2}, {100, 3});
+  EXPECT_EQ(Scatter(x, index, updates, "add").ToVector<int8_t>(),
+            (std::vector<int8_t>{-56, 103}));
+  EXPECT_EQ(Scatter(x, index, updates, "mul").ToVector<int8_t>(),
+            (std::vector<int8_t>{16, 44}));
+}
+
+// 2,048 has no neighbour at a distance of 1 in float16.
+TEST(ScatterElements, HalvesAreSummedInFloat) {
+  const std::vector<double> ones(100, 1);
+  const auto half = [](const DDim& dims, const std::vector<double>& values) {
+    return RunOp("cast", {{"X", Tensor::FromVector<double>(dims, values)}},
+                 {{"dtype", platform::DType::kFloat16}})["Out"];
+  };
+  const Tensor out =
+      Scatter(half({1}, {2048}), Index({100}, std::vector<int64_t>(100, 0)),
+              half({100}, ones), "add");
+  EXPECT_EQ(
+      RunOp("cast", {{"X", out}}, {{"dtype", platform::DType::kFloat32}})["Out"]
+          .ToVector<float>(),
+      (Floats{2148}));
+}
+
+TEST(ScatterElements, RefusesToCombineBools) {
+  const Tensor x = Tensor::FromVector<bool>({2}, {true, false});
+  const Tensor index = Index({1}, {0});
+  const Tensor updates = Tensor::FromVector<bool>({1}, {false});
+  EXPECT_EQ(Scatter(x, index, updates).ToVector<bool>(),
+            (std::vector<bool>{false, false}));
+  ExpectError(ErrorCode::kInvalidArgument, "scatter.reduction",
+              {"scatter_elements", "reduction is max", "X of bool"},
+              [&] { Scatter(x, index, updates, "max"); });
+}
+
+TEST(ScatterElements, RefusesAnIndexOutOfRange) {
+  ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
+              {"scatter_elements: input Index[0, 1] = 4", "[-3, 3)", "dim 1"},
+              [&] {
+                Scatter(Of({1, 3}, {1, 2, 3}), Index({1, 2}, {0, 4}),
+                        Of({1, 2}, {0, 0}), "none", -1);
+              });
+}
+
+TEST(ScatterElements, HasGradientsWhereItReplacesOrAdds) {
+  const Tensor x = Of({3}, {0, 0, 0});
+  const Tensor index = Index({3}, {2, 0, 2});
+  const Tensor grad = Of({3}, {1, 2, 4});
+  for (const char* reduction : {"none", "add"}) {
+    framework::RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
+    const auto grads =
+        RunOp("scatter_elements_grad",
+              {{"X", x}, {"Index", index}, {"Updates", x}, {"Out@GRAD", grad}},
+              {{"reduction", std::string(reduction)}}, options);
+    const bool add = *reduction == 'a';
+    EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(),
+              add ? (Floats{1, 2, 4}) : (Floats{0, 2, 0}));
+    EXPECT_EQ(grads.at("Updates@GRAD").ToVector<float>(),
+              add ? (Floats{4, 1, 4}) : (Floats{0, 1, 4}));
+  }
+  framework::OpDesc forward;
+  forward.type = "scatter_elements";
+  forward.attributes = {{"reduction", std::string("mul")}};
+  const auto& schema = framework::Registry::Global().Schema(forward.type);
+  ExpectError(ErrorCode::kUnimplemented, "scatter.gradient",
+              {"scatter_elements", "reduction = mul"},
+              [&] { schema.gradient_fn()(forward); });
+}
+
+}  // namespace
+}  // namespace sluice::operators

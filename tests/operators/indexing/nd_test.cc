@@ -1,0 +1,174 @@
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+
+// gather_nd and scatter_nd.
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Floats = std::vector<float>;
+
+Tensor Index(const DDim& dims, const std::vector<int64_t>& values) {
+  return Tensor::FromVector<int64_t>(dims, values);
+}
+
+Tensor Of(const DDim& dims, const Floats& values) {
+  return Tensor::FromVector<float>(dims, values);
+}
+
+Tensor Gather(const Tensor& x, const Tensor& index, int64_t batch_dims = 0) {
+  return RunOp("gather_nd", {{"X", x}, {"Index", index}},
+               {{"batch_dims", batch_dims}})["Out"];
+}
+
+Tensor Scatter(const Tensor& x,
+               const Tensor& index,
+               const Tensor& updates,
+               const std::string& reduction = "none") {
+  return RunOp("scatter_nd", {{"X", x}, {"Index", index}, {"Updates", updates}},
+               {{"reduction", reduction}})["Out"];
+}
+
+TEST(GatherNd, PicksElementsAndSlices) {
+  const Tensor x = Of({2, 3}, {0, 1, 2, 10, 11, 12});
+  EXPECT_EQ(Gather(x, Index({2, 2}, {1, -1, 0, 1})).ToVector<float>(),
+            (Floats{12, 1}));
+  const Tensor rows = Gather(x, Index({2, 1, 1}, {-1, 0}));
+  EXPECT_EQ(rows.dims(), DDim({2, 1, 3}));
+  EXPECT_EQ(rows.ToVector<float>(), (Floats{10, 11, 12, 0, 1, 2}));
+  EXPECT_EQ(Gather(x, Index({2}, {1, 0})).dims(), DDim());
+}
+
+TEST(GatherNd, LooksAtEachPlaceOfTheBatchByItself) {
+  const Tensor x = Of({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  const Tensor out = Gather(x, Index({2, 1}, {1, 0}), 1);
+  EXPECT_EQ(out.dims(), DDim({2, 2}));
+  EXPECT_EQ(out.ToVector<float>(), (Floats{2, 3, 4, 5}));
+  const Tensor both =
+      Gather(x, Tensor::FromVector<int32_t>({2, 2, 1}, {1, 1, 0, -1}), 2);
+  EXPECT_EQ(both.ToVector<float>(), (Floats{1, 3, 4, 7}));
+}
+
+TEST(GatherNd, RefusesAnIndexOutOfRange) {
+  const Tensor x = Of({2, 3}, {0, 1, 2, 10, 11, 12});
+  ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
+              {"gather_nd: input Index[1, 1] = 3", "[-3, 3)", "dim 1 of input",
+               "[2, 3]"},
+              [&] {
+                Gather(x, Index({2, 2}, {0, 0, 0, 3}));
+              });
+  ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
+              {"Index[1, 0] = -4", "dim 1 of input"}, [&] {
+                Gather(x, Index({2, 1}, {0, -4}), 1);
+              });
+}
+
+TEST(Nd, RefuseShapesThatDoNotFit) {
+  const auto refuse = [](const DDim& x, const DDim& index, int64_t batch_dims,
+                         const char* id, const std::string& part) {
+    ExpectError(ErrorCode::kInvalidArgument, id, {"gather_nd", part}, [&] {
+      InferOpShapes("gather_nd", {{"X", x}, {"Index", index}},
+                    {{"batch_dims", batch_dims}});
+    });
+  };
+  refuse({2, 3}, {2, 3}, 0, "nd.coordinates", "has 3 coordinates");
+  refuse({2, 3}, {2, 0}, 0, "nd.coordinates", "has 0 coordinates");
+  refuse({2, 3}, {2, 2}, 1, "nd.coordinates", "expected 1 to 1");
+  refuse({2, 3}, {2, 1}, 2, "nd.batch_dims", "batch_dims = 2");
+  refuse({2, 3}, {2, 1}, -1, "nd.batch_dims", "batch_dims = -1");
+  refuse({2, 3}, {4, 1}, 1, "infer_shape.merge_dim", "Index");
+  refuse({2, 3}, {}, 0, "infer_shape.rank_at_least", "Index");
+  refuse({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, 0, "nd.rank", "has rank 9");
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"scatter_nd", "Updates"}, [] {
+                InferOpShapes(
+                    "scatter_nd",
+                    {{"X", {2, 3}}, {"Index", {4, 1}}, {"Updates", {4, 2}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"scatter_nd_grad", "Out@GRAD"}, [] {
+                InferOpShapes("scatter_nd_grad", {{"X", {2, 3}},
+                                                  {"Index", {4, 1}},
+                                                  {"Updates", {4, 3}},
+                                                  {"Out@GRAD", {4, 3}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"gather_nd_grad", "Out@GRAD"}, [] {
+                InferOpShapes(
+                    "gather_nd_grad",
+                    {{"X", {2, 3}}, {"Index", {4, 1}}, {"Out@GRAD", {2, 3}}});
+              });
+}
+
+TEST(Nd, InferWhatIsKnown) {
+  const auto infer = [](const DDim& x, const DDim& index) {
+    return InferOpShapes("gather_nd", {{"X", x}, {"Index", index}})["Out"];
+  };
+  EXPECT_EQ(infer({-1, 3}, {-1, 1}), DDim({-1, 3}));
+  EXPECT_FALSE(infer({-1, 3}, {4, -1}).rank_known());
+  EXPECT_FALSE(infer(DDim::UnknownRank(), {4, 1}).rank_known());
+  EXPECT_EQ(InferOpShapes("scatter_nd", {{"X", {-1, 3}},
+                                         {"Index", {4, -1}},
+                                         {"Updates", {4, 3}}})["Out"],
+            DDim({-1, 3}));
+}
+
+TEST(ScatterNd, ReplacesSlicesAndTheLastUpdateCounts) {
+  const Tensor x = Of({3, 2}, {0, 1, 2, 3, 4, 5});
+  const Tensor out = Scatter(x, Index({3, 1}, {2, 0, -1}),
+                             Of({3, 2}, {10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(out.ToVector<float>(), (Floats{12, 13, 2, 3, 14, 15}));
+}
+
+TEST(ScatterNd, CombinesUpdatesWithWhatIsThere) {
+  const Tensor x = Of({2, 2}, {1, 2, 3, 4});
+  const Tensor index = Index({3, 2}, {0, 1, 0, 1, 1, 0});
+  const Tensor updates = Of({3}, {5, -6, 7});
+  const auto run = [&](const char* reduction) {
+    return Scatter(x, index, updates, reduction).ToVector<float>();
+  };
+  EXPECT_EQ(run("add"), (Floats{1, 1, 10, 4}));
+  EXPECT_EQ(run("mul"), (Floats{1, -60, 21, 4}));
+  EXPECT_EQ(run("max"), (Floats{1, 5, 7, 4}));
+  EXPECT_EQ(run("min"), (Floats{1, -6, 3, 4}));
+}
+
+TEST(ScatterNd, RefusesAnIndexOutOfRange) {
+  ExpectError(
+      ErrorCode::kOutOfRange, "indexing.range_at_run",
+      {"scatter_nd: input Index[0, 1] = 2", "[-2, 2)", "dim 1"}, [&] {
+        Scatter(Of({2, 2}, {1, 2, 3, 4}), Index({1, 2}, {0, 2}), Of({1}, {0}));
+      });
+}
+
+TEST(ScatterNd, HasGradientsWhereItReplacesOrAdds) {
+  const Tensor grad = Of({2, 2}, {1, 2, 4, 8});
+  for (const char* reduction : {"none", "add"}) {
+    framework::RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
+    const auto grads = RunOp("scatter_nd_grad",
+                             {{"X", grad},
+                              {"Index", Index({2, 1}, {1, -1})},
+                              {"Updates", grad},
+                              {"Out@GRAD", grad}},
+                             {{"reduction", std::string(reduction)}}, options);
+    const bool add = *reduction == 'a';
+    EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(),
+              add ? (Floats{1, 2, 4, 8}) : (Floats{1, 2, 0, 0}));
+    EXPECT_EQ(grads.at("Updates@GRAD").ToVector<float>(),
+              add ? (Floats{4, 8, 4, 8}) : (Floats{0, 0, 4, 8}));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::operators

@@ -1,0 +1,151 @@
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::sluice::testing::InferOpShapes;
+using Floats = std::vector<float>;
+
+const Tensor kValues = Tensor::FromVector<float>({2}, {-1, 7});
+
+Tensor OneHot(const Tensor& x, int64_t depth, int64_t axis = -1) {
+  return RunOp("one_hot", {{"X", x}, {"Values", kValues}},
+               {{"depth", depth}, {"axis", axis}})["Out"];
+}
+
+TEST(OneHot, HasARowForEachIndex) {
+  const Tensor x = Tensor::FromVector<int64_t>({2}, {2, 0});
+  const Tensor out = OneHot(x, 3);
+  EXPECT_EQ(out.dims(), DDim({2, 3}));
+  EXPECT_EQ(out.ToVector<float>(), (Floats{-1, -1, 7, 7, -1, -1}));
+  const Tensor columns = OneHot(x, 3, 0);
+  EXPECT_EQ(columns.dims(), DDim({3, 2}));
+  EXPECT_EQ(columns.ToVector<float>(), (Floats{-1, 7, -1, -1, 7, -1}));
+  EXPECT_EQ(OneHot(Tensor::FromVector<int32_t>({}, {1}), 2).ToVector<float>(),
+            (Floats{-1, 7}));
+}
+
+TEST(OneHot, CountsFromTheEndAndLeavesOutWhatIsOutside) {
+  const Tensor x = Tensor::FromVector<int64_t>(
+      {4}, {-1, -4, 3, std::numeric_limits<int64_t>::min()});
+  EXPECT_EQ(OneHot(x, 3).ToVector<float>(),
+            (Floats{-1, -1, 7, -1, -1, -1, -1, -1, -1, -1, -1, -1}));
+}
+
+TEST(OneHot, TakesItsDepthFromAFeed) {
+  framework::Program program;
+  program.Data("x", platform::DType::kInt64, {1});
+  program.Data("values", platform::DType::kFloat32, {2});
+  program.Data("depth", platform::DType::kInt64, {1});
+  framework::OpDesc op;
+  op.type = "one_hot";
+  op.inputs = {{"X", {"x"}}, {"Values", {"values"}}, {"Depth", {"depth"}}};
+  const std::string out = program.AppendOp(op).Output("Out")[0];
+  EXPECT_EQ(program.block().FindVar(out)->dims, DDim({1, -1}));
+  framework::Executor executor;
+  for (const int64_t depth : {2, 4}) {
+    const framework::Feeds feeds = {
+        {"x", Tensor::FromVector<int64_t>({1}, {1})},
+        {"values", kValues},
+        {"depth", Tensor::FromVector<int64_t>({1}, {depth})}};
+    Floats want(static_cast<size_t>(depth), -1);
+    want[1] = 7;
+    EXPECT_EQ(executor.Run(program, feeds, {out})[0].ToVector<float>(), want);
+  }
+}
+
+TEST(OneHot, RefusesWhatMakesNoRows) {
+  for (const int64_t axis :
+       {int64_t{3}, int64_t{-4}, std::numeric_limits<int64_t>::min()}) {
+    ExpectError(ErrorCode::kInvalidArgument, "one_hot.axis",
+                {"one_hot", "axis = ", "[2, 3]", "-3 to 2"}, [&] {
+                  InferOpShapes("one_hot", {{"X", {2, 3}}, {"Values", {2}}},
+                                {{"depth", int64_t{4}}, {"axis", axis}});
+                });
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "one_hot.rank",
+              {"one_hot", "rank 8", "at most 7"}, [] {
+                InferOpShapes(
+                    "one_hot",
+                    {{"X", {1, 1, 1, 1, 1, 1, 1, 1}}, {"Values", {2}}},
+                    {{"depth", int64_t{4}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+              {"one_hot", "Values"}, [] {
+                InferOpShapes("one_hot", {{"X", {2, 3}}, {"Values", {3}}},
+                              {{"depth", int64_t{4}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
+              {"one_hot", "depth"},
+              [] { OneHot(Tensor::FromVector<int64_t>({1}, {0}), -1); });
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the op with.
+namespace sluice::testing {
+namespace {
+
+using framework::DDim;
+using framework::OpDesc;
+using platform::DType;
+
+std::vector<OpExample> Examples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  const auto add = [&](const DDim& x, int64_t depth, int64_t axis) {
+    const DType dtype =
+        examples.size() % 2 == 0 ? DType::kInt64 : DType::kInt32;
+    examples.push_back({{{"X", make.Integers(dtype, x, -depth - 1, depth + 1)},
+                         {"Values", make.Values({2})}},
+                        {{"depth", depth}, {"axis", axis}}});
+  };
+  add({7}, 5, -1);
+  add({3, 5}, 4, 0);
+  add({3, 5}, 4, -2);
+  add({}, 3, 0);
+  add({1, 1}, 1, -1);
+  add({0, 3}, 4, 1);
+  add({4}, 0, -1);
+  add({301, 7}, 37, 1);
+  return examples;
+}
+
+Arrays Reference(const Arrays& in, const OpDesc& op) {
+  const Array& x = in.at("X");
+  const auto depth = GetAttr<int64_t>(op, "depth");
+  auto axis = GetAttr<int64_t>(op, "axis");
+  if (axis < 0) axis += x.dims.rank() + 1;
+  DDim dims = x.dims;
+  dims.InsertDim(static_cast<int>(axis), depth);
+  Array out(dims);
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    std::vector<int64_t> index = out.IndexOf(static_cast<int64_t>(i));
+    const int64_t place = index[static_cast<size_t>(axis)];
+    index.erase(index.begin() + axis);
+    auto wanted = static_cast<int64_t>(x.values[x.Offset(index)]);
+    if (wanted < 0) wanted += depth;
+    out.values[i] = in.at("Values").values[wanted == place ? 1 : 0];
+  }
+  return {{"Out", out}};
+}
+
+REGISTER_OP_CASE(one_hot, Examples, Reference);
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,246 @@
+"""Nodes that pick and change elements by indices, and losses, beside ONNX's own
+reference."""
+
+import numpy as np
+import pytest
+
+import sluice as sl
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+
+def node(op, inputs, outputs, opset, known, **attributes):
+    """A model with one node; sizes of its inputs are known or not."""
+    values = [
+        helper.make_tensor_value_info(
+            name,
+            helper.np_dtype_to_tensor_dtype(value.dtype),
+            [
+                size if known else f"{name}{i}"
+                for i, size in enumerate(value.shape)
+            ],
+        )
+        for name, value in inputs.items()
+    ]
+    graph = helper.make_graph(
+        [helper.make_node(op, list(inputs), outputs, **attributes)],
+        "one",
+        values,
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+            for name in outputs
+        ],
+    )
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+    )
+
+
+def check(op, inputs, opset=18, outputs=1, known=True, **attributes):
+    names = [f"y{i}" for i in range(outputs)]
+    inputs = {f"x{i}": np.asarray(x) for i, x in enumerate(inputs)}
+    proto = node(op, inputs, names, opset, known, **attributes)
+    expected = ReferenceEvaluator(proto).run(None, inputs)
+    results = sl.onnx.load(proto.SerializeToString()).run(inputs)
+    assert len(results) == len(expected)
+    for got, want in zip(results, expected):
+        assert got.dtype == np.asarray(want).dtype
+        assert got.shape == np.shape(want)
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
+
+
+def floats(rng, *shape):
+    return rng.uniform(-2, 2, shape).astype("float32")
+
+
+either = pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
+
+
+@either
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_elements(axis, known, rng):
+    x = floats(rng, 4, 5, 6)
+    shape = list(x.shape)
+    shape[axis] = 7
+    check(
+        "GatherElements",
+        [x, rng.integers(-4, 4, shape)],
+        axis=axis,
+        known=known,
+    )
+    index = rng.integers(-4, 4, (3, 4, 5))
+    order = rng.permuted(np.broadcast_to(np.arange(3), (2, 3, 3)), axis=2)
+    order = np.moveaxis(order, 2, axis)
+    updates = floats(rng, *order.shape)
+    check("ScatterElements", [x, order, updates], axis=axis, known=known)
+    for reduction in ("add", "mul", "max", "min"):
+        check(
+            "ScatterElements",
+            [x, index, floats(rng, 3, 4, 5)],
+            axis=axis,
+            reduction=reduction,
+            known=known,
+        )
+
+
+@either
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int32", "int64", "float64"]
+)
+def test_elements_of_every_dtype(dtype, known, rng):
+    x = rng.integers(0, 5, (6, 3)).astype(dtype)
+    index = rng.integers(-6, 6, (8, 3)).astype("int32")
+    updates = rng.integers(0, 5, (8, 3)).astype(dtype)
+    check("GatherElements", [x, index], known=known)
+    for reduction in ("add", "mul", "max", "min"):
+        check(
+            "ScatterElements",
+            [x, index, updates],
+            reduction=reduction,
+            known=known,
+        )
+
+
+@either
+def test_slices(known, rng):
+    x = floats(rng, 3, 4, 5)
+    for named in (1, 2, 3):
+        index = rng.integers(-3, 3, (2, 7, named))
+        check("GatherND", [x, index], known=known)
+        updates = floats(rng, 2, 7, *x.shape[named:])
+        for reduction in ("add", "mul", "max", "min"):
+            check(
+                "ScatterND",
+                [x, index, updates],
+                reduction=reduction,
+                known=known,
+            )
+    check("GatherND", [x, rng.integers(0, 4, (3, 2, 1))], batch_dims=1)
+    check("GatherND", [x, rng.integers(0, 5, (3, 4, 1))], batch_dims=2)
+
+
+@either
+@pytest.mark.parametrize("depth", [np.int64(4), np.int32(4), np.float32(4)])
+def test_hot_rows(depth, known, rng):
+    index = rng.integers(-4, 4, (2, 3))
+    values = np.float32([-1, 3])
+    for axis in (-1, 0, 1):
+        check("OneHot", [index, depth, values], axis=axis, known=known)
+    check("OneHot", [index.astype("float32"), depth, values], known=known)
+
+
+@either
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_hardmax(axis, known, rng):
+    x = rng.integers(0, 3, (2, 5, 4)).astype("float32")
+    check("Hardmax", [x], axis=axis, known=known)
+
+
+@either
+def test_reversed_sequences(known, rng):
+    lengths = np.int64([1, 5, 3])
+    check("ReverseSequence", [floats(rng, 5, 3, 2), lengths], known=known)
+    x = floats(rng, 3, 5)
+    for sizes in (lengths, np.int64([0, 2, 5])):
+        check(
+            "ReverseSequence",
+            [x, sizes],
+            known=known,
+            batch_axis=0,
+            time_axis=1,
+        )
+
+
+@either
+@pytest.mark.parametrize("k", [-5, -1, 0, 2, 9])
+def test_eyes(k, known):
+    check("EyeLike", [np.zeros((3, 4), "int32")], k=k, known=known)
+    check(
+        "EyeLike", [np.zeros((3, 4))], k=k, dtype=TensorProto.INT8, known=known
+    )
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+@either
+def test_blocks(mode, known, rng):
+    x = floats(rng, 2, 18, 4, 5)
+    check("DepthToSpace", [x], blocksize=3, mode=mode, known=known)
+    check("SpaceToDepth", [floats(rng, 2, 3, 4, 6)], blocksize=2, known=known)
+
+
+@either
+@pytest.mark.parametrize("sizes", [[4, 4], [9, 3], [5, 8], [2, 1]])
+def test_center_crop_pad(sizes, known, rng):
+    x = floats(rng, 5, 2, 4)
+    check("CenterCropPad", [x, np.int64(sizes)], axes=[0, 2], known=known)
+    check("CenterCropPad", [x, np.int64([*sizes, 3])], known=known)
+
+
+@either
+@pytest.mark.parametrize("p", [1, 2])
+def test_lp_normalization(p, known, rng):
+    x = np.abs(floats(rng, 3, 4, 5))  # as the reference expects them for p = 1
+    check("LpNormalization", [x], p=p, axis=1, known=known)
+
+
+@either
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifted_bits(direction, known, rng):
+    x = rng.integers(0, 200, (3, 4)).astype("uint8")
+    places = rng.integers(0, 8, (4,)).astype("uint8")
+    check("BitShift", [x, places], direction=direction, known=known)
+
+
+@either
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("ignored", [None, 2, -100])
+@pytest.mark.parametrize("dims", [(), (4, 3)])
+def test_losses(dims, ignored, reduction, known, rng):
+    x = floats(rng, 5, 6, *dims)
+    classes = rng.integers(0, 6, (5, *dims))
+    options = {"reduction": reduction, "known": known}
+    if ignored is not None:
+        classes.flat[::3] = ignored
+        options["ignore_index"] = ignored
+    for weights in ([], [rng.uniform(1, 2, 6).astype("float32")]):
+        inputs = [x, classes, *weights]
+        check("NegativeLogLikelihoodLoss", inputs, **options)
+        check("SoftmaxCrossEntropyLoss", inputs, outputs=2, **options)
+
+
+@either
+@pytest.mark.parametrize(
+    "start, limit, delta",
+    [(0, 7, 1), (3, 9, 3), (10, 3, -2), (5, 5, 1), (2, -4, 1), (-7, 2, 4)],
+)
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+def test_ranges(dtype, start, limit, delta, known):
+    values = [np.array(v, dtype) for v in (start, limit, delta)]
+    check("Range", values, known=known)
+    if dtype.startswith("float"):
+        check("Range", [v / np.array(3, dtype) for v in values], known=known)
+
+
+def test_ranges_of_a_computed_limit_and_constant_floats():
+    graph = helper.make_graph(
+        [
+            helper.make_node("Cast", ["size"], ["limit"], to=TensorProto.FLOAT),
+            helper.make_node("Range", ["start", "limit", "delta"], ["y"]),
+        ],
+        "range",
+        [helper.make_tensor_value_info("size", TensorProto.INT64, [])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            helper.make_tensor("start", TensorProto.FLOAT, [], [0.5]),
+            helper.make_tensor("delta", TensorProto.FLOAT, [], [1.5]),
+        ],
+    )
+    proto = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8
+    )
+    model = sl.onnx.load(proto.SerializeToString())
+    for size in (0, 4, 8):
+        (y,) = model.run({"size": np.int64(size)})
+        np.testing.assert_allclose(y, np.arange(0.5, size, 1.5))

@@ -1,0 +1,51 @@
+"""The device code of all .cu files compiles with nvcc and keeps to its budget:
+what `./dev build cuda` does to it, without the host code around it."""
+
+import subprocess
+import sys
+
+import compile_commands
+import rooms
+
+CHECK = rooms.ROOT / "tools" / "check_device_code.py"
+# Flags with a word behind them that are for objects and their dependencies.
+OF_OBJECTS = {"-o", "-MF", "-MT"}
+
+
+def fatbin_command(command):
+    """The command that makes an object, for the device code alone."""
+    words, kept = iter(command), []
+    for word in words:
+        if word in OF_OBJECTS:
+            next(words)
+        elif word not in ("-c", "-MD"):
+            kept.append(word)
+    return [*kept, "-fatbin", "-o", "/dev/null"]
+
+
+def main():
+    arguments = compile_commands.arguments(__doc__)
+    commands = compile_commands.room_commands(arguments.build)
+    sources = sorted(path for path in commands if path.suffix == ".cu")
+    if not sources:
+        return rooms.report([f"{arguments.build} compiles no .cu file"])
+
+    def compile_device_code(source):
+        done = subprocess.run(
+            [sys.executable, CHECK, *fatbin_command(commands[source])],
+            capture_output=True,
+            text=True,
+            cwd=arguments.build,
+        )
+        if done.returncode == 0:
+            return None
+        return f"{source}:\n{done.stdout}{done.stderr}"
+
+    problems = compile_commands.run_all(
+        arguments.jobs, compile_device_code, sources
+    )
+    return rooms.report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
