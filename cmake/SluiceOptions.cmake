@@ -69,9 +69,10 @@ target_compile_options(sluice_build_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition;-ffunction-sections;-fdata-sections>")
 target_link_options(sluice_build_flags INTERFACE -Wl,--gc-sections)
 
-# What the sanitizers watch: the library, its plug-ins and its tools. Tests and
-# operators, which the thread sanitizer has nothing to say about, are compiled
-# as in a release, so that ccache has their objects; all link the run time.
+# What the sanitizers watch: the library, its plug-ins and its tools. Tests, and
+# operators and ONNX, which the thread sanitizer has nothing to say about, are
+# compiled as in a release, so that ccache has their objects; all link the run
+# time.
 add_library(sluice_sanitized INTERFACE)
 if(SLUICE_SANITIZE)
   set(sanitize -O1 -g1 -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer)

@@ -29,7 +29,7 @@ function(sluice_add_room name)
   endforeach()
   add_library(sluice_${name} OBJECT ${sources})
   target_link_libraries(sluice_${name} PRIVATE sluice_build_flags)
-  if(NOT (SLUICE_SANITIZE MATCHES "thread" AND name MATCHES "^operators"))
+  if(NOT (SLUICE_SANITIZE MATCHES "thread" AND name MATCHES "^(operators|onnx)"))
     target_link_libraries(sluice_${name} PRIVATE sluice_sanitized)
   endif()
   # Of vectors in long inlined loops it takes g++ three times as long.

@@ -1,10 +1,10 @@
-# sluice_add_tests(NAME source... [LIBRARIES library...] [OWN_PROCESSES]
-#                  [UNSANITIZED pattern...])
+# sluice_add_tests(NAME source... [LIBRARIES library...]
+#                  [OWN_PROCESSES | SHARED_PROCESSES] [UNSANITIZED pattern...])
 # One GoogleTest program. Each test is a test of ctest, in a process of its own;
 # those whose name begins with "Slow" carry the label `slow`, which `./dev test`
-# leaves out. Under the address sanitizer, where processes start slowly, the
-# other tests share four processes, unless OWN_PROCESSES is given; those that
-# UNSANITIZED matches are left out there.
+# leaves out. With SHARED_PROCESSES, and under the address sanitizer, where
+# processes start slowly, unless OWN_PROCESSES is given, the other tests share
+# four processes. Tests that match UNSANITIZED are left out there.
 include(GoogleTest)
 
 # What the sources of tests are compiled and linked with.
@@ -20,7 +20,8 @@ function(sluice_use_test_options target)
 endfunction()
 
 function(sluice_add_tests name)
-  cmake_parse_arguments(arg "OWN_PROCESSES" "" "LIBRARIES;UNSANITIZED" ${ARGN})
+  cmake_parse_arguments(arg "OWN_PROCESSES;SHARED_PROCESSES" ""
+    "LIBRARIES;UNSANITIZED" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   sluice_use_test_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
@@ -35,8 +36,12 @@ function(sluice_add_tests name)
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  if(SLUICE_SANITIZE MATCHES "address" AND NOT arg_OWN_PROCESSES)
+  set(unsanitized "")
+  if(SLUICE_SANITIZE MATCHES "address")
     list(JOIN arg_UNSANITIZED ":" unsanitized)
+    set(arg_SHARED_PROCESSES ON)
+  endif()
+  if(arg_SHARED_PROCESSES AND NOT arg_OWN_PROCESSES)
     foreach(shard RANGE 3)
       add_test(NAME ${name}.${shard}
         COMMAND ${name} "--gtest_filter=-*.Slow*:${unsanitized}" --gtest_brief=1

@@ -1,15 +1,18 @@
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "sluice/onnx/handlers/window.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
 namespace {
 
-// Height and width of the filter, input 1.
+// The size of the windows of the filter, input 1.
 Ints KernelOf(Node& node) {
   const DDim filter = node.Dims(1);
   if (!filter.known()) {
@@ -26,15 +29,16 @@ Ints KernelOf(Node& node) {
 }
 
 Inputs ConvInputs(Node& node) {
-  Inputs inputs = {{"Input", {node.In(0)}}, {"Filter", {node.In(1)}}};
+  Inputs inputs = {{"Input", {AsImage(node, 0)}},
+                   {"Filter", {AsImage(node, 1)}}};
   if (node.HasInput(2)) inputs.push_back({"Bias", {node.In(2)}});
   return inputs;
 }
 
 void Conv(Node& node) {
-  const Ints kernel = KernelOf(node);
-  const Windows windows = ReadWindows(node, kernel);
-  node.Finish("conv2d", ConvInputs(node),
+  Ints kernel = KernelOf(node);
+  const Windows windows = ReadWindows(node, &kernel);
+  FinishImage(node, "conv2d", ConvInputs(node),
               {{"strides", windows.strides},
                {"paddings", windows.paddings},
                {"dilations", windows.dilations},
@@ -53,11 +57,8 @@ int64_t Excess(const Node& node,
                size_t i) {
   constexpr int64_t kMost = int64_t{1} << 30;  // so that nothing overflows
   const int64_t stride = windows.strides[i], dilation = windows.dilations[i];
-  // Some models state all four sizes.
-  const int64_t stated =
-      output_shape.empty() ? 0 : output_shape[output_shape.size() - 2 + i];
-  const int64_t size =
-      output_shape.empty() ? 0 : node.Dims(0)[static_cast<int>(i) + 2];
+  const int64_t stated = output_shape.empty() ? 0 : output_shape[i];
+  const int64_t size = output_shape.empty() ? 0 : ImageSize(node, i);
   if (size < 0) {
     Node::Unsupported(
         "its padding is known only when the model runs: its input has shape {}",
@@ -91,18 +92,26 @@ void PadToSize(const Node& node,
 }
 
 void ConvTranspose(Node& node) {
-  const Ints kernel = KernelOf(node);
+  Ints kernel = KernelOf(node);
   const std::string auto_pad = node.attributes().String("auto_pad", "NOTSET");
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
-  const Ints output_shape = node.attributes().Ints("output_shape");
-  Windows windows = ReadWindows(node, kernel, same ? "VALID" : auto_pad);
-  Ints output_padding = WindowInts(node, "output_padding", 2, 0);
-  SLUICE_ENFORCE(
-      output_shape.empty() || output_shape.size() == 2 ||
-          output_shape.size() == 4,
-      ErrorCode::kInvalidArgument, "onnx.output_shape",
-      "attribute output_shape has {} entries; expected 2: height and width",
-      output_shape.size());
+  Ints output_shape = node.attributes().Ints("output_shape");
+  Windows windows = ReadWindows(node, &kernel, same ? "VALID" : auto_pad);
+  const size_t dims = WindowRank(node);
+  Ints output_padding =
+      ForTwoDims(node, WindowInts(node, "output_padding", dims, 0), 0);
+  SLUICE_ENFORCE(output_shape.empty() || output_shape.size() == dims ||
+                     output_shape.size() == dims + 2,
+                 ErrorCode::kInvalidArgument, "onnx.output_shape",
+                 "attribute output_shape has {} entries; expected {}, the "
+                 "sizes of images or signals",
+                 output_shape.size(), dims);
+  if (!output_shape.empty()) {
+    // Some models state all sizes.
+    output_shape.erase(output_shape.begin(),
+                       output_shape.end() - static_cast<int64_t>(dims));
+    output_shape = ForTwoDims(node, output_shape, 1);
+  }
   if (same || !output_shape.empty()) {
     PadToSize(node, kernel, output_shape, auto_pad != "SAME_UPPER", &windows,
               &output_padding);
@@ -115,7 +124,7 @@ void ConvTranspose(Node& node) {
           output_padding[i], windows.strides[i]);
     }
   }
-  node.Finish("conv2d_transpose", ConvInputs(node),
+  FinishImage(node, "conv2d_transpose", ConvInputs(node),
               {{"strides", windows.strides},
                {"paddings", windows.paddings},
                {"output_padding", output_padding},
@@ -124,8 +133,53 @@ void ConvTranspose(Node& node) {
               "Output");
 }
 
-constexpr HandlerRow kRows[] = {{"Conv", 1, Conv},
-                                {"ConvTranspose", 1, ConvTranspose}};
+// A filter of [C, 1, k] over each channel of a signal [B, C, L], with the last
+// k
+// - 1 elements of before, or zeros, before it; these are output 1 for the next.
+void CausalConvWithState(Node& node) {
+  const DDim filter = node.Dims(1);
+  if (!filter.known() || filter.rank() != 3) {
+    Node::Unsupported("its filter has shape {}; expected [channels, 1, size]",
+                      platform::Printable(filter));
+  }
+  const std::string activation = node.attributes().String("activation", "none");
+  const bool swish = activation == "silu" || activation == "swish";
+  SLUICE_ENFORCE(swish || activation == "none", ErrorCode::kInvalidArgument,
+                 "onnx.causal_activation",
+                 "attribute activation is {}; expected none, silu or swish",
+                 platform::Shown(activation));
+  const int64_t before = filter[2] - 1;
+  std::string signal;
+  if (node.HasInput(3)) {
+    signal = node.Append("concat", {{"X", {node.In(3), node.In(0)}}},
+                         {{"axis", int64_t{2}}});
+  } else {
+    signal = node.Append("pad", {{"X", {node.In(0)}}},
+                         {{"pads", Ints{0, 0, before, 0, 0, 0}}});
+  }
+  if (node.HasOutput(1)) {
+    const int64_t start = before == 0 ? INT64_MAX : -before;
+    node.FinishOutput(1, "slice", {{"X", {signal}}},
+                      {{"starts", Ints{start}},
+                       {"ends", Ints{INT64_MAX}},
+                       {"axes", Ints{2}}});
+  }
+  const AttributeMap height = {{"axes", Ints{2}}};
+  Inputs inputs = {
+      {"Input", {node.Append("unsqueeze", {{"X", {signal}}}, height)}},
+      {"Filter", {node.Append("unsqueeze", {{"X", {node.In(1)}}}, height)}}};
+  if (node.HasInput(2)) inputs.push_back({"Bias", {node.In(2)}});
+  std::string image = node.Append("conv2d", std::move(inputs),
+                                  {{"groups", filter[0]}}, "Output");
+  if (swish) image = node.Append("swish", {{"X", {image}}});
+  node.Finish("squeeze", {{"X", {image}}}, height);
+}
+
+constexpr HandlerRow kRows[] = {
+    {"CausalConvWithState", 1, CausalConvWithState},
+    {"Conv", 1, Conv},
+    {"ConvTranspose", 1, ConvTranspose},
+};
 
 }  // namespace
 

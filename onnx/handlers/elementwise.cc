@@ -1,10 +1,12 @@
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "sluice/onnx/handlers/affine.h"
 #include "sluice/onnx/handlers/hard_swish.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
@@ -19,6 +21,8 @@ constexpr const char* kDiv = "elementwise_div";
 constexpr const char* kPow = "elementwise_pow";
 constexpr const char* kAdd = "elementwise_add";
 constexpr const char* kMul = "elementwise_mul";
+constexpr const char* kMax = "elementwise_max";
+constexpr const char* kMin = "elementwise_min";
 
 void Add(Node& node) {
   if (FoldIntoBatchNorm(node, AffineKind::kAdd)) return;
@@ -69,12 +73,69 @@ void Pow(Node& node) {
   const float exponent = one ? constant->data<float>()[0] : 0.0F;
   if (exponent == 2) return node.Finish("square", x);
   if (exponent == 1) return node.Finish("assign", x);
-  if (node.TypeOf(0) != node.TypeOf(1)) {
-    Node::Unsupported("a base of {} with an exponent of {}",
-                      platform::ToString(node.TypeOf(0)),
-                      platform::ToString(node.TypeOf(1)));
+  const DType base = node.TypeOf(0);
+  if (base == node.TypeOf(1)) return Binary<kPow>(node);
+  // The result has the base's dtype; a whole number may have any exponent.
+  const bool as_float = !platform::IsFloating(base);
+  const DType computed = as_float ? DType::kFloat64 : base;
+  const auto as_computed = [&](int index) {
+    return node.Append("cast", {{"X", {node.In(index)}}},
+                       {{"dtype", computed}});
+  };
+  if (!as_float) {
+    return node.Finish(kPow, {{"X", {node.In(0)}}, {"Y", {as_computed(1)}}});
   }
-  Binary<kPow>(node);
+  const std::string power =
+      node.Append(kPow, {{"X", {as_computed(0)}}, {"Y", {as_computed(1)}}});
+  node.Finish("cast", {{"X", {power}}}, {{"dtype", base}});
+}
+
+// One op for each input after the first.
+template <const char* const& kType>
+void Chain(Node& node) {
+  std::string result = node.In(0);
+  const int count = node.input_count();
+  if (count == 1) return node.Finish("assign", {{"X", {result}}});
+  for (int i = 1; i + 1 < count; ++i) {
+    result = node.Append(kType, {{"X", {result}}, {"Y", {node.In(i)}}});
+  }
+  node.Finish(kType, {{"X", {result}}, {"Y", {node.In(count - 1)}}});
+}
+
+void IsInf(Node& node) {
+  const bool positive = node.attributes().Int("detect_positive", 1) != 0;
+  const bool negative = node.attributes().Int("detect_negative", 1) != 0;
+  if (positive && negative) {
+    return node.Finish("isinf", {{"X", {node.In(0)}}});
+  }
+  const double sign = negative ? -1 : 1;
+  const std::string infinity = node.Append(
+      "cast",
+      {{"X",
+        {node.NewConstant(Tensor::FromVector<double>(
+            {}, {sign * std::numeric_limits<double>::infinity()}))}}},
+      {{"dtype", node.TypeOf(0)}});
+  // Nothing is greater than infinity: false everywhere, where neither counts.
+  node.Finish(positive || negative ? "equal" : "greater_than",
+              {{"X", {node.In(0)}}, {"Y", {infinity}}});
+}
+
+void Gelu(Node& node) {
+  const std::string kind = node.attributes().String("approximate", "none");
+  SLUICE_ENFORCE(kind == "none" || kind == "tanh", ErrorCode::kInvalidArgument,
+                 "onnx.gelu",
+                 "attribute approximate is {}; expected none or "
+                 "tanh",
+                 platform::Shown(kind));
+  node.Finish("gelu", {{"X", {node.In(0)}}}, {{"approximate", kind == "tanh"}});
+}
+
+// A * sigmoid(alpha * A) * B.
+void SwiGlu(Node& node) {
+  const std::string swish =
+      node.Append("swish", {{"X", {node.In(0)}}},
+                  {{"beta", node.attributes().Float("alpha", 1)}});
+  node.Finish(kMul, {{"X", {swish}}, {"Y", {node.In(1)}}});
 }
 
 // The sum of all inputs; inputs of one shape need one op only.
@@ -113,10 +174,13 @@ void Mean(Node& node) {
 
 // Others are known by their schemas (import/counterpart.h).
 constexpr HandlerRow kRows[] = {
-    {"Add", 7, Add},  {"BitShift", 11, BitShift},
-    {"Div", 7, Div},  {"Mean", 6, Mean},
-    {"Mod", 10, Mod}, {"Mul", 7, Mul},
-    {"Pow", 7, Pow},  {"Sum", 6, Sum},
+    {"Add", 7, Add},       {"BitShift", 11, BitShift},
+    {"Div", 7, Div},       {"Gelu", 20, Gelu},
+    {"IsInf", 10, IsInf},  {"Max", 6, Chain<kMax>},
+    {"Mean", 6, Mean},     {"Min", 6, Chain<kMin>},
+    {"Mod", 10, Mod},      {"Mul", 7, Mul},
+    {"Pow", 7, Pow},       {"Sum", 6, Sum},
+    {"SwiGLU", 1, SwiGlu},
 };
 
 }  // namespace

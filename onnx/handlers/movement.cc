@@ -62,11 +62,22 @@ void Identity(Node& node) {
   node.Finish("assign", {{"X", {node.In(0)}}});
 }
 
+// Nothing is dropped.
 void Dropout(Node& node) {
-  node.AllowOutputs(1);
+  if (node.HasOutput(1)) {
+    const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
+    node.FinishOutput(1, "fill_constant", {{"Shape", {shape}}},
+                      {{"dtype", DType::kBool}, {"value", 1.0}});
+  }
   node.attributes().Ignore("ratio");
   node.attributes().Ignore("seed");
   Identity(node);
+}
+
+// The mask has the dtype of the input there.
+void Dropout7(Node& node) {
+  node.AllowOutputs(1);
+  Dropout(node);
 }
 
 void Dropout12(Node& node) {
@@ -164,11 +175,11 @@ void Size(Node& node) {
 
 // Others are known by their schemas (import/counterpart.h).
 constexpr HandlerRow kRows[] = {
-    {"Concat", 4, Concat},       {"Dropout", 1, Dropout},
-    {"Dropout", 12, Dropout12},  {"Identity", 1, Identity},
-    {"Reshape", 5, Reshape},     {"Size", 1, Size},
-    {"Split", 2, Split2},        {"Split", 13, Split13},
-    {"Transpose", 1, Transpose},
+    {"Concat", 4, Concat},     {"Dropout", 1, Dropout7},
+    {"Dropout", 10, Dropout},  {"Dropout", 12, Dropout12},
+    {"Identity", 1, Identity}, {"Reshape", 5, Reshape},
+    {"Size", 1, Size},         {"Split", 2, Split2},
+    {"Split", 13, Split13},    {"Transpose", 1, Transpose},
 };
 
 }  // namespace

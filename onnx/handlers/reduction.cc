@@ -33,9 +33,10 @@ void ReduceOld(Node& node) {
 // The axes as an input.
 void ReduceNew(Node& node) {
   const bool nothing = node.attributes().Int("noop_with_empty_axes", 0) != 0;
-  const bool late = node.HasInput(1) && node.Constant(1) == nullptr;
+  const bool given = node.HasInput(1) && node.Dims(1) != DDim{0};
+  const bool late = given && node.Constant(1) == nullptr;
   if (late && !nothing) return Reduce(node, {{"Dim", {node.In(1)}}}, {});
-  const Ints axes = node.HasInput(1) ? node.ConstantInts(1, "axes") : Ints();
+  const Ints axes = given ? node.ConstantInts(1, "axes") : Ints();
   if (axes.empty() && nothing) {
     node.attributes().Ignore("keepdims");
     return node.Finish("assign", {{"X", {node.In(0)}}});

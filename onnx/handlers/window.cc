@@ -1,6 +1,7 @@
 #include "sluice/onnx/handlers/window.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -14,14 +15,13 @@ void PadSame(const Node& node,
              const Ints& kernel,
              bool more_before,
              Windows* windows) {
-  const DDim x = node.Dims(0);
   for (size_t i = 0; i < 2; ++i) {
-    const int64_t size = x[static_cast<int>(i) + 2];
+    const int64_t size = ImageSize(node, i);
     if (size < 0) {
       Node::Unsupported(
           "the padding of auto_pad = SAME is known only when the model runs: "
           "its input has shape {}",
-          platform::Printable(x));
+          platform::Printable(node.Dims(0)));
     }
     const int64_t stride = std::max<int64_t>(windows->strides[i], 1);
     const int64_t count = (size + stride - 1) / stride;
@@ -45,31 +45,73 @@ Ints WindowInts(Node& node, const char* name, size_t count, int64_t otherwise) {
   return values;
 }
 
-Windows ReadWindows(Node& node, const Ints& kernel) {
+bool IsSignal(const Node& node) {
+  return RankOf(node, 0) == 3;
+}
+
+size_t WindowRank(const Node& node) {
+  const int rank = RankOf(node, 0);
+  if (rank != 3 && rank != 4) {
+    Node::Unsupported("its input has {} dims; there are kernels for 3 and 4",
+                      rank);
+  }
+  return static_cast<size_t>(rank) - 2;
+}
+
+Ints ForTwoDims(const Node& node, Ints numbers, int64_t first) {
+  if (IsSignal(node)) numbers.insert(numbers.begin(), first);
+  return numbers;
+}
+
+int64_t ImageSize(const Node& node, size_t dim) {
+  const DDim x = node.Dims(0);
+  if (!IsSignal(node)) return x[static_cast<int>(dim) + 2];
+  return dim == 0 ? 1 : x[2];
+}
+
+std::string AsImage(Node& node, int index) {
+  if (!IsSignal(node)) return node.In(index);
+  return node.Append("unsqueeze", {{"X", {node.In(index)}}},
+                     {{"axes", Ints{2}}});
+}
+
+void FinishImage(Node& node,
+                 const std::string& type,
+                 Inputs inputs,
+                 AttributeMap attributes,
+                 const std::string& argument) {
+  if (!IsSignal(node)) {
+    return node.Finish(type, std::move(inputs), std::move(attributes),
+                       argument);
+  }
+  const std::string image =
+      node.Append(type, std::move(inputs), std::move(attributes), argument);
+  node.Finish("squeeze", {{"X", {image}}}, {{"axes", Ints{2}}});
+}
+
+Windows ReadWindows(Node& node, Ints* kernel) {
   return ReadWindows(node, kernel,
                      node.attributes().String("auto_pad", "NOTSET"));
 }
 
-Windows ReadWindows(Node& node,
-                    const Ints& kernel,
-                    const std::string& auto_pad) {
-  const int rank = RankOf(node, 0);
-  if (rank != 4) {
-    Node::Unsupported("its input has {} dims; there are kernels for 4", rank);
-  }
-  SLUICE_ENFORCE(
-      kernel.size() == 2, ErrorCode::kInvalidArgument, "onnx.kernel_shape",
-      "the windows have {} dims; the input, of rank 4, takes 2", kernel.size());
+Windows ReadWindows(Node& node, Ints* kernel, const std::string& auto_pad) {
+  const size_t dims = WindowRank(node);
+  SLUICE_ENFORCE(kernel->size() == dims, ErrorCode::kInvalidArgument,
+                 "onnx.kernel_shape",
+                 "the windows have {} dims; the input, of rank {}, takes {}",
+                 kernel->size(), dims + 2, dims);
+  *kernel = ForTwoDims(node, *kernel, 1);
   Windows windows;
-  windows.strides = WindowInts(node, "strides", 2, 1);
-  windows.dilations = WindowInts(node, "dilations", 2, 1);
-  const Ints pads = WindowInts(node, "pads", 4, 0);
+  windows.strides = ForTwoDims(node, WindowInts(node, "strides", dims, 1), 1);
+  windows.dilations =
+      ForTwoDims(node, WindowInts(node, "dilations", dims, 1), 1);
+  const Ints pads = WindowInts(node, "pads", 2 * dims, 0);
   if (std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; })) {
     Node::Unsupported("a negative padding");
   }
   windows.paddings = {0, 0, 0, 0};
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-    PadSame(node, kernel, auto_pad == "SAME_LOWER", &windows);
+    PadSame(node, *kernel, auto_pad == "SAME_LOWER", &windows);
     return windows;
   }
   SLUICE_ENFORCE(auto_pad == "NOTSET" || auto_pad == "VALID",
@@ -77,8 +119,11 @@ Windows ReadWindows(Node& node,
                  "attribute auto_pad is {}; expected NOTSET, SAME_UPPER, "
                  "SAME_LOWER or VALID",
                  platform::Shown(auto_pad));
+  if (auto_pad == "VALID") return windows;
   // All beginnings come before all ends there.
-  if (auto_pad == "NOTSET") {
+  if (dims == 1) {
+    windows.paddings = {0, 0, pads[0], pads[1]};
+  } else {
     windows.paddings = {pads[0], pads[2], pads[1], pads[3]};
   }
   return windows;

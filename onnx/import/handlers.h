@@ -26,6 +26,7 @@ std::span<const HandlerRow> ContractionHandlers();
 std::span<const HandlerRow> ConstantHandlers();
 std::span<const HandlerRow> ConversionHandlers();
 std::span<const HandlerRow> ConvHandlers();
+std::span<const HandlerRow> EinsumHandlers();
 std::span<const HandlerRow> ElementwiseHandlers();
 std::span<const HandlerRow> ImageHandlers();
 std::span<const HandlerRow> IndexingHandlers();
@@ -35,7 +36,9 @@ std::span<const HandlerRow> NormHandlers();
 std::span<const HandlerRow> PoolHandlers();
 std::span<const HandlerRow> ReductionHandlers();
 std::span<const HandlerRow> ResizeHandlers();
+std::span<const HandlerRow> RotaryEmbeddingHandlers();
 std::span<const HandlerRow> SearchHandlers();
+std::span<const HandlerRow> SignalHandlers();
 
 // The handler for `type` in opset `version`; nullptr when there is none.
 Handler FindHandler(std::string_view type, int64_t version);

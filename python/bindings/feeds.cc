@@ -172,7 +172,11 @@ Tensor FeedArrays::Import(const Program& program,
     }
     copies_.push_back(array);
     if (ImportBuffer(array, &tensor)) return tensor;
-    return ImportArray(array);
+    // bfloat16, which DLPack hands out only where it may be written.
+    if (!nb::cast<bool>(array.attr("flags").attr("writeable"))) {
+      copies_.push_back(array.attr("copy")());
+    }
+    return ImportArray(copies_.back());
   } catch (const nb::python_error& error) {
     if (IsSluiceError(error)) throw;
     RaiseFeed(name, value, error);

@@ -59,6 +59,15 @@ def test_read_only_feeds(exe):
     np.testing.assert_array_equal(value, [[2, 2, 2]])
 
 
+def test_read_only_feeds_of_bfloat16(exe):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    array = np.array([1.5, -2.0], ml_dtypes.bfloat16)
+    array.flags.writeable = False
+    _, y = scaled((2,), "bfloat16")
+    (value,) = exe.run(feed={"x": array}, fetch_list=[y])
+    assert value.tolist() == [3, -4]
+
+
 def test_wrong_feeds_are_named(exe):
     _, y = scaled()
     with pytest.raises(sl.InvalidArgumentError, match="float64") as error:

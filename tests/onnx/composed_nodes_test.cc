@@ -1,0 +1,64 @@
+#include <string>
+
+#include "tests/onnx/model_builder.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+// What these nodes refuse. What they compute is compared with ONNX's reference
+// in tests/python/test_onnx_composed.py.
+namespace sluice::testing {
+namespace {
+
+using platform::ErrorCode;
+
+// A node of inputs a, b and c of these dims.
+template <typename Change>
+void Refuses(const char* id,
+             const char* part,
+             const std::string& type,
+             std::initializer_list<std::initializer_list<int64_t>> dims,
+             Change change) {
+  ModelBuilder builder(28);
+  auto& node = builder.Node(type, {}, {"y"}, "node_4");
+  char name = 'a';
+  for (const auto& of_input : dims) {
+    builder.Input({name}, of_input);
+    node.add_input(std::string(1, name++));
+  }
+  change(node);
+  builder.Output("y");
+  ExpectError(ErrorCode::kInvalidArgument, id, {"node_4", part},
+              [&] { builder.Load(); });
+}
+
+TEST(OnnxComposed, EinsumRefusesEquationsThatDoNotFit) {
+  const auto refuse = [](const char* equation, const char* part) {
+    Refuses("onnx.einsum", part, "Einsum", {{2, 3}, {3, 2}},
+            [&](auto& node) { SetString(node, "equation", equation); });
+  };
+  refuse("ij->ij", "1 terms; the node has 2 inputs");
+  refuse("ij,j->i", "the term j has another number of labels");
+  refuse("ij,...jki->i", "another number of labels");
+  refuse("i1,jk->i", "is no letter");
+  refuse("ij,jk->ii", "must be in the output once");
+  refuse("ij,jk->iz", "must be in the output once");
+}
+
+TEST(OnnxComposed, ActivationsAreNamedAsOnnxHasThem) {
+  Refuses("onnx.gelu", "approximate is erf", "Gelu", {{2}},
+          [](auto& node) { SetString(node, "approximate", "erf"); });
+  Refuses("onnx.causal_activation", "activation is relu",
+          "CausalConvWithState", {{1, 2, 4}, {2, 1, 3}},
+          [](auto& node) { SetString(node, "activation", "relu"); });
+}
+
+TEST(OnnxComposed, RotaryEmbeddingRefusesWhatHasNoPairs) {
+  Refuses("onnx.rotary_shape", "3 dims and num_heads is 0", "RotaryEmbedding",
+          {{2, 3, 8}, {3, 2}, {3, 2}}, [](auto&) {});
+  Refuses("onnx.rotary_size", "3 elements of each head of 4", "RotaryEmbedding",
+          {{1, 1, 2, 4}, {1, 2, 2}, {1, 2, 2}},
+          [](auto& node) { SetInt(node, "rotary_embedding_dim", 3); });
+}
+
+}  // namespace
+}  // namespace sluice::testing
