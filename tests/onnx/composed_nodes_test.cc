@@ -47,8 +47,8 @@ TEST(OnnxComposed, EinsumRefusesEquationsThatDoNotFit) {
 TEST(OnnxComposed, ActivationsAreNamedAsOnnxHasThem) {
   Refuses("onnx.gelu", "approximate is erf", "Gelu", {{2}},
           [](auto& node) { SetString(node, "approximate", "erf"); });
-  Refuses("onnx.causal_activation", "activation is relu",
-          "CausalConvWithState", {{1, 2, 4}, {2, 1, 3}},
+  Refuses("onnx.causal_activation", "activation is relu", "CausalConvWithState",
+          {{1, 2, 4}, {2, 1, 3}},
           [](auto& node) { SetString(node, "activation", "relu"); });
 }
 
