@@ -71,6 +71,8 @@ std::vector<Argument> ArgumentsOf(
   std::vector<Argument> arguments;
   arguments.reserve(defs.size());
   for (const framework::ArgDef& def : defs) {
+    // Operands are attributes by then.
+    if (!def.attribute.empty()) continue;
     arguments.push_back({def.name, count(def.name), def.traits.variadic,
                          def.traits.shape_only});
   }

@@ -36,6 +36,7 @@ nb::list DescribeArguments(const std::vector<framework::ArgDef>& defs) {
     argument["optional"] = def.traits.optional;
     argument["variadic"] = def.traits.variadic;
     argument["updates"] = def.updates;
+    argument["attribute"] = def.attribute;
     result.append(argument);
   }
   return result;

@@ -152,10 +152,16 @@ def kernel_arguments(op: str) -> tuple[list[str], list[str], list[str]]:
     and returns them. Raises NotFoundError and lists near names.
     """
     schema = _core._schema(op)
-    return tuple(
-        [argument["name"] for argument in schema[kind]]
-        for kind in ("inputs", "outputs", "attributes")
+    return (
+        _inputs(schema),
+        [argument["name"] for argument in schema["outputs"]],
+        [attribute["name"] for attribute in schema["attributes"]],
     )
+
+
+def _inputs(schema: dict[str, Any]) -> list[str]:
+    """All inputs but the operands, which are attributes to kernels."""
+    return [a["name"] for a in schema["inputs"] if not a["attribute"]]
 
 
 def describe(exception: BaseException) -> str:
@@ -309,7 +315,7 @@ def _keywords(
     schema: dict[str, Any], function: Callable[..., Any], variant: str
 ) -> list[str]:
     """Return the parameters after the inputs, or raise."""
-    inputs = [argument["name"] for argument in schema["inputs"]]
+    inputs = _inputs(schema)
     known = [attribute["name"] for attribute in schema["attributes"]]
     what = f"kernel {schema['name']}/{variant}"
     parameters = list(inspect.signature(function).parameters.values())

@@ -50,9 +50,15 @@ TEST(Operand, OfAnotherShapeOrDTypeIsRefused) {
                 Value(AttrType::kInts, Tensor::FromVector<float>({1}, {1}));
               });
   ExpectError(ErrorCode::kInvalidArgument, "op.operand_dtype",
-              {"32 or 64 bits", "bool"}, [] {
+              {"of numbers", "bool"}, [] {
                 Value(AttrType::kFloat, Tensor::FromVector<bool>({1}, {true}));
               });
+}
+
+TEST(Operand, NumbersMayBeHalves) {
+  const Tensor half =
+      Tensor::FromVector<platform::float16>({1}, {platform::float16{0x3e00}});
+  EXPECT_EQ(std::get<double>(Value(AttrType::kFloat, half)), 1.5);
 }
 
 TEST(Operand, ForAnAttributeOfAnotherTypeIsAnErrorOfTheSchema) {
