@@ -49,10 +49,9 @@ TEST(Operand, OfAnotherShapeOrDTypeIsRefused) {
               {"int32 or int64", "float32"}, [] {
                 Value(AttrType::kInts, Tensor::FromVector<float>({1}, {1}));
               });
-  ExpectError(ErrorCode::kInvalidArgument, "op.operand_dtype",
-              {"of numbers", "bool"}, [] {
-                Value(AttrType::kFloat, Tensor::FromVector<bool>({1}, {true}));
-              });
+  ExpectError(
+      ErrorCode::kInvalidArgument, "op.operand_dtype", {"of numbers", "bool"},
+      [] { Value(AttrType::kFloat, Tensor::FromVector<bool>({1}, {true})); });
 }
 
 TEST(Operand, NumbersMayBeHalves) {
