@@ -12,7 +12,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// A label of each dim: a letter, or a digit for those that "..." stands for.
+// One label for each dim: a letter, or a digit for a dim of "...".
 using Labels = std::string;
 
 bool Has(const Labels& labels, char label) {

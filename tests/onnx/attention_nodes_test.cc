@@ -52,7 +52,7 @@ TEST(OnnxAttention, RowsWithoutAnyKeyAreZero) {
   EXPECT_EQ(builder.Run({{5, 6}, {7, 8}, {1, 2}})[0], (Floats{0, 0}));
 }
 
-// One key is kept from before; the query stands behind it and sees both.
+// With one past key the query is at position 1, and attends to both keys.
 TEST(OnnxAttention, APastKeyMovesTheTriangle) {
   const ModelBuilder builder =
       Attention({1, 1, 1, 1}, [](ModelBuilder& model, auto& node) {

@@ -8,7 +8,7 @@ import compile_commands
 import rooms
 
 CHECK = rooms.ROOT / "tools" / "check_device_code.py"
-# Flags with a word behind them that are for objects and their dependencies.
+# Flags for object and dependency files; each takes one argument.
 OF_OBJECTS = {"-o", "-MF", "-MT"}
 
 

@@ -55,7 +55,7 @@ TEST(Range, FloatsAreRoundedOnce) {
   const auto tenths = Range(0, 0.95, 0.1, DType::kFloat32).ToVector<float>();
   ASSERT_EQ(tenths.size(), 10);
   EXPECT_EQ(tenths[7], static_cast<float>(7 * 0.1));
-  // 1 + 3 * 2^-11 lies between two float16: to the even one.
+  // 1 + 3 * 2^-11 is halfway between two float16: rounded to the even one.
   const auto halves = Range(1, 1.01, 3 * 0x1p-11, DType::kFloat16)
                           .ToVector<platform::float16>();
   EXPECT_EQ(halves[1].bits, 0x3c02);
