@@ -61,8 +61,8 @@ std::string Positions(Node& node, const std::string& x) {
   return node.Append("unsqueeze", {{"X", {counted}}}, {{"axes", Ints{0}}});
 }
 
-// The first elements of each sequence, as many as it is long, are picked from
-// the last of them to the first.
+// Reverses the first elements of each sequence, as many as its length says; the
+// others stay.
 void ReverseSequence(Node& node) {
   const int rank = RankOf(node, 0);
   const int64_t batch = AxisOf(node.attributes().Int("batch_axis", 1), rank);

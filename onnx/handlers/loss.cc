@@ -33,7 +33,7 @@ std::string Choose(Node& node,
                      {{"Condition", {condition}}, {"X", {x}}, {"Y", {y}}});
 }
 
-// Scores have a dim more than classes, which is behind the first one.
+// Scores are [N, C, d1, ...], classes [N, d1, ...].
 void CheckShapes(const Node& node) {
   const DDim x = node.Dims(0), classes = node.Dims(1);
   if (!x.rank_known() || !classes.rank_known()) return;

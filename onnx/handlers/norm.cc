@@ -50,8 +50,8 @@ void Softmax13(Node& node) {
 }
 
 // Up to opset 12 all dims from `axis` on are one row. compute(x, axis, last)
-// gives what becomes of the rows along an axis: by Finish where it is the last
-// op, else by Append.
+// adds the op that computes rows along `axis`: with Finish where it is the last
+// op, else with Append; its name.
 template <typename Compute>
 void ByRows(Node& node, const Compute& compute) {
   const DDim x = node.Dims(0);

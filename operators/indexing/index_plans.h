@@ -10,8 +10,8 @@
 namespace sluice::operators {
 
 // How Index names slices of a tensor of shape `x`: by elements along attribute
-// axis, or by coordinates behind the first batch_dims dims. Both shapes are
-// those that the shape function has agreed to.
+// axis, or by coordinates of the dims after the first batch_dims. Both shapes
+// are those that the shape function has agreed to.
 SLUICE_API math::IndexPlan IndexPlanOf(const framework::KernelQuery& query,
                                        const framework::DDim& x,
                                        const framework::DDim& index);
