@@ -313,8 +313,9 @@ bool HasBuilder(const OpSchema& schema) {
   const auto is_gradient = [](const ArgDef& def) {
     return def.name.ends_with("@GRAD");
   };
-  return !schema.internal() && std::none_of(schema.inputs().begin(),
-                                            schema.inputs().end(), is_gradient);
+  return !schema.internal() && !schema.holds_blocks() &&
+         std::none_of(schema.inputs().begin(), schema.inputs().end(),
+                      is_gradient);
 }
 
 std::string Header(const std::vector<std::string>& ops,

@@ -37,6 +37,8 @@ std::string_view KindName(SlotKind kind) {
       return "arena";
     case SlotKind::kFetch:
       return "fetch";
+    case SlotKind::kLate:
+      return "late";
     case SlotKind::kShape:
       return "shape";
     case SlotKind::kScratch:

@@ -174,6 +174,7 @@ ProfiledRun RunProfiled(const Plan& plan,
                         const Feeds& feeds,
                         Scope* scope,
                         const ProfileOptions& options) try {
+  plan.RequireWhole("a profile");
   Scope before;
   CopyPersistables(plan, scope, &before);
   ProfiledRun run;

@@ -112,6 +112,7 @@ class Placer {
   Placement Run() {
     Check(change_);
     plan_ = Executor().Prepare(program_, feeds_, fetches_);
+    plan_->RequireWhole("a prediction");
     now_ = Predict(*plan_, feeds_, scope_,
                    {.budget_seconds = change_.budget_seconds / 2});
     MakeChoices();

@@ -74,7 +74,9 @@ KernelWork DefaultKernelWork(const KernelQuery& query) {
     }
   }
   for (size_t i = 0; i < query.outputs.size(); ++i) {
-    const auto elements = static_cast<double>(query.outputs[i].numel());
+    // What depends on data is not known yet.
+    const DDim& dims = query.outputs[i];
+    const auto elements = static_cast<double>(dims.known() ? dims.numel() : 0);
     work.flops += elements;
     work.bytes +=
         elements * static_cast<double>(SizeOf(query.output_dtypes[i]));

@@ -206,6 +206,7 @@ BoundTypes::BoundTypes(const OpSchema& schema,
                        const std::vector<DType>& input_dtypes) {
   const auto bind = [&](const std::string& type_var, std::string_view argument,
                         DType dtype) {
+    if (type_var == kAnyDType) return;
     for (const auto& [name, bound] : bound_) {
       if (name != type_var) continue;
       SLUICE_ENFORCE(bound == dtype, ErrorCode::kInvalidArgument,

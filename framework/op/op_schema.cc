@@ -15,6 +15,10 @@ std::string_view ToString(OpRole role) {
       return "fill";
     case OpRole::kSum:
       return "sum";
+    case OpRole::kIf:
+      return "if";
+    case OpRole::kLoop:
+      return "loop";
   }
   return "unknown";
 }
@@ -153,7 +157,7 @@ const ArgDef* OpSchema::FindOutput(std::string_view name) const {
 }
 
 void OpSchema::Validate() const {
-  SLUICE_ENFORCE(shape_fn_ != nullptr, ErrorCode::kInternal,
+  SLUICE_ENFORCE(shape_fn_ != nullptr || holds_blocks(), ErrorCode::kInternal,
                  "schema.shape_function",
                  "operator {} has no shape function: call InferShape", name_);
   std::set<std::string> names;
@@ -161,7 +165,8 @@ void OpSchema::Validate() const {
     SLUICE_ENFORCE(names.insert(argument.name).second, ErrorCode::kInternal,
                    "schema.name_twice", "operator {} names {} twice", name_,
                    argument.name);
-    if (FindByName(type_vars_, argument.dtype) == nullptr) {
+    const bool any = holds_blocks() && argument.dtype == kAnyDType;
+    if (!any && FindByName(type_vars_, argument.dtype) == nullptr) {
       platform::ParseDType(argument.dtype);
     }
     SLUICE_ENFORCE(

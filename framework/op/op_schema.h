@@ -24,8 +24,9 @@ struct ArgTraits {
   bool shape_only = false;  // only its shape is used; its data need not exist
 };
 
-// One input or output of an op. `dtype` is a type variable ("T"), or the name
-// of a dtype ("int64").
+// One input or output of an op. `dtype` is a type variable ("T"), the name of a
+// dtype ("int64"), or "any": for an op with blocks, each variable has its own.
+inline constexpr std::string_view kAnyDType = "any";
 struct ArgDef {
   std::string name;
   std::string dtype;
@@ -69,6 +70,8 @@ enum class OpRole : uint8_t {
   kNone,
   kFill,  // no input; attributes shape, dtype, value; output Out
   kSum,   // variadic X of one shape; output Out: their sum
+  kIf,    // runs one of two blocks (framework/program/block_ops.h)
+  kLoop,  // runs a block again and again
 };
 SLUICE_API std::string_view ToString(OpRole role);
 
@@ -170,6 +173,11 @@ class SLUICE_API OpSchema {
   ShapeFn late_shape_fn() const { return late_shape_fn_; }
   GradientFn gradient_fn() const { return gradient_fn_; }
   OpRole role() const { return role_; }
+  // Whether it runs blocks of the program: it has no kernel, and is made by
+  // framework/program/control_flow.h.
+  bool holds_blocks() const {
+    return role_ == OpRole::kIf || role_ == OpRole::kLoop;
+  }
   bool random() const { return random_; }
   bool internal() const { return internal_; }
   bool elementwise() const { return elementwise_; }

@@ -85,7 +85,7 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
       tensors_[i].Bind(value, 0, slot.dtype, slot.dims);
     } else if (planned && root.first >= 0) {
       tensors_[i].Bind(arenas[root.place], root.offset, slot.dtype, slot.dims);
-    } else {
+    } else if (slot.kind != SlotKind::kLate) {
       tensors_[i].Resize(slot.dims);
     }
   }
@@ -148,6 +148,7 @@ void Frame::AllocateOwn(const std::vector<int>& slots) {
   for (const int index : slots) {
     const Slot& slot = plan_.slots_[index];
     tensors_[index].Reset();
+    if (slot.kind == SlotKind::kLate) continue;
     try {
       tensors_[index].Resize(slot.dims).mutable_data(slot.dtype, slot.place);
     } catch (platform::Error& error) {
@@ -319,6 +320,9 @@ std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
   results.reserve(plan_.fetch_slots_.size());
   for (const int slot : plan_.fetch_slots_) {
     Tensor& result = tensors_[slot];
+    SLUICE_ENFORCE(result.allocated(), ErrorCode::kInternal, "run.no_output",
+                   "the kernel did not allocate its output {}",
+                   ForWhat(plan_, plan_.slots_[slot]));
     // Reset empties the queues, which would hide that the last wait is missing.
     const bool look_now = plan_.options_.drop_wait_for_testing >= 0;
     results.push_back(look_now ? result.CopyTo(CPUPlace()) : std::move(result));
@@ -343,7 +347,7 @@ void Frame::Reset() noexcept {
   }
   for (const auto* slots :
        {&plan_.feed_slots_, &plan_.feed_aliases_, &plan_.fetch_slots_,
-        &plan_.shadow_slots_, &plan_.persistable_slots_}) {
+        &plan_.late_slots_, &plan_.shadow_slots_, &plan_.persistable_slots_}) {
     for (const int slot : *slots) {
       tensors_[slot].Reset();
     }

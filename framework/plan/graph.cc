@@ -46,7 +46,7 @@ Graph::Graph(const Program& program,
   for (const std::string& name : fetches) {
     ValueOf(program_.FindVar(name).name).fetched = true;
   }
-  const std::vector<int> needed = FindNeededOps();
+  const std::vector<int> needed = FindNeededOps(feeds);
   for (const FeedSpec& feed : feeds) {
     Value& value = ValueOf(feed.name);
     value.dims = feed.dims;
@@ -60,29 +60,156 @@ Graph::Graph(const Program& program,
         return writer < 0 ? nullptr : &ops_[writer];
       },
       feeds);
+  std::vector<int> later;
   for (const int id : needed) {
     const OpDesc& desc = program_.block().ops[id];
     const auto note = [&](const std::string& text) {
       operand_remarks_.push_back(Format("op {} ({}): {}", id, desc.type, text));
     };
+    const auto own = op_hints.find(id);
     try {
-      ops_[id] = Infer(WithKnownOperands(desc, &known, note));
+      const std::string reason = WhyLater(desc, &known);
+      if (reason.empty()) {
+        AddOp(id, WithKnownOperands(desc, &known, note),
+              own == op_hints.end() ? kNone : own->second);
+        continue;
+      }
+      if (later.empty())
+        rest_.reason = Format("op {} ({}) {}", id, desc.type, reason);
     } catch (platform::Error& error) {
       AddOpContext(desc, id, &error);
       NoteRowsOfFeeds(program_, feeds, &error);
       throw;
     }
-    PreparedOp& op = ops_[id];
-    op.id = id;
-    op.covers = {id};
-    const auto own = op_hints.find(id);
-    SetHints(id, own == op_hints.end() ? kNone : own->second);
-    Define(op);
-    order_.Append(id);
-    NoteUses(id);
+    later.push_back(id);
+    for (const auto& [argument, vars] : desc.outputs) {
+      later_vars_.insert(vars.begin(), vars.end());
+    }
   }
   used_feeds_ = known.used_feeds();
+  if (!later.empty()) CheckLater(later);
+  FindResults(fetches, later);
   if (!operand_remarks_.empty()) DropComputed();
+}
+
+// Why an op must wait until those before it have run; "" where it need not.
+std::string Graph::WhyLater(const OpDesc& desc, KnownValues* known) const {
+  std::string reason;
+  for (const auto& [argument, vars] : desc.inputs) {
+    for (const std::string& var : vars) {
+      // dims raises for what must be fed and is not.
+      if (later_vars_.count(var) == 0 && dims(var).known()) continue;
+      if (reason.empty()) {
+        reason = Format("reads {}, whose shape is not known before", var);
+      }
+    }
+  }
+  if (!reason.empty()) return reason;
+  const OpSchema& schema = Registry::Global().Schema(desc.type);
+  if (schema.holds_blocks()) return "runs blocks";
+  for (const ArgDef& def : schema.inputs()) {
+    const AttrDef* attr = GivenByOperand(schema, desc, def);
+    if (attr == nullptr) continue;
+    const std::string& var = desc.Input(def.name)[0];
+    // What was fed is as known as it will ever be.
+    if (LastWriter(var) < 0 || known->Find(var, &reason) != nullptr) continue;
+    return Format("takes {} from {}, which depends on data: {}", attr->name,
+                  var, reason);
+  }
+  return "";
+}
+
+void Graph::AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own) {
+  ops_[id] = Infer(std::move(desc));
+  PreparedOp& op = ops_[id];
+  op.id = id;
+  op.covers = {id};
+  SetHints(id, own);
+  Define(op);
+  order_.Append(id);
+  NoteUses(id);
+}
+
+// Ops that are left change nothing that others have read, and write nothing
+// that a failure later on would have to take back.
+void Graph::CheckLater(const std::vector<int>& later) const {
+  std::set<std::string_view> written;
+  const auto check = [&](int id) {
+    const OpDesc& op = program_.block().ops[id];
+    for (const auto& [argument, vars] : op.outputs) {
+      for (const std::string& var : vars) {
+        SLUICE_ENFORCE(
+            !IsPersistable(var) && written.insert(var).second,
+            ErrorCode::kUnimplemented, "plan.writes_in_stretches",
+            "{}, so the program runs in several stretches; then no op may "
+            "write a persistable variable, and no variable may be written "
+            "twice, but op {} ({}) writes {}",
+            rest_.reason, id, op.type, var);
+      }
+    }
+  };
+  for (const int id : order()) {
+    check(id);
+  }
+  for (const int id : later) {
+    check(id);
+  }
+}
+
+// What is fetched, or needed later, and computed or fed here.
+void Graph::FindResults(const std::vector<std::string>& fetches,
+                        const std::vector<int>& later) {
+  const bool all_known =
+      std::all_of(fetches.begin(), fetches.end(), [&](const std::string& var) {
+        return later_vars_.count(var) == 0 && dims(var).known();
+      });
+  if (all_known) {
+    results_ = fetches;
+    return;
+  }
+  const auto give = [&](const std::string& var) {
+    ValueOf(var).fetched = true;
+    if (std::find(results_.begin(), results_.end(), var) == results_.end()) {
+      results_.push_back(var);
+    }
+  };
+  for (const std::string& var : fetches) {
+    if (later_vars_.count(var) == 0) {
+      give(var);
+    } else {
+      ValueOf(var).fetched = false;
+      rest_.fetches.push_back(var);
+    }
+  }
+  std::set<std::string_view> made_by_blocks;
+  for (const int id : later) {
+    const OpDesc& desc = program_.block().ops[id];
+    bool ready = Registry::Global().Schema(desc.type).holds_blocks();
+    for (const auto& [argument, vars] : desc.inputs) {
+      for (const std::string& var : vars) {
+        ready &= later_vars_.count(var) == 0;
+      }
+    }
+    if (ready) {
+      rest_.block_ops.push_back(id);
+      for (const auto& [argument, vars] : desc.outputs) {
+        made_by_blocks.insert(vars.begin(), vars.end());
+      }
+    }
+    for (const auto& [argument, vars] : desc.inputs) {
+      for (const std::string& var : vars) {
+        const bool here = later_vars_.count(var) == 0;
+        if (here && IsPersistable(var)) continue;
+        if (here && LastWriter(var) >= 0) give(var);
+        auto& next = rest_.feeds;
+        const bool known = here || made_by_blocks.count(var) > 0;
+        if (known && !ready &&
+            std::find(next.begin(), next.end(), var) == next.end()) {
+          next.push_back(var);
+        }
+      }
+    }
+  }
 }
 
 // Takes out the ops that were there for the values of operands.
@@ -130,10 +257,15 @@ const Graph::Value* Graph::FindValue(const std::string& var) const {
 }
 
 // Backwards from what is fetched and what persists.
-std::vector<int> Graph::FindNeededOps() {
+std::vector<int> Graph::FindNeededOps(const std::vector<FeedSpec>& feeds) {
   const BlockDesc& block = program_.block();
   std::vector<int> order;
   std::unordered_set<std::string_view> needed;
+  // What an earlier plan computed is not computed again.
+  std::unordered_set<std::string_view> fed;
+  for (const FeedSpec& feed : feeds) {
+    fed.insert(feed.name);
+  }
   for (const auto& [var, value] : values_) {
     if (value.fetched) needed.insert(var);
   }
@@ -142,7 +274,8 @@ std::vector<int> Graph::FindNeededOps() {
     bool runs = false;
     for (const auto& [argument, vars] : op.outputs) {
       for (const std::string& var : vars) {
-        runs |= needed.erase(var) > 0 || IsPersistable(var);
+        const bool wanted = needed.erase(var) > 0 || IsPersistable(var);
+        runs |= wanted && fed.count(var) == 0;
       }
     }
     (runs ? order : not_needed_).push_back(static_cast<int>(i));
@@ -172,13 +305,9 @@ PreparedOp Graph::Infer(OpDesc desc) const {
   for (size_t i = 0; i < shapes.size(); ++i) {
     const ArgDef& def = op.schema->outputs()[i];
     for (const DDim& dims : shapes[i]) {
-      SLUICE_ENFORCE(dims.known(), ErrorCode::kUnimplemented,
-                     "plan.unknown_shape",
-                     "{}: the shape of output {} is still {} with all feeds "
-                     "known; shapes that depend on data are not supported yet",
-                     op.desc.type, def.name, dims);
-      // An overflow is found here, before anything is allocated.
-      dims.numel();
+      // An overflow is found here, before anything is allocated. What is not
+      // known now depends on data: the kernel finds it out.
+      if (dims.known()) dims.numel();
       op.outputs.push_back(dims);
       op.output_dtypes.push_back(types.Of(def));
     }

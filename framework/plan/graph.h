@@ -16,6 +16,8 @@
 
 namespace sluice::framework {
 
+class KnownValues;
+
 // What a program will compute for one set of feeds and fetches: the ops that
 // are needed, in order, with every shape known. Passes rewrite it before
 // kernels are chosen; the program itself never changes. An op is named by its
@@ -48,6 +50,10 @@ class SLUICE_API Graph {
   const std::vector<std::string>& operand_remarks() const {
     return operand_remarks_;
   }
+  // What this graph leaves for later, because it is not known yet; and the
+  // values that it computes for that and for fetches, which count as fetched.
+  const PlanRest& rest() const { return rest_; }
+  const std::vector<std::string>& results() const { return results_; }
   // The feeds whose values attributes depend on.
   const std::set<std::string>& used_feeds() const { return used_feeds_; }
   PlaceKey place() const { return place_; }
@@ -122,7 +128,12 @@ class SLUICE_API Graph {
     std::set<int> writers;
     std::set<int> readers;
   };
-  std::vector<int> FindNeededOps();
+  std::vector<int> FindNeededOps(const std::vector<FeedSpec>& feeds);
+  std::string WhyLater(const OpDesc& desc, KnownValues* known) const;
+  void AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own);
+  void FindResults(const std::vector<std::string>& fetches,
+                   const std::vector<int>& later);
+  void CheckLater(const std::vector<int>& later) const;
   void DropComputed();
   Value& ValueOf(const std::string& var);
   const Value* FindValue(const std::string& var) const;
@@ -158,6 +169,9 @@ class SLUICE_API Graph {
   std::vector<int> computed_;
   std::vector<std::string> operand_remarks_;
   std::set<std::string> used_feeds_;
+  std::set<std::string> later_vars_;  // that this graph cannot compute
+  PlanRest rest_;
+  std::vector<std::string> results_;
   std::unordered_map<std::string, Value> values_;
   int names_ = 0;
 };

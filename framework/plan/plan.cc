@@ -114,6 +114,13 @@ class ScopeLock {
 
 }  // namespace
 
+void Plan::RequireWhole(std::string_view what) const {
+  SLUICE_ENFORCE(whole_, ErrorCode::kUnimplemented, "plan.not_whole",
+                 "{} needs a program that is one plan, but this one runs in "
+                 "several stretches: {}",
+                 what, rest_.reason);
+}
+
 size_t Plan::KeptBytes() const {
   constexpr size_t kOpBytes = 4096;  // a kernel, a decision with its candidates
   size_t bytes = sizeof(Plan) + slots_.size() * sizeof(Slot) +

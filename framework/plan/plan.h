@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct FeedSpec {
   // depend on it; unallocated where any value will do. Before a plan is
   // prepared: the value of a small feed.
   Tensor value = {};
+  // Computed by a plan before this one (PlanRest), or by a block.
+  bool handed_on = false;
 
   bool Matches(const std::string& fed_name, const Tensor& tensor) const {
     return tensor.allocated() && dtype == tensor.dtype() &&
@@ -39,6 +42,23 @@ struct FeedSpec {
   }
   // Whether a tensor of this dtype and shape, on the CPU, has these bytes.
   SLUICE_API bool HasValue(const Tensor& tensor) const;
+};
+
+// What a plan leaves to those after it, where shapes or attributes depend on
+// what it computes, or ops run blocks: the ops of its program that it could not
+// prepare. See framework/run/stretches.h.
+struct PlanRest {
+  // What the next plan is to be fed: values that this one gives, and feeds.
+  std::vector<std::string> feeds;
+  // The fetches that this plan does not know.
+  std::vector<std::string> fetches;
+  // The ops that run blocks, by index, whose inputs are there after this plan:
+  // to be run next, before the next plan.
+  std::vector<int> block_ops;
+  // Why the first op that is left was left.
+  std::string reason;
+
+  bool empty() const { return fetches.empty(); }
 };
 
 enum class InstructionKind : uint8_t {
@@ -79,6 +99,7 @@ enum class SlotKind : uint8_t {
   kShadow,       // what a persistable becomes when the run has succeeded
   kArena,        // an intermediate
   kFetch,        // storage of its own, handed to the caller
+  kLate,         // the same, of a shape that the kernel finds out
   kShape,        // a shape without data
   kScratch,
 };
@@ -140,12 +161,12 @@ class SLUICE_API Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  // Runs it. `feeds` match feed_specs(), in any order, fastest in theirs;
-  // `scope` may be null when the program has no persistables. The results have
-  // storage of their own. Raises InvalidArgument for other feeds,
-  // FailedPrecondition inside the caller's own OpenMP region or in a forked
-  // child, and what kernels raise, with the op's index and the user's line;
-  // persistables are as they were.
+  // Runs it, and no more than it: see rest(). `feeds` match feed_specs(), in
+  // any order, fastest in theirs; `scope` may be null when the program has no
+  // persistables. The results, those of result_names(), have storage of their
+  // own. Raises InvalidArgument for other feeds, FailedPrecondition inside the
+  // caller's own OpenMP region or in a forked child, and what kernels raise,
+  // with the op's index and the user's line; persistables are as they were.
   std::vector<Tensor> Run(const Feeds& feeds, Scope* scope = nullptr) const;
 
   // The same, telling `observer` about each instruction.
@@ -155,6 +176,14 @@ class SLUICE_API Plan {
 
   const std::vector<FeedSpec>& feed_specs() const { return feeds_; }
   const std::vector<std::string>& fetch_names() const { return fetch_names_; }
+  // What Run gives: fetch_names(), unless there is a rest.
+  const std::vector<std::string>& result_names() const { return result_names_; }
+  // Whether Run gives the fetches, as it does for most programs; for the others
+  // see framework/run/stretches.h.
+  bool whole() const { return whole_; }
+  // Raises Unimplemented where it is not: for what looks at one plan alone.
+  void RequireWhole(std::string_view what) const;
+  const PlanRest& rest() const { return rest_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<Slot>& slots() const { return slots_; }
   const std::vector<PlannedOp>& ops() const { return ops_; }
@@ -197,11 +226,15 @@ class SLUICE_API Plan {
   PlanOptions options_;
   std::vector<FeedSpec> feeds_;
   std::vector<std::string> fetch_names_;
+  std::vector<std::string> result_names_;
+  PlanRest rest_;
+  bool whole_ = true;
   std::vector<int> feed_slots_;  // -1: fed, but not needed
   std::vector<int> fetch_slots_;
   std::vector<int> feed_aliases_;  // slots that look into a feed
   std::vector<int> persistable_slots_;
   std::vector<int> shadow_slots_;
+  std::vector<int> late_slots_;
   std::vector<Slot> slots_;
   std::vector<QueueSpec> queues_;  // by Instruction::device
   std::vector<PlannedOp> ops_;

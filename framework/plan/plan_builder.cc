@@ -90,6 +90,14 @@ void PlanBuilder::MakeGraph() {
                "plan was prepared",
                id, program_.block().ops[id].type));
   }
+  plan_->rest_ = graph_->rest();
+  plan_->result_names_ = graph_->results();
+  plan_->whole_ = plan_->result_names_ == plan_->fetch_names_;
+  if (!plan_->rest_.empty()) {
+    plan_->notes_.push_back(
+        Format("this is a stretch of the program; the next one begins where {}",
+               plan_->rest_.reason));
+  }
   for (const std::string& remark : graph_->operand_remarks()) {
     plan_->notes_.push_back(remark);
   }
@@ -343,6 +351,13 @@ int PlanBuilder::OutputSlot(const ArgDef& def,
   const bool fetched = last && graph_->IsFetched(var);
   if (persistable && last) {
     slot.kind = SlotKind::kShadow;
+  } else if (!dims.known()) {
+    SLUICE_ENFORCE(
+        planned.device < 0, ErrorCode::kUnimplemented, "plan.late_on_device",
+        "the shape of output {} ({}) depends on data; only kernels of the CPU "
+        "can find one out",
+        def.name, var);
+    slot.kind = SlotKind::kLate;
   } else if (fetched && !persistable && planned.device < 0) {
     slot.kind = SlotKind::kFetch;
   } else if (!persistable) {
@@ -360,6 +375,7 @@ void PlanBuilder::BindOutputs(const PreparedOp& op, PlannedOp* planned) {
       ++flat;
       const int slot = OutputSlot(def, var, dims, dtype, *planned);
       Fill(slot, planned->device);
+      if (!dims.known()) plan_->late_slots_.push_back(slot);
       planned->outputs.push_back(slot);
       values_[var] = {dims, dtype, {slot}};
     }
@@ -390,12 +406,13 @@ void PlanBuilder::AddShadows() {
 
 void PlanBuilder::AddFetches() {
   std::set<int> taken;
-  for (const std::string& var : plan_->fetch_names_) {
+  for (const std::string& var : plan_->result_names_) {
     Value& value = UseValue(var);
     const int home = value.slots.front();
     int slot = home;
-    if (plan_->slots_[home].kind != SlotKind::kFetch ||
-        !taken.insert(home).second) {
+    const SlotKind kind = plan_->slots_[home].kind;
+    const bool own = kind == SlotKind::kFetch || kind == SlotKind::kLate;
+    if (!own || !taken.insert(home).second) {
       // Prefer a copy that is on the host already.
       int from = home;
       for (const int other : value.slots) {

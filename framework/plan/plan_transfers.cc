@@ -20,8 +20,9 @@ bool OnHost(PlaceKey place) {
 }  // namespace
 
 int PlanBuilder::AddSlot(Slot slot) {
-  const bool fits = !__builtin_mul_overflow(
-      static_cast<size_t>(slot.dims.numel()), SizeOf(slot.dtype), &slot.bytes);
+  const int64_t elements = slot.kind == SlotKind::kLate ? 0 : slot.dims.numel();
+  const bool fits = !__builtin_mul_overflow(static_cast<size_t>(elements),
+                                            SizeOf(slot.dtype), &slot.bytes);
   SLUICE_ENFORCE(fits, ErrorCode::kOutOfRange, "plan.bytes_overflow",
                  "{} ({} {}): its bytes do not fit into 64 bits", slot.var,
                  slot.dtype, slot.dims);

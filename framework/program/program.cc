@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <new>
+#include <set>
 #include <span>
 
 #include "sluice/framework/hints/kernel_hints.h"
@@ -10,6 +12,7 @@
 #include "sluice/framework/op/near_names.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -86,22 +89,35 @@ void BlockDesc::ShrinkVars(size_t count) noexcept {
   }
 }
 
-Program::Program() try : blocks_(1), uid_(NextUid()) {
+struct Program::BlockPrograms {
+  std::mutex mutex;
+  uint64_t version = 0;
+  std::map<int, std::shared_ptr<const Program>> programs;
+};
+
+Program::Program() try
+    : blocks_(1),
+      uid_(NextUid()),
+      block_programs_(std::make_unique<BlockPrograms>()) {
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();
 }
 
 Program::Program(const Program& other) try
     : blocks_(other.blocks_),
+      current_block_(other.current_block_),
       op_counts_(other.op_counts_),
       data_locations_(other.data_locations_),
       uid_(NextUid()),
       version_(other.version_),
       purpose_(other.purpose_),
-      hints_(other.hints_) {
+      hints_(other.hints_),
+      block_programs_(std::make_unique<BlockPrograms>()) {
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();
 }
+
+Program::~Program() = default;
 
 Program& Program::operator=(const Program& other) {
   return *this = Program(other);
@@ -114,6 +130,8 @@ Program::Program(Program&& other) : Program() {
 
 Program& Program::operator=(Program&& other) noexcept {
   blocks_.swap(other.blocks_);
+  std::swap(current_block_, other.current_block_);
+  block_programs_.swap(other.block_programs_);
   op_counts_.swap(other.op_counts_);
   data_locations_.swap(other.data_locations_);
   std::swap(uid_, other.uid_);
@@ -123,9 +141,25 @@ Program& Program::operator=(Program&& other) noexcept {
   return *this;
 }
 
-VarDesc& Program::AddVar(VarDesc var) {
+VarDesc& Program::AddVar(VarDesc var, int block) {
   ++version_;
-  return blocks_[0].AddVar(std::move(var));
+  for (int around = blocks_[block].parent; around >= 0;
+       around = blocks_[around].parent) {
+    SLUICE_ENFORCE(blocks_[around].FindVar(var.name) == nullptr,
+                   ErrorCode::kInvalidArgument, "program.var_hides",
+                   "block {} cannot have a variable {}: block {} around it has "
+                   "one of that name",
+                   block, platform::Shown(var.name), around);
+  }
+  return blocks_[block].AddVar(std::move(var));
+}
+
+const VarDesc* Program::FindVisible(std::string_view name) const {
+  for (int block = current_block_; block >= 0; block = blocks_[block].parent) {
+    const VarDesc* var = blocks_[block].FindVar(name);
+    if (var != nullptr) return var;
+  }
+  return nullptr;
 }
 
 Var Program::Data(std::string_view name,
@@ -143,7 +177,7 @@ Var Program::Data(std::string_view name,
   const auto [position, added] =
       data_locations_.emplace(var.name, SourceLocation{file, line});
   try {
-    AddVar(std::move(var));
+    AddVar(std::move(var), current_block_);
   } catch (...) {
     if (added) data_locations_.erase(position);
     throw;
@@ -165,18 +199,28 @@ Var Program::Persistable(std::string_view name,
   var.dims = dims;
   var.persistable = true;
   Var result(this, var.name);
-  AddVar(std::move(var));
+  AddVar(std::move(var), 0);
   return result;
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();
 }
 
 const VarDesc& Program::FindVar(std::string_view name) const {
-  const VarDesc* var = block().FindVar(name);
+  const VarDesc* var = FindVisible(name);
   if (var == nullptr) {
     std::vector<std::string> names;
-    for (const VarDesc& known : block().vars()) {
-      names.push_back(known.name);
+    for (const BlockDesc& block : blocks_) {
+      SLUICE_ENFORCE(block.FindVar(name) == nullptr, ErrorCode::kNotFound,
+                     "program.var_of_block",
+                     "variable {} belongs to block {}; ops outside of it "
+                     "cannot read it: make it an output of the block",
+                     platform::Shown(name), block.index);
+    }
+    for (int block = current_block_; block >= 0;
+         block = blocks_[block].parent) {
+      for (const VarDesc& known : blocks_[block].vars()) {
+        names.push_back(known.name);
+      }
     }
     platform::Raise(ErrorCode::kNotFound, "program.unknown_var",
                     "the program has no variable {}{}", platform::Shown(name),
@@ -230,21 +274,65 @@ Var Program::Find(std::string_view name) {
   return Var(this, FindVar(name).name);
 }
 
-int Program::AddBlock(int parent) {
-  SLUICE_ENFORCE(parent >= 0 && parent < static_cast<int>(blocks_.size()),
-                 ErrorCode::kOutOfRange, "program.block_parent",
-                 "block {} cannot be a parent: there are {} blocks", parent,
-                 blocks_.size());
-  blocks_.emplace_back(static_cast<int>(blocks_.size()), parent);
+int Program::BeginBlock() try {
+  int depth = 1;
+  for (int block = current_block_; block > 0; block = blocks_[block].parent) {
+    ++depth;
+  }
+  SLUICE_ENFORCE(depth <= kMaxBlockDepth, ErrorCode::kResourceExhausted,
+                 "program.block_depth",
+                 "a program has at most {} blocks in each other",
+                 int{kMaxBlockDepth});
+  blocks_.emplace_back(static_cast<int>(blocks_.size()), current_block_);
   ++version_;
-  return blocks_.back().index;
+  return current_block_ = blocks_.back().index;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+void Program::EndBlock() {
+  if (current_block_ == 0) {
+    platform::Raise(ErrorCode::kFailedPrecondition, "program.no_block",
+                    "there is no block to end: block 0 is the program itself");
+  }
+  current_block_ = blocks_[current_block_].parent;
+}
+
+void Program::DropBlocks(int first) noexcept {
+  if (first <= 0 || first >= static_cast<int>(blocks_.size())) return;
+  current_block_ = blocks_[first].parent;
+  while (static_cast<int>(blocks_.size()) > first) {
+    blocks_.pop_back();
+  }
+  ++version_;
+}
+
+std::shared_ptr<const Program> Program::BlockProgram(int block) const try {
+  const std::lock_guard lock(block_programs_->mutex);
+  auto& programs = block_programs_->programs;
+  if (block_programs_->version != version_) programs.clear();
+  block_programs_->version = version_;
+  auto& program = programs[block];
+  if (program == nullptr) {
+    auto made = std::make_shared<Program>();
+    made->blocks_ = ExtractBlock(*this, block);
+    made->op_counts_ = op_counts_;
+    made->hints_ = hints_;
+    program = std::move(made);
+  }
+  return program;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 std::string Program::NewName(std::string_view op, std::string_view argument) {
   int& count = op_counts_.find(op)->second;
   std::string name = platform::Format("{}_{}.{}", op, count, argument);
   // Somebody may have chosen the very same name, or a file brought it.
-  while (block().FindVar(name) != nullptr) {
+  const auto is_taken = [&](const BlockDesc& block) {
+    return block.FindVar(name) != nullptr;
+  };
+  while (std::any_of(blocks_.begin(), blocks_.end(), is_taken)) {
     name = platform::Format("{}_{}.{}", op, ++count, argument);
   }
   return name;
@@ -261,7 +349,12 @@ void Program::AddOutputs(const OpSchema& schema, OpDesc* op) {
       }
     }
     if (vars.empty() && !def.traits.optional) {
-      vars.push_back(NewName(op->type, def.name));
+      const size_t count =
+          schema.holds_blocks() ? CountOutputs(*op, def.name) : 1;
+      while (vars.size() < count) {
+        vars.push_back(NewName(op->type, def.name));
+        ++op_counts_[op->type];
+      }
     }
     if (!vars.empty()) outputs.emplace_back(def.name, std::move(vars));
   }
@@ -285,12 +378,12 @@ const OpDesc& Program::AppendOp(std::string_view type,
 }
 
 const OpDesc& Program::AppendOp(OpDesc op) {
-  const size_t vars = block().vars().size();
+  const size_t vars = blocks_[current_block_].vars().size();
   const auto count = op_counts_.find(op.type);
   const int ops = count == op_counts_.end() ? 0 : count->second;
   // The program is as it was, whatever is thrown.
   const auto take_back = [&] {
-    blocks_[0].ShrinkVars(vars);
+    blocks_[current_block_].ShrinkVars(vars);
     const auto counted = op_counts_.find(op.type);
     if (counted != op_counts_.end()) counted->second = ops;
   };
@@ -320,6 +413,7 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   if (op.purpose == OpPurpose::kForward) op.purpose = purpose_;
   ParseKernelHints(op.hint, "op attribute");
   CompleteOp(schema, &op);
+  if (schema.holds_blocks()) CompleteBlockOp(*this, &op);
   std::vector<DDim> dims;
   std::vector<DType> dtypes;
   for (const std::string& name : FlatInputs(schema, op)) {
@@ -329,55 +423,77 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   }
   const BoundTypes types(schema, op, dtypes);
   AddOutputs(schema, &op);
-  const auto shapes =
-      InferShapes(schema, op, std::move(dims), std::move(dtypes));
-
-  std::vector<VarDesc> added;
-  for (size_t i = 0; i < schema.outputs().size(); ++i) {
-    const ArgDef& def = schema.outputs()[i];
-    const ArgVars& vars = op.Output(def.name);
-    for (size_t element = 0; element < vars.size(); ++element) {
-      VarDesc var;
-      var.name = vars[element];
-      var.dtype = types.Of(def);
-      var.dims = shapes[i][element];
-      const bool twice =
-          std::any_of(added.begin(), added.end(),
-                      [&](auto& other) { return other.name == var.name; });
-      SLUICE_ENFORCE(
-          !twice, ErrorCode::kInvalidArgument, "program.output_twice",
-          "{}: variable {} cannot be two of its outputs", op.type, var.name);
-      const VarDesc* known = block().FindVar(var.name);
-      if (known == nullptr) {
-        added.push_back(std::move(var));
-        continue;
+  std::vector<VarDesc> made;
+  if (schema.holds_blocks()) {
+    made = BlockOpOutputs(*this, op);
+  } else {
+    const auto shapes =
+        InferShapes(schema, op, std::move(dims), std::move(dtypes));
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      const ArgDef& def = schema.outputs()[i];
+      for (size_t element = 0; element < shapes[i].size(); ++element) {
+        VarDesc& var = made.emplace_back();
+        var.name = op.Output(def.name)[element];
+        var.dtype = types.Of(def);
+        var.dims = shapes[i][element];
       }
-      SLUICE_ENFORCE(known->dtype == var.dtype, ErrorCode::kInvalidArgument,
-                     "program.output_dtype",
-                     "{}: output {} is {}, variable {} is {}", op.type,
-                     def.name, var.dtype, var.name, known->dtype);
-      SLUICE_ENFORCE(!known->is_data, ErrorCode::kInvalidArgument,
-                     "program.output_is_data",
-                     "{}: output {} cannot be variable {}, which is fed",
-                     op.type, def.name, var.name);
-      SLUICE_ENFORCE(
-          !known->persistable || !var.dims.known() || known->dims == var.dims,
-          ErrorCode::kInvalidArgument, "program.output_dims",
-          "{}: output {} has shape {}, persistable variable {} has "
-          "{}",
-          op.type, def.name, var.dims, var.name, known->dims);
     }
   }
-  for (VarDesc& var : added) {
-    AddVar(std::move(var));
+
+  std::set<std::string_view> names;
+  size_t flat = 0;
+  for (const auto& [argument, vars] : op.outputs) {
+    for (const std::string& name : vars) {
+      SLUICE_ENFORCE(names.insert(name).second, ErrorCode::kInvalidArgument,
+                     "program.output_twice",
+                     "{}: variable {} cannot be two of its outputs", op.type,
+                     name);
+      const VarDesc* known = FindVisible(name);
+      if (known != nullptr) CheckOutput(op, argument, made[flat], *known);
+      ++flat;
+    }
+  }
+  for (VarDesc& var : made) {
+    if (FindVisible(var.name) == nullptr)
+      AddVar(std::move(var), current_block_);
   }
   ++version_;
-  return blocks_[0].ops.emplace_back(std::move(op));
+  return blocks_[current_block_].ops.emplace_back(std::move(op));
+}
+
+// Whether an output may be a variable that is there already.
+void Program::CheckOutput(const OpDesc& op,
+                          const std::string& argument,
+                          const VarDesc& made,
+                          const VarDesc& known) const {
+  SLUICE_ENFORCE(known.dtype == made.dtype, ErrorCode::kInvalidArgument,
+                 "program.output_dtype",
+                 "{}: output {} is {}, variable {} is {}", op.type, argument,
+                 made.dtype, made.name, known.dtype);
+  SLUICE_ENFORCE(!known.is_data, ErrorCode::kInvalidArgument,
+                 "program.output_is_data",
+                 "{}: output {} cannot be variable {}, which is fed", op.type,
+                 argument, made.name);
+  SLUICE_ENFORCE(
+      !known.persistable || !made.dims.known() || known.dims == made.dims,
+      ErrorCode::kInvalidArgument, "program.output_dims",
+      "{}: output {} has shape {}, persistable variable {} has {}", op.type,
+      argument, made.dims, made.name, known.dims);
+  SLUICE_ENFORCE(blocks_[current_block_].FindVar(made.name) != nullptr,
+                 ErrorCode::kInvalidArgument, "program.output_of_block",
+                 "{}: output {} cannot be variable {} of a block around it: "
+                 "what a block computes leaves it as an output",
+                 op.type, argument, made.name);
 }
 
 void Program::SetStopGradient(std::string_view name, bool stop) {
   FindVar(name);
-  blocks_[0].MutableVar(name)->stop_gradient = stop;
+  for (int block = current_block_; block >= 0; block = blocks_[block].parent) {
+    VarDesc* var = blocks_[block].MutableVar(name);
+    if (var == nullptr) continue;
+    var->stop_gradient = stop;
+    break;
+  }
   ++version_;
 }
 
@@ -396,11 +512,13 @@ Program Program::CloneForTest() const {
 }
 
 OpDesc& Program::LastOp() {
-  if (block().ops.empty()) {
+  auto& ops = blocks_[current_block_].ops;
+  if (ops.empty()) {
     platform::Raise(ErrorCode::kFailedPrecondition, "program.no_op",
-                    "the program has no op yet");
+                    "the {} has no op yet",
+                    current_block_ == 0 ? "program" : "block");
   }
-  return blocks_[0].ops.back();
+  return ops.back();
 }
 
 Var Program::Output(std::string_view argument, int element) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,8 +37,10 @@ class SLUICE_API Var {
   std::string name_;
 };
 
-// A list of ops over variables. Block 0 is what an Executor runs; further
-// blocks belong to control-flow ops.
+// A list of ops over variables. Block 0 is what an Executor runs; the others
+// are run by ops of block 0, or of each other (block_ops.h). What must be fed
+// to such a block are its data variables. Its ops may read what the blocks
+// around it have.
 class SLUICE_API BlockDesc {
  public:
   explicit BlockDesc(int index_in_program = 0, int parent_block = -1)
@@ -69,6 +72,7 @@ class SLUICE_API BlockDesc {
 class SLUICE_API Program {
  public:
   Program();
+  ~Program();
   // A copy is a program of its own, with its own uid.
   Program(const Program& other);
   Program& operator=(const Program& other);
@@ -89,12 +93,13 @@ class SLUICE_API Program {
 
   using ArgList = std::vector<std::pair<std::string, ArgVars>>;
 
-  // Adds an op to block 0. Attributes that were left out get their defaults;
-  // outputs that were left out replace the persistable variable that the schema
-  // says they update, or, if required, get new variables, named after the op.
-  // Raises NotFound or InvalidArgument, with `location`, for an unknown op,
-  // argument, attribute or variable, a dtype that the op does not take, and
-  // everything that its shape function refuses; the program is unchanged then.
+  // Adds an op to the current block. Attributes that were left out get their
+  // defaults; outputs that were left out replace the persistable variable that
+  // the schema says they update, or, if required, get new variables, named
+  // after the op. Raises NotFound or InvalidArgument, with `location`, for an
+  // unknown op, argument, attribute or variable, a dtype that the op does not
+  // take, and everything that its shape function refuses; the program is
+  // unchanged then.
   const OpDesc& AppendOp(std::string_view type,
                          ArgList inputs,
                          AttributeMap attributes = {},
@@ -135,14 +140,31 @@ class SLUICE_API Program {
   // Raises NotFound and lists near names.
   Var Find(std::string_view name);
   const VarDesc& FindVar(std::string_view name) const;
+  bool HasVar(std::string_view name) const {
+    return FindVisible(name) != nullptr;
+  }
   // Where the variable was made with Data; no file for others and for those of
   // a program that was loaded.
   SourceLocation LocationOfData(std::string_view name) const;
 
   const std::vector<BlockDesc>& blocks() const { return blocks_; }
   const BlockDesc& block() const { return blocks_[0]; }
-  // Adds a block inside `parent`, for an op that holds one; returns its index.
-  int AddBlock(int parent);
+
+  // Opens a block inside of the current one, and returns its index: variables
+  // and ops are added to it until EndBlock. Persistable variables always belong
+  // to block 0. Raises ResourceExhausted for more than kMaxBlockDepth blocks in
+  // each other; EndBlock raises FailedPrecondition in block 0.
+  static constexpr int kMaxBlockDepth = 64;
+  int BeginBlock();
+  void EndBlock();
+  int current_block() const { return current_block_; }
+  // Takes block `first` and those that were opened after it back, after a
+  // failure; the block around it becomes the current one. No op may hold them.
+  void DropBlocks(int first) noexcept;
+  // A block other than 0 as a program of its own, kept until this one changes.
+  // What it reads of the blocks around it is data there, or persistable. Many
+  // threads may ask.
+  std::shared_ptr<const Program> BlockProgram(int block) const;
 
   // Identify what a plan was prepared from: no two programs of a process
   // share a uid, and every change raises the version.
@@ -150,19 +172,30 @@ class SLUICE_API Program {
   uint64_t version() const { return version_; }
 
  private:
-  VarDesc& AddVar(VarDesc var);
+  // The program's blocks as programs; not copied with it.
+  struct BlockPrograms;
+
+  VarDesc& AddVar(VarDesc var, int block);
+  // In the current block and those around it; nullptr.
+  const VarDesc* FindVisible(std::string_view name) const;
   OpDesc& LastOp();
   std::string NewName(std::string_view op, std::string_view argument);
   void AddOutputs(const class OpSchema& schema, OpDesc* op);
   const OpDesc& AppendChecked(OpDesc* op);
+  void CheckOutput(const OpDesc& op,
+                   const std::string& argument,
+                   const VarDesc& made,
+                   const VarDesc& known) const;
 
   std::vector<BlockDesc> blocks_;
+  int current_block_ = 0;
   std::map<std::string, int, std::less<>> op_counts_;
   std::map<std::string, SourceLocation, std::less<>> data_locations_;
   uint64_t uid_;
   uint64_t version_ = 0;
   OpPurpose purpose_ = OpPurpose::kForward;
   std::string hints_;
+  std::unique_ptr<BlockPrograms> block_programs_;
 };
 
 // One line an op:

@@ -1,8 +1,10 @@
 #include "sluice/framework/program/program_io.h"
 
+#include <algorithm>
 #include <new>
 #include <type_traits>
 
+#include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/program/program.pb.h"
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/error.h"
@@ -232,35 +234,76 @@ void ForEach(const char* what, const Items& items, Call load) {
   }
 }
 
-Program Load(const proto::ProgramData& data) {
-  Program program;
-  SLUICE_ENFORCE(data.blocks_size() > 0 && data.blocks(0).parent() == -1,
-                 ErrorCode::kDataLoss, "program_io.first_block",
-                 "the program has {} blocks; the first one must be there, "
-                 "with parent -1",
-                 data.blocks_size());
-  for (int i = 1; i < data.blocks_size(); ++i) {
-    const proto::Block& block = data.blocks(i);
-    SLUICE_ENFORCE(block.ops_size() == 0 && block.variables_size() == 0,
-                   ErrorCode::kUnimplemented, "program_io.inner_block",
-                   "block {} has ops or variables; only block 0 can have them "
-                   "so far",
-                   i);
-    program.AddBlock(block.parent());
+// Puts a file's blocks into a program: a block's ops are added after the blocks
+// that they run.
+class BlockLoader {
+ public:
+  explicit BlockLoader(const proto::ProgramData& data)
+      : data_(data), new_index_(static_cast<size_t>(data.blocks_size()), -1) {}
+
+  Program Load() {
+    SLUICE_ENFORCE(data_.blocks_size() > 0 && data_.blocks(0).parent() == -1,
+                   ErrorCode::kDataLoss, "program_io.first_block",
+                   "the program has {} blocks; the first one must be there, "
+                   "with parent -1",
+                   data_.blocks_size());
+    program_.SetHints(data_.hints());
+    LoadInto(0, -1);
+    const auto missing = std::find(new_index_.begin(), new_index_.end(), -1);
+    SLUICE_ENFORCE(missing == new_index_.end(), ErrorCode::kDataLoss,
+                   "program_io.unused_block", "no op runs block {}",
+                   missing - new_index_.begin());
+    return std::move(program_);
   }
-  program.SetHints(data.hints());
-  ForEach(
-      "variable", data.blocks(0).variables(),
-      [&](const proto::Variable& variable) { Declare(variable, &program); });
-  ForEach("op", data.blocks(0).ops(),
-          [&](const proto::Op& op) { program.AppendOp(Load(op)); });
-  for (const proto::Variable& variable : data.blocks(0).variables()) {
-    if (variable.kind() == proto::Variable::MADE) {
-      program.SetStopGradient(variable.name(), variable.stop_gradient());
+
+ private:
+  void LoadInto(int index, int parent) {
+    SLUICE_ENFORCE(index >= 0 && index < data_.blocks_size() &&
+                       new_index_[index] < 0 &&
+                       data_.blocks(index).parent() == parent,
+                   ErrorCode::kDataLoss, "program_io.block",
+                   "the program has {} blocks; block {} is none of them that "
+                   "lies in block {} and that no other op runs",
+                   data_.blocks_size(), index, parent);
+    new_index_[index] = program_.current_block();
+    const proto::Block& block = data_.blocks(index);
+    ForEach("variable", block.variables(),
+            [&](const auto& variable) { Declare(variable, &program_); });
+    ForEach("op", block.ops(), [&](const proto::Op& stored) {
+      OpDesc op = framework::Load(stored);
+      for (const char* attribute : BlockAttributes(op)) {
+        const auto given = op.attributes.find(attribute);
+        if (given == op.attributes.end()) continue;
+        if (auto* held = std::get_if<int64_t>(&given->second)) {
+          *held = LoadBlock(*held, index);
+        }
+      }
+      program_.AppendOp(std::move(op));
+    });
+    for (const proto::Variable& variable : block.variables()) {
+      if (variable.kind() == proto::Variable::MADE) {
+        program_.SetStopGradient(variable.name(), variable.stop_gradient());
+      }
     }
   }
-  return program;
-}
+
+  int LoadBlock(int64_t index, int parent) {
+    const int added = program_.BeginBlock();
+    try {
+      LoadInto(index < data_.blocks_size() ? static_cast<int>(index) : -1,
+               parent);
+    } catch (platform::Error& error) {
+      error.AddContext(Format("in block {}", index));
+      throw;
+    }
+    program_.EndBlock();
+    return added;
+  }
+
+  const proto::ProgramData& data_;
+  std::vector<int> new_index_;  // by the file's; -1: not there yet
+  Program program_;
+};
 
 }  // namespace
 
@@ -283,7 +326,7 @@ std::string SerializeProgram(const Program& program) try {
 }
 
 Program ParseProgram(std::string_view bytes, std::string_view origin) try {
-  return Load(Open(bytes));
+  return BlockLoader(Open(bytes)).Load();
 } catch (platform::Error& error) {
   error.AddContext(Format("in the program of {}", origin));
   throw;

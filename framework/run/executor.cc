@@ -12,6 +12,7 @@
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/plan/tuning_mode.h"
+#include "sluice/framework/run/stretches.h"
 #include "sluice/framework/run/tune_program.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -95,7 +96,7 @@ size_t HashOf(const Program& program, const Feeds& feeds) {
   return hash;
 }
 
-std::vector<FeedSpec> SpecsOf(const Feeds& feeds) {
+std::vector<FeedSpec> SpecsOf(const Feeds& feeds, bool handed_on) {
   std::vector<FeedSpec> specs;
   for (const auto& [name, tensor] : feeds) {
     SLUICE_ENFORCE(tensor.allocated(), ErrorCode::kFailedPrecondition,
@@ -105,6 +106,7 @@ std::vector<FeedSpec> SpecsOf(const Feeds& feeds) {
     spec.dtype = tensor.dtype();
     spec.dims = tensor.dims();
     spec.place = tensor.place();
+    spec.handed_on = handed_on;
     if (spec.place == PlaceKey(platform::CPUPlace()) &&
         KnownValues::IsSmall(spec.dims)) {
       spec.value = tensor;
@@ -132,6 +134,8 @@ struct Executor::Cache {
   mutable std::mutex mutex;
   Entries entries;
   std::unordered_multimap<size_t, Entries::iterator> by_hash;
+  // Of the last run in several stretches: the program's uid, its plans.
+  std::pair<uint64_t, std::vector<NamedPlan>> stretches;
 
   void Add(CacheEntry entry) {
     entries.push_front(std::move(entry));
@@ -200,7 +204,20 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
 
 std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
                                               const Feeds& feeds,
-                                              const Fetches& fetches) try {
+                                              const Fetches& fetches) {
+  return PrepareWith(program, feeds, fetches, false);
+}
+
+std::shared_ptr<const Plan> Executor::PrepareStretch(const Program& program,
+                                                     const Feeds& feeds,
+                                                     const Fetches& fetches) {
+  return PrepareWith(program, feeds, fetches, true);
+}
+
+std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
+                                                  const Feeds& feeds,
+                                                  const Fetches& fetches,
+                                                  bool handed_on) try {
   const uint64_t records = RecordStore::Default().generation();
   bool has_run = false;
   if (auto plan = Lookup(program, feeds, fetches, records, &has_run)) {
@@ -211,15 +228,15 @@ std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
     CheckProgramOf(fetch, program);
     names.push_back(fetch.name());
   }
-  CacheEntry entry{
-      program.uid(),
-      program.version(),
-      KernelHintState(),
-      HashOf(program, feeds),
-      records,
-      has_run,
-      PlanBuilder(program, SpecsOf(feeds), std::move(names), place_, options_)
-          .Build()};
+  CacheEntry entry{program.uid(),
+                   program.version(),
+                   KernelHintState(),
+                   HashOf(program, feeds),
+                   records,
+                   has_run,
+                   PlanBuilder(program, SpecsOf(feeds, handed_on),
+                               std::move(names), place_, options_)
+                       .Build()};
   auto plan = entry.plan;
   const std::lock_guard lock(cache_->mutex);
   cache_->Add(std::move(entry));
@@ -263,8 +280,16 @@ std::vector<Tensor> Executor::Run(const Program& program,
                                   const Feeds& feeds,
                                   const Fetches& fetches,
                                   Scope* scope) {
-  return PrepareToRun(program, feeds, fetches, scope)
-      ->Run(feeds, scope == nullptr ? &scope_ : scope);
+  const auto plan = PrepareToRun(program, feeds, fetches, scope);
+  if (scope == nullptr) scope = &scope_;
+  if (plan->whole()) return plan->Run(feeds, scope);
+  return RunStretches(*this, program, plan, feeds, fetches, scope);
+}
+
+void Executor::NoteStretches(const Program& program,
+                             std::vector<NamedPlan> plans) {
+  const std::lock_guard lock(cache_->mutex);
+  cache_->stretches = {program.uid(), std::move(plans)};
 }
 
 std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
@@ -278,6 +303,18 @@ std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
 }
 
 std::string Executor::Explain(const Program& program) const {
+  {
+    const std::lock_guard lock(cache_->mutex);
+    const auto& [uid, plans] = cache_->stretches;
+    if (uid == program.uid()) {
+      std::string text;
+      for (const auto& [name, plan] : plans) {
+        text += platform::Format("{}== {} ==\n{}", text.empty() ? "" : "\n",
+                                 name, ExplainText(*plan));
+      }
+      return text;
+    }
+  }
   return ExplainText(*LastPlan(program));
 }
 

@@ -32,6 +32,9 @@ class FetchTarget {
 };
 using Fetches = std::vector<FetchTarget>;
 
+// A plan, and what it is of a program that runs in several stretches.
+using NamedPlan = std::pair<std::string, std::shared_ptr<const Plan>>;
+
 // Runs programs at a place. Prepares a plan for each signature of feeds (names,
 // shapes, dtypes, places, in any order), fetches, thread count and active
 // hints, and keeps those used last: 16, and up to 1024 as long as all of them
@@ -69,8 +72,9 @@ class SLUICE_API Executor {
                                            Scope* scope = nullptr);
 
   // Why each op of the plan prepared last for `program` runs where it does, as
-  // text. Raises FailedPrecondition when there is no plan yet. explain.h has
-  // JSON and DOT, from a plan.
+  // text; for a program that ran in several stretches, of all their plans and
+  // those of its blocks. Raises FailedPrecondition when there is no plan yet.
+  // explain.h has JSON and DOT, from a plan.
   std::string Explain(const Program& program) const;
   std::shared_ptr<const Plan> LastPlan(const Program& program) const;
 
@@ -79,8 +83,20 @@ class SLUICE_API Executor {
   // Plans in the cache.
   size_t cached_plans() const;
 
+  // The plan that would follow, in a program that runs in several stretches:
+  // `feeds` are what the plans before it computed (PlanRest).
+  std::shared_ptr<const Plan> PrepareStretch(const Program& program,
+                                             const Feeds& feeds,
+                                             const Fetches& fetches);
+  // For Explain: the plans of a run of `program` in several stretches.
+  void NoteStretches(const Program& program, std::vector<NamedPlan> plans);
+
  private:
   struct Cache;
+  std::shared_ptr<const Plan> PrepareWith(const Program& program,
+                                          const Feeds& feeds,
+                                          const Fetches& fetches,
+                                          bool handed_on);
   std::shared_ptr<const Plan> Lookup(const Program& program,
                                      const Feeds& feeds,
                                      const Fetches& fetches,

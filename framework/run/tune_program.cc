@@ -27,6 +27,7 @@ TuneResult Tune(Executor& executor,
                 const Fetches& fetches,
                 Scope* scope,
                 const TuneOptions& options) {
+  executor.Prepare(program, feeds, fetches)->RequireWhole("tuning");
   Scope values;
   CopyPersistables(program, scope == nullptr ? executor.scope() : *scope,
                    &values);

@@ -9,6 +9,7 @@
 #include "sluice/framework/laboratory/compare.h"
 #include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/program/backward.h"
+#include "sluice/framework/program/control_flow.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/run/executor.h"
@@ -41,6 +42,7 @@ using framework::BackwardOptions;
 using framework::Compare;
 using framework::CompareOptions;
 using framework::Comparison;
+using framework::Cond;
 using framework::DDim;
 using framework::Executor;
 using framework::ExplainDot;
@@ -58,6 +60,13 @@ using framework::Program;
 using framework::RunOp;
 using framework::RunProfiled;
 using framework::SaveParameters;
+using framework::Scan;
+using framework::ScanOptions;
+using framework::ScanResult;
+using framework::ScanStep;
+using framework::Vars;
+using framework::WhileLoop;
+using framework::WhileOptions;
 using framework::SaveProgram;
 using framework::Scope;
 using framework::Tensor;

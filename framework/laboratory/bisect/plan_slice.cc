@@ -19,7 +19,9 @@ std::shared_ptr<const Plan> PrepareWith(const Program& program,
                                         std::string_view hints,
                                         PlaceKey place) {
   const KernelHintGuard guard(hints);
-  return Executor(place).Prepare(program, feeds, fetches);
+  auto plan = Executor(place).Prepare(program, feeds, fetches);
+  plan->RequireWhole("a comparison");
+  return plan;
 }
 
 using platform::CPUPlace;

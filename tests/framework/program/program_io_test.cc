@@ -45,8 +45,6 @@ Program Rich() {
   program.AppendOp("test_update",
                    {{"Param", {"w"}}, {"Delta", {"test_many_1.Out"}}}, {}, {},
                    {{"ParamOut", {"w"}}});
-  program.AddBlock(0);
-  program.AddBlock(1);
   return program;
 }
 

@@ -210,7 +210,7 @@ TEST_F(ProgramTest, EveryChangeRaisesTheVersion) {
   EXPECT_TRUE(changed());
   program_.Hint("prefer variant=plain");
   EXPECT_TRUE(changed());
-  program_.AddBlock(0);
+  program_.BeginBlock();
   EXPECT_TRUE(changed());
 }
 
@@ -235,11 +235,18 @@ TEST_F(ProgramTest, WhatWasMovedFromIsAnEmptyProgram) {
 }
 
 TEST_F(ProgramTest, BlocksHaveParents) {
-  EXPECT_EQ(program_.AddBlock(0), 1);
-  EXPECT_EQ(program_.AddBlock(1), 2);
+  EXPECT_EQ(program_.BeginBlock(), 1);
+  EXPECT_EQ(program_.BeginBlock(), 2);
   EXPECT_EQ(program_.blocks()[2].parent, 1);
-  ExpectError(ErrorCode::kOutOfRange, "program.block_parent", {"block 3"},
-              [&] { program_.AddBlock(3); });
+  program_.EndBlock();
+  EXPECT_EQ(program_.current_block(), 1);
+  program_.EndBlock();
+  ExpectError(ErrorCode::kFailedPrecondition, "program.no_block", {"block 0"},
+              [&] { program_.EndBlock(); });
+  EXPECT_EQ(program_.BeginBlock(), 3);
+  program_.DropBlocks(2);
+  EXPECT_EQ(program_.current_block(), 1);
+  EXPECT_EQ(program_.blocks().size(), 2u);
 }
 
 TEST_F(ProgramTest, ReadsAsText) {

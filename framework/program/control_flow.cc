@@ -1,0 +1,202 @@
+#include "sluice/framework/program/control_flow.h"
+
+#include <string>
+#include <utility>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::ErrorCode;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+// Blocks that an op is going to hold; taken back unless Keep is called.
+class NewBlocks {
+ public:
+  explicit NewBlocks(Program* program)
+      : program_(program), first_(static_cast<int>(program->blocks().size())) {}
+  ~NewBlocks() {
+    if (!kept_) program_->DropBlocks(first_);
+  }
+  NewBlocks(const NewBlocks&) = delete;
+  NewBlocks& operator=(const NewBlocks&) = delete;
+  void Keep() { kept_ = true; }
+
+ private:
+  Program* program_;
+  int first_;
+  bool kept_ = false;
+};
+
+Names NamesOf(const Vars& vars, const Program& program) {
+  Names names;
+  for (const Var& var : vars) {
+    SLUICE_ENFORCE(&var.program() == &program, ErrorCode::kInvalidArgument,
+                   "control_flow.program",
+                   "variable {} belongs to another program than the op that "
+                   "runs the block",
+                   var.name());
+    names.push_back(var.name());
+  }
+  return names;
+}
+
+// The variables of the op that was added last.
+Vars OutputsOf(Program& program, const OpDesc& op, std::string_view output) {
+  Vars vars;
+  for (const std::string& name : op.Output(output)) {
+    vars.push_back(program.Find(name));
+  }
+  return vars;
+}
+
+// A data variable of the current block, for what a loop feeds to it.
+Var BlockData(Program* program,
+              const std::string& stem,
+              DType dtype,
+              const DDim& dims) {
+  return program->Data(
+      platform::Format("block_{}.{}", program->current_block(), stem), dtype,
+      dims, "", 0);
+}
+
+Vars BlockDataLike(Program* program,
+                   const std::string& stem,
+                   const Vars& like,
+                   const std::vector<DDim>& dims) {
+  Vars vars;
+  for (size_t i = 0; i < like.size(); ++i) {
+    vars.push_back(BlockData(program, platform::Format("{}_{}", stem, i),
+                             like[i].dtype(),
+                             dims.empty() ? like[i].dims() : dims[i]));
+  }
+  return vars;
+}
+
+DDim WithoutFirst(const Var& sequence) {
+  const DDim& dims = sequence.dims();
+  if (!dims.rank_known()) return dims;
+  SLUICE_ENFORCE(dims.rank() > 0, ErrorCode::kInvalidArgument,
+                 "scan.sequence_rank",
+                 "scan: sequence {} has shape {}, and so no elements",
+                 sequence.name(), dims);
+  return dims.Subshape(1, dims.rank());
+}
+
+Program& ProgramOf(const Vars& vars, const char* what) {
+  SLUICE_ENFORCE(!vars.empty(), ErrorCode::kInvalidArgument,
+                 "control_flow.no_variables", "{} needs at least one variable",
+                 what);
+  return vars[0].program();
+}
+
+}  // namespace
+
+Vars Cond(const Var& condition,
+          const std::function<Vars()>& then_block,
+          const std::function<Vars()>& else_block,
+          const SourceLocation& location) {
+  Program& program = condition.program();
+  NewBlocks blocks(&program);
+  const auto make = [&](const std::function<Vars()>& block) {
+    const int index = program.BeginBlock();
+    const Names outputs = NamesOf(block(), program);
+    program.EndBlock();
+    return std::pair(int64_t{index}, outputs);
+  };
+  const auto [then_index, then_outputs] = make(then_block);
+  const auto [else_index, else_outputs] = make(else_block);
+  const OpDesc& op =
+      program.AppendOp(Registry::Global().OpFor(OpRole::kIf).name(),
+                       {{"Cond", {condition.name()}}},
+                       {{"then_block", then_index},
+                        {"else_block", else_index},
+                        {"then_outputs", then_outputs},
+                        {"else_outputs", else_outputs}},
+                       location);
+  blocks.Keep();
+  return OutputsOf(program, op, "Out");
+}
+
+Vars WhileLoop(const std::function<Var(const Vars&)>& condition,
+               const std::function<Vars(const Vars&)>& body,
+               const Vars& first,
+               const WhileOptions& options,
+               const SourceLocation& location) {
+  Program& program = ProgramOf(first, "while_loop");
+  SLUICE_ENFORCE(options.dims.empty() || options.dims.size() == first.size(),
+                 ErrorCode::kInvalidArgument, "while_loop.dims",
+                 "while_loop: {} shapes for {} variables", options.dims.size(),
+                 first.size());
+  NamesOf(first, program);
+  const Var begins = condition(first);
+  NewBlocks blocks(&program);
+  const int64_t block = program.BeginBlock();
+  const Vars carried = BlockDataLike(&program, "carried", first, options.dims);
+  const Vars next = body(carried);
+  SLUICE_ENFORCE(next.size() == first.size(), ErrorCode::kInvalidArgument,
+                 "while_loop.count",
+                 "while_loop: the body gives {} variables, it got {}",
+                 next.size(), first.size());
+  const Names carried_out = NamesOf(next, program);
+  const std::string goes_on = condition(next).name();
+  program.EndBlock();
+  const OpDesc& op = program.AppendOp(
+      Registry::Global().OpFor(OpRole::kLoop).name(),
+      {{"Cond", {begins.name()}}, {"Carried", NamesOf(first, program)}},
+      {{"block", block},
+       {"carried", NamesOf(carried, program)},
+       {"carried_out", carried_out},
+       {"condition_out", goes_on},
+       {"limit", options.limit}},
+      location);
+  blocks.Keep();
+  return OutputsOf(program, op, "Out");
+}
+
+ScanResult Scan(const std::function<ScanStep(const Vars&, const Vars&)>& step,
+                const Vars& first,
+                const Vars& sequences,
+                const ScanOptions& options,
+                const SourceLocation& location) {
+  Program& program = ProgramOf(sequences, "scan");
+  std::vector<DDim> dims;
+  for (const Var& sequence : sequences) {
+    dims.push_back(WithoutFirst(sequence));
+  }
+  NewBlocks blocks(&program);
+  const int64_t block = program.BeginBlock();
+  const Vars carried = BlockDataLike(&program, "carried", first, {});
+  const Vars elements = BlockDataLike(&program, "element", sequences, dims);
+  const ScanStep result = step(carried, elements);
+  SLUICE_ENFORCE(result.carried.size() == first.size(),
+                 ErrorCode::kInvalidArgument, "scan.count",
+                 "scan: a step carries {} variables on, it got {}",
+                 result.carried.size(), first.size());
+  const Names carried_out = NamesOf(result.carried, program);
+  const Names stacked = NamesOf(result.stacked, program);
+  program.EndBlock();
+  const auto reversed = [&](size_t count) {
+    return std::vector<int64_t>(count, options.reversed ? 1 : 0);
+  };
+  const OpDesc& op =
+      program.AppendOp(Registry::Global().OpFor(OpRole::kLoop).name(),
+                       {{"Carried", NamesOf(first, program)},
+                        {"Sequences", NamesOf(sequences, program)}},
+                       {{"block", block},
+                        {"carried", NamesOf(carried, program)},
+                        {"slices", NamesOf(elements, program)},
+                        {"carried_out", carried_out},
+                        {"stacked", stacked},
+                        {"sequence_reversed", reversed(sequences.size())},
+                        {"stacked_reversed", reversed(stacked.size())}},
+                       location);
+  blocks.Keep();
+  return {OutputsOf(program, op, "Out"), OutputsOf(program, op, "Stacked")};
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,447 @@
+#include "sluice/framework/run/stretches.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/block_ops.h"
+#include "sluice/platform/cancel.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/place.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+using Values = std::map<std::string, Tensor, std::less<>>;
+
+// Outer, axis and inner size of `dims` at `axis`, which counts from the end
+// where it is negative.
+struct AxisView {
+  int64_t outer = 1;
+  int64_t size = 1;
+  int64_t inner = 1;
+  int axis = 0;
+
+  AxisView(const DDim& dims, int64_t at)
+      : axis(static_cast<int>(at < 0 ? at + dims.rank() : at)) {
+    for (int i = 0; i < dims.rank(); ++i) {
+      (i < axis ? outer : i == axis ? size : inner) *= dims[i];
+    }
+  }
+};
+
+// Copies element `index` along the axis of `whole` from or to `part`.
+void CopySlice(const AxisView& view,
+               int64_t index,
+               size_t element_bytes,
+               const char* from,
+               char* to,
+               bool gather) {
+  const size_t run = static_cast<size_t>(view.inner) * element_bytes;
+  if (run == 0) return;
+  for (int64_t i = 0; i < view.outer; ++i) {
+    const size_t in_whole = static_cast<size_t>(i * view.size + index) * run;
+    const size_t in_part = static_cast<size_t>(i) * run;
+    std::memcpy(to + (gather ? in_part : in_whole),
+                from + (gather ? in_whole : in_part), run);
+  }
+}
+
+Tensor SliceOf(const Tensor& whole, int64_t axis, int64_t index) {
+  const AxisView view(whole.dims(), axis);
+  DDim dims;
+  for (int i = 0; i < whole.dims().rank(); ++i) {
+    if (i != view.axis) dims.InsertDim(dims.rank(), whole.dims()[i]);
+  }
+  if (view.axis == 0) return whole.Slice(index, index + 1).Reshaped(dims);
+  Tensor part;
+  auto* to = static_cast<char*>(
+      part.Resize(dims).mutable_data(whole.dtype(), CPUPlace()));
+  CopySlice(view, index, SizeOf(whole.dtype()),
+            static_cast<const char*>(std::as_const(whole).raw_data()), to,
+            true);
+  return part;
+}
+
+// `parts` along a new axis; `dims` are those of each where there is none.
+Tensor Stack(const std::vector<Tensor>& parts,
+             const VarDesc& each,
+             int64_t axis,
+             bool reversed) {
+  DDim dims = parts.empty() ? each.dims : parts[0].dims();
+  for (int i = 0; i < dims.rank(); ++i) {
+    dims[i] = std::max<int64_t>(dims[i], 0);
+  }
+  if (!dims.rank_known()) dims = DDim();
+  const auto count = static_cast<int64_t>(parts.size());
+  dims.InsertDim(static_cast<int>(axis < 0 ? axis + dims.rank() + 1 : axis),
+                 count);
+  Tensor stacked;
+  auto* to = static_cast<char*>(
+      stacked.Resize(dims).mutable_data(each.dtype, CPUPlace()));
+  const AxisView view(dims, axis);
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor& part = parts[static_cast<size_t>(i)];
+    SLUICE_ENFORCE(part.dims() == parts[0].dims(), ErrorCode::kInvalidArgument,
+                   "loop.stacked_shape",
+                   "{} cannot be stacked: it has shape {} after iteration {} "
+                   "and {} after the first",
+                   each.name, part.dims(), i, parts[0].dims());
+    CopySlice(view, reversed ? count - 1 - i : i, SizeOf(each.dtype),
+              static_cast<const char*>(part.raw_data()), to, false);
+  }
+  return stacked;
+}
+
+template <typename T>
+T OneElement(const Tensor& tensor, const std::string& op, const char* input) {
+  SLUICE_ENFORCE(tensor.numel() == 1, ErrorCode::kInvalidArgument,
+                 "block_op.value", "{}: input {} must have one element, got {}",
+                 op, input, tensor);
+  return tensor.data<T>()[0];
+}
+
+class Runner {
+ public:
+  Runner(Executor& executor, Scope* scope, const RunPlan& run_plan)
+      : executor_(executor), scope_(scope), run_plan_(run_plan) {}
+
+  std::vector<Tensor> Run(const Program& program,
+                          std::shared_ptr<const Plan> plan,
+                          const Feeds& feeds,
+                          const Fetches& fetches,
+                          const std::string& name);
+  std::vector<NamedPlan> TakePlans() { return std::move(plans_); }
+
+ private:
+  // A block as it is about to run: what it is fed and asked for.
+  struct Block {
+    std::shared_ptr<const Program> program;
+    std::string name;
+    Feeds feeds;
+    Fetches fetches;
+    Values outer;  // that it gives as they are
+
+    Tensor* Feed(const std::string& var) {
+      for (auto& [fed, tensor] : feeds) {
+        if (fed == var) return &tensor;
+      }
+      return nullptr;
+    }
+  };
+
+  std::vector<Tensor> RunOne(const Plan& plan, const Feeds& feeds) const {
+    return run_plan_ ? run_plan_(plan, feeds, scope_) : plan.Run(feeds, scope_);
+  }
+  void Note(const std::string& name, const std::shared_ptr<const Plan>& plan);
+  Tensor ValueOf(const std::string& var, const Values& values) const;
+  Block MakeBlock(const Program& program,
+                  int index,
+                  const std::vector<std::string>& outputs,
+                  const Values& values) const;
+  Values RunBlock(const Block& block);
+  void RunBlockOp(const Program& program, const OpDesc& op, Values* values);
+  std::vector<Tensor> RunIf(const Program& program,
+                            const OpDesc& op,
+                            const Values& values);
+  std::vector<Tensor> RunLoop(const Program& program,
+                              const OpDesc& op,
+                              const Values& values);
+
+  Executor& executor_;
+  Scope* scope_;
+  const RunPlan& run_plan_;
+  std::vector<NamedPlan> plans_;  // in the order of their first runs
+};
+
+void Runner::Note(const std::string& name,
+                  const std::shared_ptr<const Plan>& plan) {
+  constexpr size_t kMostPlans = 64;  // loops of many shapes have many
+  if (plans_.size() >= kMostPlans) return;
+  const bool known =
+      std::any_of(plans_.begin(), plans_.end(),
+                  [&](const NamedPlan& other) { return other.second == plan; });
+  if (!known) plans_.emplace_back(name, plan);
+}
+
+// What a block op reads: computed before, or a persistable variable.
+Tensor Runner::ValueOf(const std::string& var, const Values& values) const {
+  const auto found = values.find(var);
+  if (found != values.end()) return found->second;
+  const std::shared_lock lock(scope_->lock());
+  const Variable* variable = scope_->FindVar(var);
+  const Tensor* tensor =
+      variable == nullptr ? nullptr : variable->Get<Tensor>();
+  SLUICE_ENFORCE(
+      tensor != nullptr && tensor->allocated(), ErrorCode::kFailedPrecondition,
+      "block_op.uninitialised",
+      "persistable variable {} has no value in the scope: initialise "
+      "it first",
+      var);
+  return tensor->CopyTo(CPUPlace());
+}
+
+Runner::Block Runner::MakeBlock(const Program& program,
+                                int index,
+                                const std::vector<std::string>& outputs,
+                                const Values& values) const {
+  Block block;
+  block.program = program.BlockProgram(index);
+  block.name = Format("block {}", index);
+  for (const VarDesc& var : block.program->block().vars()) {
+    if (!var.is_data) continue;
+    const auto outer = values.find(var.name);
+    block.feeds.emplace_back(var.name,
+                             outer == values.end() ? Tensor() : outer->second);
+  }
+  for (const std::string& output : outputs) {
+    if (output.empty()) continue;
+    if (block.program->block().FindVar(output) == nullptr) {
+      block.outer[output] = ValueOf(output, values);
+    } else {
+      block.fetches.emplace_back(output);
+    }
+  }
+  return block;
+}
+
+Values Runner::RunBlock(const Block& block) {
+  Values results = block.outer;
+  if (block.fetches.empty()) return results;
+  auto plan = executor_.PrepareToRun(*block.program, block.feeds, block.fetches,
+                                     scope_);
+  std::vector<Tensor> tensors;
+  if (plan->whole()) {
+    Note(block.name, plan);
+    tensors = RunOne(*plan, block.feeds);
+  } else {
+    tensors = Run(*block.program, std::move(plan), block.feeds, block.fetches,
+                  block.name);
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    results[block.fetches[i].name()] = std::move(tensors[i]);
+  }
+  return results;
+}
+
+std::vector<Tensor> Runner::RunIf(const Program& program,
+                                  const OpDesc& op,
+                                  const Values& values) {
+  const IfBlocks blocks = IfBlocksOf(op);
+  const Tensor condition = ValueOf(op.Input("Cond")[0], values);
+  const bool holds = OneElement<bool>(condition, op.type, "Cond");
+  const auto& outputs = holds ? blocks.then_outputs : blocks.else_outputs;
+  const Values results = RunBlock(MakeBlock(
+      program, holds ? blocks.then_block : blocks.else_block, outputs, values));
+  std::vector<Tensor> tensors;
+  for (const std::string& output : outputs) {
+    tensors.push_back(results.at(output));
+  }
+  return tensors;
+}
+
+// Where the elements of a sequence are, and how many there are.
+struct Sequence {
+  Tensor tensor;
+  int64_t axis;
+  bool reversed;
+  int64_t size;
+};
+
+std::vector<Tensor> Runner::RunLoop(const Program& program,
+                                    const OpDesc& op,
+                                    const Values& values) {
+  const LoopBlock loop = LoopBlockOf(op);
+  int64_t trips = loop.limit + 1;
+  if (!op.Input("MaxTrips").empty()) {
+    const Tensor most = ValueOf(op.Input("MaxTrips")[0], values);
+    trips = std::min(trips, OneElement<int64_t>(most, op.type, "MaxTrips"));
+  }
+  std::vector<Sequence> sequences;
+  for (size_t i = 0; i < loop.slices.size(); ++i) {
+    Tensor tensor = ValueOf(op.Input("Sequences")[i], values);
+    const int64_t axis = loop.sequence_axes.empty() ? 0 : loop.sequence_axes[i];
+    const int rank = tensor.dims().rank();
+    SLUICE_ENFORCE(axis >= -rank && axis < rank, ErrorCode::kInvalidArgument,
+                   "loop.sequence_rank",
+                   "{}: sequence {} has shape {}, and no axis {}", op.type,
+                   op.Input("Sequences")[i], tensor.dims(), axis);
+    const int64_t size = AxisView(tensor.dims(), axis).size;
+    SLUICE_ENFORCE(sequences.empty() || sequences[0].size == size,
+                   ErrorCode::kInvalidArgument, "loop.sequence_size",
+                   "{}: sequence {} has {} elements, {} has {}; expected as "
+                   "many",
+                   op.type, op.Input("Sequences")[i], size,
+                   op.Input("Sequences")[0],
+                   sequences.empty() ? size : sequences[0].size);
+    const bool reversed =
+        !loop.sequence_reversed.empty() && loop.sequence_reversed[i] != 0;
+    sequences.push_back({std::move(tensor), axis, reversed, size});
+  }
+  if (!sequences.empty()) trips = std::min(trips, sequences[0].size);
+  bool goes_on = true;
+  if (!op.Input("Cond").empty()) {
+    const Tensor condition = ValueOf(op.Input("Cond")[0], values);
+    goes_on = OneElement<bool>(condition, op.type, "Cond");
+  }
+
+  std::vector<std::string> outputs = loop.carried_out;
+  outputs.insert(outputs.end(), loop.stacked.begin(), loop.stacked.end());
+  outputs.push_back(loop.condition_out);
+  std::sort(outputs.begin(), outputs.end());
+  outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
+  Block block = MakeBlock(program, loop.block, outputs, values);
+  std::vector<Tensor> carried;
+  for (const std::string& first : op.Input("Carried")) {
+    carried.push_back(ValueOf(first, values));
+  }
+  std::vector<std::vector<Tensor>> stacked(loop.stacked.size());
+  const BlockDesc& desc = program.blocks()[loop.block];
+  for (int64_t i = 0; i < trips && goes_on; ++i) {
+    platform::CheckCancelled();
+    SLUICE_ENFORCE(i < loop.limit, ErrorCode::kResourceExhausted, "loop.limit",
+                   "{}: {} iterations have run, and there would be more; "
+                   "attribute limit = {} allows no more, set it higher if the "
+                   "loop does end",
+                   op.type, i, loop.limit);
+    if (!loop.iteration.empty()) {
+      const DDim& dims = desc.FindVar(loop.iteration)->dims;
+      *block.Feed(loop.iteration) = Tensor::FromVector<int64_t>(
+          dims.rank_known() && dims.rank() == 1 ? DDim({1}) : DDim(), {i});
+    }
+    if (!loop.condition_in.empty()) {
+      const DDim& dims = desc.FindVar(loop.condition_in)->dims;
+      Tensor condition;
+      condition.mutable_data<bool>(
+          dims.rank_known() && dims.rank() == 1 ? DDim({1}) : DDim(),
+          CPUPlace())[0] = true;
+      *block.Feed(loop.condition_in) = condition;
+    }
+    for (size_t k = 0; k < carried.size(); ++k) {
+      *block.Feed(loop.carried[k]) = carried[k];
+    }
+    for (size_t k = 0; k < sequences.size(); ++k) {
+      const Sequence& from = sequences[k];
+      *block.Feed(loop.slices[k]) = SliceOf(
+          from.tensor, from.axis, from.reversed ? from.size - 1 - i : i);
+    }
+    Values results;
+    try {
+      results = RunBlock(block);
+    } catch (platform::Error& error) {
+      error.AddContext(Format("in iteration {} of {}", i, op.type));
+      throw;
+    }
+    for (size_t k = 0; k < carried.size(); ++k) {
+      carried[k] = results.at(loop.carried_out[k]);
+    }
+    for (size_t k = 0; k < stacked.size(); ++k) {
+      stacked[k].push_back(results.at(loop.stacked[k]));
+    }
+    if (!loop.condition_out.empty()) {
+      goes_on = OneElement<bool>(results.at(loop.condition_out), op.type,
+                                 "condition_out");
+    }
+  }
+  for (size_t k = 0; k < stacked.size(); ++k) {
+    const VarDesc* each = desc.FindVar(loop.stacked[k]);
+    carried.push_back(Stack(
+        stacked[k], each == nullptr ? program.FindVar(loop.stacked[k]) : *each,
+        loop.stacked_axes.empty() ? 0 : loop.stacked_axes[k],
+        !loop.stacked_reversed.empty() && loop.stacked_reversed[k] != 0));
+  }
+  return carried;
+}
+
+void Runner::RunBlockOp(const Program& program,
+                        const OpDesc& op,
+                        Values* values) {
+  const OpSchema& schema = Registry::Global().Schema(op.type);
+  std::vector<Tensor> tensors = schema.role() == OpRole::kIf
+                                    ? RunIf(program, op, *values)
+                                    : RunLoop(program, op, *values);
+  size_t next = 0;
+  for (const auto& [argument, vars] : op.outputs) {
+    for (const std::string& var : vars) {
+      (*values)[var] = std::move(tensors[next++]);
+    }
+  }
+}
+
+std::vector<Tensor> Runner::Run(const Program& program,
+                                std::shared_ptr<const Plan> plan,
+                                const Feeds& feeds,
+                                const Fetches& fetches,
+                                const std::string& name) {
+  Values done;
+  Feeds next_feeds;
+  const Feeds* fed = &feeds;
+  for (int stretch = 1;; ++stretch) {
+    Note(Format("{}, stretch {}", name, stretch), plan);
+    std::vector<Tensor> tensors = RunOne(*plan, *fed);
+    Values values(fed->begin(), fed->end());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      values[plan->result_names()[i]] = std::move(tensors[i]);
+    }
+    const PlanRest& rest = plan->rest();
+    for (const int index : rest.block_ops) {
+      const OpDesc& op = program.block().ops[index];
+      try {
+        RunBlockOp(program, op, &values);
+      } catch (platform::Error& error) {
+        error.AddContext(Format("in op {} ({})", index, op.type));
+        AddLocation(op.location, &error);
+        throw;
+      }
+    }
+    Fetches wanted;
+    for (const FetchTarget& fetch : fetches) {
+      const auto found = values.find(fetch.name());
+      if (found != values.end()) done[fetch.name()] = found->second;
+    }
+    for (const std::string& fetch : rest.fetches) {
+      if (done.count(fetch) == 0) wanted.emplace_back(fetch);
+    }
+    if (wanted.empty()) break;
+    Feeds computed;
+    for (const std::string& var : rest.feeds) {
+      computed.emplace_back(var, values.at(var));
+    }
+    next_feeds = std::move(computed);
+    fed = &next_feeds;
+    plan = executor_.PrepareStretch(program, next_feeds, wanted);
+  }
+  std::vector<Tensor> results;
+  for (const FetchTarget& fetch : fetches) {
+    results.push_back(done.at(fetch.name()));
+  }
+  return results;
+}
+
+}  // namespace
+
+std::vector<Tensor> RunStretches(Executor& executor,
+                                 const Program& program,
+                                 const std::shared_ptr<const Plan>& first,
+                                 const Feeds& feeds,
+                                 const Fetches& fetches,
+                                 Scope* scope,
+                                 const RunPlan& run_plan) try {
+  Runner runner(executor, scope, run_plan);
+  auto results = runner.Run(program, first, feeds, fetches, "program");
+  executor.NoteStretches(program, runner.TakePlans());
+  return results;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::framework

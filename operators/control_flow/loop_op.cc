@@ -1,0 +1,82 @@
+#include "sluice/framework/op/op_registry.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::OpSchema;
+
+using Ints = std::vector<int64_t>;
+using Names = std::vector<std::string>;
+
+void LoopAttributes(OpSchema& op) {
+  const auto name = [&](const char* attribute, const char* doc) {
+    op.Attr<std::string>(attribute, doc).Default(std::string());
+  };
+  const auto names = [&](const char* attribute, const char* doc) {
+    op.Attr<Names>(attribute, doc).Default(Names());
+  };
+  const auto ints = [&](const char* attribute, const char* doc) {
+    op.Attr<Ints>(attribute, doc).Default(Ints());
+  };
+  op.Attr<int64_t>("block", "The block that runs again and again.");
+  name("iteration",
+       "The data variable (int64) of the block that gets the number of the "
+       "iteration, from 0; \"\" for none.");
+  name("condition_in",
+       "The data variable (bool) that gets the condition; \"\" for none.");
+  names("carried", "The data variables that get the carried values.");
+  names("slices", "The data variables that get the elements of Sequences.");
+  name("condition_out",
+       "The variable (bool, one element) that says whether there is another "
+       "iteration; \"\": always.");
+  names("carried_out", "The variables carried on to the next iteration.");
+  names("stacked", "The variables whose values become Stacked.");
+  ints("sequence_axes",
+       "Along which axis each of Sequences is taken apart; empty: 0.");
+  ints("sequence_reversed", "1 for a sequence that is read from its end.");
+  ints("stacked_axes",
+       "Which axis of each of Stacked counts iterations; empty: 0.");
+  ints("stacked_reversed",
+       "1 for one that is filled from its end, the first iteration last.");
+  constexpr int64_t kLimit = 10'000'000;
+  op.Attr<int64_t>("limit",
+                   "More iterations than these are an error, so that a loop "
+                   "that never ends is found.")
+      .Default(kLimit)
+      .AtLeast(0);
+}
+
+void LoopSchema(OpSchema& op) {
+  op.Doc(
+      "Runs a block again and again: MaxTrips times, once for each element of "
+      "Sequences, and no longer than the condition is true. What one iteration "
+      "computes can be carried on to the next, and be stacked.");
+  op.Input("MaxTrips", "int64", "One element: at most so many iterations.",
+           {.optional = true});
+  op.Input("Cond", "bool", "One element: whether there is a first iteration.",
+           {.optional = true});
+  op.Input("Carried", "any", "What the first iteration gets as carried.",
+           {.optional = true, .variadic = true});
+  op.Input("Sequences", "any",
+           "Each iteration gets one element of each of them, along "
+           "sequence_axes; they have as many.",
+           {.optional = true, .variadic = true});
+  op.Input("X", "any",
+           "What the block reads of the blocks around it; found when the op is "
+           "added.",
+           {.optional = true, .variadic = true});
+  op.Output("Out", "any",
+            "What the last iteration carried on; Carried where there was none.",
+            {.variadic = true});
+  op.Output("Stacked", "any",
+            "The stacked variables of all iterations; without any the new axis "
+            "has size 0, and so have sizes that are not known.",
+            {.variadic = true});
+  LoopAttributes(op);
+  op.Serves(framework::OpRole::kLoop);
+}
+
+REGISTER_OPERATOR(loop, LoopSchema);
+
+}  // namespace
+}  // namespace sluice::operators

@@ -1,0 +1,211 @@
+#include "sluice/framework/run/stretches.h"
+
+#include <string>
+#include <vector>
+
+#include "tests/testing/expect_error.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/program/control_flow.h"
+#include "sluice/framework/program/program_io.h"
+#include "sluice/framework/run/tune_program.h"
+#include "sluice/ops.h"
+
+namespace sluice::framework {
+namespace {
+
+using platform::ErrorCode;
+using ::sluice::testing::ExpectError;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
+
+Tensor F(const DDim& dims, const Floats& values) {
+  return Tensor::FromVector<float>(dims, values);
+}
+
+// Which program it is makes no difference: as it was written, or read from a
+// file.
+class StretchesTest : public ::testing::Test {
+ protected:
+  std::vector<Tensor> Run(const Feeds& feeds, const Fetches& fetches) {
+    auto results = executor_.Run(program_, feeds, fetches);
+    const Program loaded = ParseProgram(SerializeProgram(program_), "test");
+    Fetches names;
+    for (const FetchTarget& fetch : fetches) {
+      names.emplace_back(fetch.name());
+    }
+    const auto again = Executor().Run(loaded, feeds, names);
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_EQ(results[i].dims(), again[i].dims());
+    }
+    EXPECT_EQ(ToString(loaded), ToString(program_));
+    return results;
+  }
+
+  Program program_;
+  Executor executor_;
+};
+
+TEST_F(StretchesTest, PreparesWhatReadsAShapeThatDependsOnData) {
+  const Var x = program_.Data("x", DType::kFloat32, {-1});
+  const Var places = ops::Nonzero(x);
+  const Var doubled = ops::ElementwiseAdd(places, places);
+  const Feeds feeds = {{"x", F({5}, {0, 2, -0.0F, 3, 0})}};
+  const auto results = Run(feeds, {places, doubled});
+  EXPECT_EQ(results[0].dims(), DDim({1, 2}));
+  EXPECT_EQ(results[0].ToVector<int64_t>(), (Ints{1, 3}));
+  EXPECT_EQ(results[1].ToVector<int64_t>(), (Ints{2, 6}));
+  const auto none = Run({{"x", F({2}, {0, 0})}}, {doubled, places});
+  EXPECT_EQ(none[0].dims(), DDim({1, 0}));
+}
+
+TEST_F(StretchesTest, TakesOperandsFromData) {
+  const Var x = program_.Data("x", DType::kFloat32, {-1});
+  const Var places = ops::Nonzero(x);
+  const Var shape = ops::Shape(places);
+  OpDesc fill;
+  fill.type = "reshape";
+  fill.inputs = {{"X", {places.name()}}, {"Shape", {shape.name()}}};
+  program_.AppendOp(fill);
+  const Var same = program_.Output("Out");
+  const auto results = Run({{"x", F({3}, {1, 0, 1})}}, {same});
+  EXPECT_EQ(results[0].dims(), DDim({1, 2}));
+}
+
+TEST_F(StretchesTest, RunsTheBlockThatTheConditionChooses) {
+  const Var x = program_.Data("x", DType::kFloat32, {2});
+  const Var y = program_.Data("y", DType::kFloat32, {2});
+  const Var positive =
+      ops::GreaterThan(ops::ReduceSum(x, {.reduce_all = true}),
+                       ops::FillConstant(program_, {}, {.value = 0}));
+  const Vars out = Cond(
+      positive,
+      [&] {
+        return Vars{ops::ElementwiseAdd(x, y), x};
+      },
+      [&] {
+        return Vars{ops::Relu(y), y};
+      });
+  const Var after = ops::Relu(out[0]);
+  auto results =
+      Run({{"x", F({2}, {1, 2})}, {"y", F({2}, {-5, 5})}}, {after, out[1]});
+  EXPECT_EQ(results[0].ToVector<float>(), (Floats{0, 7}));
+  EXPECT_EQ(results[1].ToVector<float>(), (Floats{1, 2}));
+  results =
+      Run({{"x", F({2}, {-1, 0})}, {"y", F({2}, {-5, 5})}}, {after, out[1]});
+  EXPECT_EQ(results[0].ToVector<float>(), (Floats{0, 5}));
+  EXPECT_EQ(results[1].ToVector<float>(), (Floats{-5, 5}));
+}
+
+TEST_F(StretchesTest, LoopsWhileTheConditionHolds) {
+  const Var x = program_.Data("x", DType::kFloat32, {1});
+  const auto small = [&](const Vars& vars) {
+    return ops::LessThan(vars[0],
+                         ops::FillConstant(program_, {1}, {.value = 100}));
+  };
+  const Vars out =
+      WhileLoop(small,
+                [](const Vars& vars) {
+                  return Vars{ops::ElementwiseAdd(vars[0], vars[0])};
+                },
+                {x});
+  EXPECT_EQ(Run({{"x", F({1}, {3})}}, {out[0]})[0].ToVector<float>(),
+            (Floats{192}));
+  EXPECT_EQ(Run({{"x", F({1}, {500})}}, {out[0]})[0].ToVector<float>(),
+            (Floats{500}));
+  ExpectError(ErrorCode::kResourceExhausted, "loop.limit",
+              {"10 iterations", "limit = 10"}, [&] {
+                Program endless;
+                const Var y = endless.Data("y", DType::kFloat32, {1});
+                const Vars never = WhileLoop(
+                    [&](const Vars& vars) {
+                      return ops::LessThan(
+                          vars[0],
+                          ops::FillConstant(endless, {1}, {.value = 1}));
+                    },
+                    [](const Vars& vars) { return Vars{ops::Relu(vars[0])}; },
+                    {y}, {.limit = 10});
+                executor_.Run(endless, {{"y", F({1}, {0})}}, {never[0]});
+              });
+}
+
+TEST_F(StretchesTest, ScansASequence) {
+  const Var first = program_.Data("first", DType::kFloat32, {2});
+  const Var sequence = program_.Data("sequence", DType::kFloat32, {-1, 2});
+  const ScanResult sums = Scan(
+      [](const Vars& carried, const Vars& elements) {
+        const Var sum = ops::ElementwiseAdd(carried[0], elements[0]);
+        return ScanStep{{sum}, {sum, elements[0]}};
+      },
+      {first}, {sequence});
+  const auto results = Run(
+      {{"first", F({2}, {1, 0})}, {"sequence", F({3, 2}, {1, 2, 3, 4, 5, 6})}},
+      {sums.carried[0], sums.stacked[0], sums.stacked[1]});
+  EXPECT_EQ(results[0].ToVector<float>(), (Floats{10, 12}));
+  EXPECT_EQ(results[1].dims(), DDim({3, 2}));
+  EXPECT_EQ(results[1].ToVector<float>(), (Floats{2, 2, 5, 6, 10, 12}));
+  EXPECT_EQ(results[2].ToVector<float>(), (Floats{1, 2, 3, 4, 5, 6}));
+  const auto none =
+      Run({{"first", F({2}, {1, 0})}, {"sequence", F({0, 2}, {})}},
+          {sums.carried[0], sums.stacked[0]});
+  EXPECT_EQ(none[0].ToVector<float>(), (Floats{1, 0}));
+  EXPECT_EQ(none[1].dims(), DDim({0, 2}));
+}
+
+// What looks at one plan says so, and does not look at a part.
+TEST_F(StretchesTest, WhatNeedsOnePlanSaysWhy) {
+  const Var x = program_.Data("x", DType::kFloat32, {-1});
+  const Var places = ops::Nonzero(x);
+  const Var doubled = ops::ElementwiseAdd(places, places);
+  const Feeds feeds = {{"x", F({2}, {0, 2})}};
+  const auto plan = executor_.Prepare(program_, feeds, {doubled});
+  ExpectError(ErrorCode::kUnimplemented, "plan.not_whole",
+              {"a profile", "op 1 (elementwise_add)", places.name()},
+              [&] { RunProfiled(*plan, feeds); });
+  ExpectError(ErrorCode::kUnimplemented, "plan.not_whole", {"tuning"},
+              [&] { Tune(executor_, program_, feeds, {doubled}); });
+}
+
+TEST_F(StretchesTest, ExplainShowsEachOfThem) {
+  const Var x = program_.Data("x", DType::kFloat32, {-1});
+  const Var flag = program_.Data("flag", DType::kBool, {});
+  const Vars out = Cond(
+      flag, [&] { return Vars{ops::Relu(x)}; },
+      [&] { return Vars{ops::Sigmoid(x)}; });
+  const Var after = ops::Tanh(out[0]);
+  Tensor on;
+  on.mutable_data<bool>({}, platform::CPUPlace())[0] = true;
+  executor_.Run(program_, {{"x", F({2}, {1, 2})}, {"flag", on}}, {after});
+  const std::string text = executor_.Explain(program_);
+  EXPECT_THAT(text, HasSubstr("== program, stretch 1 =="));
+  EXPECT_THAT(text, HasSubstr("== block 1 =="));
+  EXPECT_THAT(text, HasSubstr("relu"));
+  EXPECT_THAT(text, Not(HasSubstr("sigmoid")));
+  EXPECT_THAT(text, HasSubstr("== program, stretch 2 =="));
+  EXPECT_THAT(text, HasSubstr("op 0 (if) runs blocks"));
+}
+
+// Plans are prepared once a shape, however often they run.
+TEST_F(StretchesTest, PlansAreKept) {
+  const Var x = program_.Data("x", DType::kFloat32, {-1});
+  const Var doubled = ops::ElementwiseAdd(ops::Nonzero(x), ops::Nonzero(x));
+  const auto run = [&](float second) {
+    executor_.Run(program_, {{"x", F({3}, {1, second, 0})}}, {doubled});
+  };
+  run(0);
+  const size_t one = executor_.cached_plans();
+  run(0);
+  EXPECT_EQ(executor_.cached_plans(), one);
+  run(5);
+  EXPECT_EQ(executor_.cached_plans(), one + 1);
+  run(7);
+  run(0);
+  EXPECT_EQ(executor_.cached_plans(), one + 1);
+}
+
+}  // namespace
+}  // namespace sluice::framework
