@@ -1,6 +1,8 @@
 #include "sluice/framework/run/executor.h"
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -13,6 +15,7 @@
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/plan/tuning_mode.h"
+#include "sluice/framework/run/stretches.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
@@ -122,6 +125,22 @@ std::shared_ptr<const Plan> PrepareToRun(Executor& self,
   return plan;
 }
 
+// The plan and those after it; `run_plan` as framework::RunStretches has it.
+std::vector<Tensor> RunStretches(Executor& self,
+                                 const Program& program,
+                                 const std::shared_ptr<const Plan>& plan,
+                                 const FeedArrays& arrays,
+                                 nb::handle fetch_list,
+                                 Scope& scope,
+                                 const framework::RunPlan& run_plan = {}) {
+  const framework::Fetches fetches = ToFetches(fetch_list);
+  const ActiveHints hints;
+  return RunInterruptibly([&] {
+    return framework::RunStretches(self, program, plan, arrays.feeds(), fetches,
+                                   &scope, run_plan);
+  });
+}
+
 nb::list Run(Executor& self,
              nb::handle program_object,
              nb::handle feed,
@@ -132,8 +151,10 @@ nb::list Run(Executor& self,
   Scope& scope = ToScope(scope_object, "run");
   const FeedArrays arrays(program, feed);
   const auto plan = PrepareToRun(self, program, arrays, fetch_list, scope);
-  return ToResults(RunPlan(plan, arrays.feeds(), &scope),
-                   PyObject_IsTrue(return_numpy.ptr()) == 1);
+  const auto results = plan->whole() ? RunPlan(plan, arrays.feeds(), &scope)
+                                     : RunStretches(self, program, plan, arrays,
+                                                    fetch_list, scope);
+  return ToResults(results, PyObject_IsTrue(return_numpy.ptr()) == 1);
 }
 
 // Other loops over the same plan: see inspect/debug_run.h.
@@ -148,11 +169,13 @@ nb::list RunDebugging(Executor& self,
   const FeedArrays arrays(program, feed);
   const auto plan = Prepare(self, program, arrays, fetch_list);
   const bool check = PyObject_IsTrue(check_nan.ptr()) == 1;
-  const auto run = [&] {
-    return check ? framework::RunNanChecked(*plan, arrays.feeds(), &scope)
-                 : framework::RunSynchronised(*plan, arrays.feeds(), &scope);
+  const auto run = [&](const Plan& each, const framework::Feeds& feeds,
+                       Scope* in) {
+    return check ? framework::RunNanChecked(each, feeds, in)
+                 : framework::RunSynchronised(each, feeds, in);
   };
-  return ToResults(RunInterruptibly(run), true);
+  return ToResults(
+      RunStretches(self, program, plan, arrays, fetch_list, scope, run), true);
 }
 
 nb::dict RunKeepingAll(Executor& self,
@@ -164,9 +187,26 @@ nb::dict RunKeepingAll(Executor& self,
   Scope& scope = ToScope(scope_object, "run_keeping_all");
   const FeedArrays arrays(program, feed);
   const auto plan = Prepare(self, program, arrays, fetch_list);
+  std::map<std::string, Tensor> kept;
+  const auto run = [&](const Plan& each, const framework::Feeds& feeds,
+                       Scope* in) {
+    auto values = framework::RunKeepingAll(each, feeds, in);
+    std::vector<Tensor> results;
+    for (const std::string& name : each.result_names()) {
+      const auto made = values.find(name);
+      const auto fed =
+          std::find_if(feeds.begin(), feeds.end(),
+                       [&](const auto& feed) { return feed.first == name; });
+      results.push_back(made != values.end() ? made->second : fed->second);
+    }
+    for (auto& [name, tensor] : values) {
+      kept[name] = std::move(tensor);
+    }
+    return results;
+  };
+  RunStretches(self, program, plan, arrays, fetch_list, scope, run);
   nb::dict values;
-  for (const auto& [name, tensor] :
-       framework::RunKeepingAll(*plan, arrays.feeds(), &scope)) {
+  for (const auto& [name, tensor] : kept) {
     values[nb::str(name.data(), name.size())] = ExportArray(tensor);
   }
   return values;

@@ -212,11 +212,15 @@ void BindPrograms(nb::module_& m) {
            })
       .def("_has_var",
            [](const Program& self, nb::handle name) {
-             return self.block().FindVar(ToText(name, "variable")) != nullptr;
+             return self.HasVar(ToText(name, "variable"));
            })
       .def("_blocks", &Blocks)
       .def("_op_count",
            [](const Program& self) { return self.block().ops.size(); })
+      .def("_begin_block", &Program::BeginBlock)
+      .def("_end_block", &Program::EndBlock)
+      .def("_drop_blocks", &Program::DropBlocks)
+      .def("_current_block", &Program::current_block)
       .def("_set_stop_gradient", &Program::SetStopGradient)
       .def("_set_purpose", &SetPurpose)
       .def("_become_test_clone_of",

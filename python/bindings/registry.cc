@@ -76,6 +76,7 @@ nb::dict DescribeSchema(const OpSchema& schema) {
   result["type_vars"] = type_vars;
   result["differentiable"] = schema.gradient_fn() != nullptr;
   result["internal"] = schema.internal();
+  result["holds_blocks"] = schema.holds_blocks();
   result["elementwise"] = schema.elementwise();
   result["onnx"] = schema.onnx().op_type;
   result["torch"] = schema.torch();

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import ops
+from .control_flow import cond, scan, while_loop
 from .crf import crf_decoding, linear_chain_crf
 from .nn import batch_norm, conv2d, dropout, embedding, fc, pool2d
 from .simple import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "accuracy",
     "batch_norm",
+    "cond",
     "conv2d",
     "crf_decoding",
     "cross_entropy",
@@ -34,8 +36,10 @@ __all__ = [
     "linear_chain_crf",
     "ops",
     "pool2d",
+    "scan",
     "softmax_with_cross_entropy",
     "topk",
+    "while_loop",
 ]
 
 

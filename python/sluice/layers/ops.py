@@ -17,7 +17,9 @@ from ..framework import Variable
 def _is_for_users(op: str) -> bool:
     """Not those that only passes or append_backward make."""
     described = _core._schema(op)
-    return not described["internal"] and not any(
+    if described["internal"] or described["holds_blocks"]:
+        return False
+    return not any(
         argument["name"].endswith("@GRAD") for argument in described["inputs"]
     )
 

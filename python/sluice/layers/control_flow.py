@@ -1,0 +1,209 @@
+"""Ops that run blocks: one of two, or one again and again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .. import _core
+from ..errors import InvalidArgumentError
+from ..framework import Program, Variable, created, default_main_program
+
+__all__ = ["cond", "scan", "while_loop"]
+
+Variables = Sequence[Variable]
+
+
+def _list(what: str, value: Any) -> list[Variable]:
+    """Variables that a block gives: one, or a list of them."""
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    for each in values:
+        if not isinstance(each, Variable):
+            raise InvalidArgumentError(
+                f"{what}: expected variables, got "
+                f"{_core._shown(each)}{created()}",
+                "python.block_values",
+            )
+    return values
+
+
+def _unpacked(made: dict[str, Any], output: str) -> list[Variable]:
+    value = made.get(output, [])
+    return value if isinstance(value, list) else [value]
+
+
+@contextlib.contextmanager
+def _new_blocks(program: Program) -> Iterator[None]:
+    """Take blocks that were begun inside back when something is raised."""
+    first = len(program._blocks())
+    try:
+        yield
+    except BaseException:
+        program._drop_blocks(first)
+        raise
+
+
+def _block_data(
+    program: Program, stem: str, shapes: Sequence[Any], like: Variables
+) -> list[Variable]:
+    block = program._current_block()
+    return [
+        program.data(f"block_{block}.{stem}_{i}", shape, variable.dtype)
+        for i, (shape, variable) in enumerate(zip(shapes, like, strict=True))
+    ]
+
+
+def _names(variables: Variables) -> list[str]:
+    return [variable.name for variable in variables]
+
+
+def cond(
+    pred: Variable,
+    true_fn: Callable[[], Any],
+    false_fn: Callable[[], Any],
+) -> Any:
+    """Run what ``true_fn`` adds where ``pred`` is true, else ``false_fn``'s.
+
+    Both are called once, at once; the ops that they add become blocks, which
+    may read all variables around them. Only the block that is chosen is run.
+
+    Args:
+        pred: bool, one element.
+        true_fn: returns a variable, or a list of them.
+        false_fn: returns as many, of the same dtypes.
+
+    Returns:
+        A variable, or a list of them, as ``true_fn`` does.
+
+    Raises:
+        InvalidArgumentError: the functions return different numbers of
+            variables, or other dtypes.
+    """
+    _list("cond: pred", pred)
+    program = pred.program
+    attrs: dict[str, Any] = {}
+    single = False
+    with _new_blocks(program):
+        for name, function in (("then", true_fn), ("else", false_fn)):
+            attrs[f"{name}_block"] = program._begin_block()
+            value = function()
+            if name == "then":
+                single = isinstance(value, Variable)
+            outputs = _list(f"cond: what {name}_block gives", value)
+            attrs[f"{name}_outputs"] = _names(outputs)
+            program._end_block()
+        made = program.append_op("if", inputs={"Cond": pred}, attrs=attrs)
+    results = _unpacked(made, "Out")
+    return results[0] if single else results
+
+
+def while_loop(
+    cond: Callable[..., Variable],
+    body: Callable[..., Any],
+    loop_vars: Variables,
+    shapes: Sequence[Sequence[int | None]] | None = None,
+    limit: int = 10_000_000,
+) -> list[Variable]:
+    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)``.
+
+    Args:
+        cond: returns a bool variable of one element; called for the variables
+            before the loop, and for those that ``body`` gives.
+        body: returns as many variables as it gets, of the same dtypes.
+        loop_vars: what they are at first.
+        shapes: for variables whose shape changes from one iteration to the
+            next: None for sizes that do. By default they keep their shapes.
+        limit: more iterations are an error.
+
+    Returns:
+        What the variables are at the end.
+
+    Raises:
+        InvalidArgumentError: ``body`` gives other variables than it gets.
+    """
+    first = _list("while_loop: loop_vars", loop_vars)
+    program = first[0].program if first else default_main_program()
+    begins = cond(*first)
+    if shapes is None:
+        shapes = [variable.shape for variable in first]
+    with _new_blocks(program):
+        block = program._begin_block()
+        carried = _block_data(program, "carried", shapes, first)
+        following = _list("while_loop: what body gives", body(*carried))
+        goes_on = cond(*following)
+        program._end_block()
+        made = program.append_op(
+            "loop",
+            inputs={"Cond": begins, "Carried": first},
+            attrs={
+                "block": block,
+                "carried": _names(carried),
+                "carried_out": _names(following),
+                "condition_out": goes_on.name,
+                "limit": limit,
+            },
+        )
+    return _unpacked(made, "Out")
+
+
+def scan(
+    fn: Callable[[list[Variable], list[Variable]], tuple[Any, Any]],
+    init: Variables,
+    xs: Variables,
+    reverse: bool = False,
+) -> tuple[list[Variable], list[Variable]]:
+    """Call ``fn`` for each element of ``xs`` along the first axis.
+
+    Args:
+        fn: gets the carried variables and one element of each of ``xs``, as
+            lists; returns those to carry on and those to stack.
+        init: what the first call gets as carried.
+        xs: the sequences; all have the same length.
+        reverse: from the last element to the first.
+
+    Returns:
+        What the last call carried on, and the stacked variables, whose new
+        first axis is that of ``xs``.
+
+    Raises:
+        InvalidArgumentError: ``fn`` carries other variables on than it gets,
+            or ``xs`` is empty.
+    """
+    first = _list("scan: init", init)
+    sequences = _list("scan: xs", xs)
+    if not sequences:
+        raise InvalidArgumentError(
+            f"scan: xs is empty; expected a sequence{created()}",
+            "python.scan_xs",
+        )
+    program = sequences[0].program
+    with _new_blocks(program):
+        block = program._begin_block()
+        carried = _block_data(
+            program, "carried", [each.shape for each in first], first
+        )
+        elements = _block_data(
+            program,
+            "element",
+            [each.shape and each.shape[1:] for each in sequences],
+            sequences,
+        )
+        following, outputs = fn(carried, elements)
+        following = _list("scan: what fn carries on", following)
+        outputs = _list("scan: what fn stacks", outputs)
+        program._end_block()
+        made = program.append_op(
+            "loop",
+            inputs={"Carried": first, "Sequences": sequences},
+            attrs={
+                "block": block,
+                "carried": _names(carried),
+                "slices": _names(elements),
+                "carried_out": _names(following),
+                "stacked": _names(outputs),
+                "sequence_reversed": [int(reverse)] * len(sequences),
+                "stacked_reversed": [int(reverse)] * len(outputs),
+            },
+        )
+    return _unpacked(made, "Out"), _unpacked(made, "Stacked")
