@@ -60,11 +60,45 @@ void TopK10(Node& node) {
   TopK(node, {}, {{"k", k[0]}});
 }
 
+void Compress(Node& node) {
+  AttributeMap attributes;
+  if (node.attributes().Has("axis")) {
+    attributes["axis"] = node.attributes().Int("axis", 0);
+  } else {
+    attributes["flatten"] = true;
+  }
+  node.Finish("compress", {{"X", {node.In(0)}}, {"Condition", {node.In(1)}}},
+              std::move(attributes));
+}
+
+void Unique(Node& node) {
+  AttributeMap attributes = {
+      {"sorted", node.attributes().Int("sorted", 1) != 0}};
+  if (node.attributes().Has("axis")) {
+    attributes["flatten"] = false;
+    attributes["axis"] = node.attributes().Int("axis", 0);
+  }
+  node.FinishAll("unique", {{"X", {node.In(0)}}}, std::move(attributes),
+                 {"Out", "Index", "Inverse", "Counts"});
+}
+
+void NonMaxSuppression(Node& node) {
+  Inputs inputs = {{"Boxes", {node.In(0)}}, {"Scores", {node.In(1)}}};
+  const char* const operands[] = {"MaxOutput", "IouThreshold",
+                                  "ScoreThreshold"};
+  for (int i = 0; i < 3; ++i) {
+    if (node.HasInput(i + 2)) inputs.push_back({operands[i], {node.In(i + 2)}});
+  }
+  node.Finish(
+      "non_max_suppression", std::move(inputs),
+      {{"center_point_box", node.attributes().Int("center_point_box", 0)}});
+}
+
 constexpr HandlerRow kRows[] = {
-    {"ArgMax", 1, ArgBest<true>},
-    {"ArgMin", 1, ArgBest<false>},
-    {"TopK", 1, TopK1},
-    {"TopK", 10, TopK10},
+    {"ArgMax", 1, ArgBest<true>}, {"ArgMin", 1, ArgBest<false>},
+    {"Compress", 9, Compress},    {"NonMaxSuppression", 10, NonMaxSuppression},
+    {"TopK", 1, TopK1},           {"TopK", 10, TopK10},
+    {"Unique", 11, Unique},
 };
 
 }  // namespace

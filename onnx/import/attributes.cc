@@ -105,6 +105,15 @@ const ::onnx::TensorProto* Attributes::Tensor(std::string_view name) {
   return found == nullptr ? nullptr : &found->t();
 }
 
+const ::onnx::GraphProto& Attributes::NeededGraph(std::string_view name) {
+  const AttributeProto* attribute = Find(name, AttributeProto::GRAPH);
+  if (attribute == nullptr) {
+    platform::Raise(platform::ErrorCode::kInvalidArgument, "onnx.graph_missing",
+                    "attribute {} is missing", name);
+  }
+  return attribute->g();
+}
+
 int64_t Attributes::NeededInt(std::string_view name) {
   SLUICE_ENFORCE(Has(name), ErrorCode::kInvalidArgument,
                  "onnx.attribute_missing", "attribute {} is missing", name);

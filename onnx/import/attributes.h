@@ -30,6 +30,7 @@ class Attributes {
   // nullptr where it was left out.
   const ::onnx::TensorProto* Tensor(std::string_view name);
   // Raises InvalidArgument where it was left out.
+  const ::onnx::GraphProto& NeededGraph(std::string_view name);
   int64_t NeededInt(std::string_view name);
   // The names of those that the node has.
   std::vector<std::string> names() const;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/framework/op/near_names.h"
+#include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -22,7 +23,11 @@ class Makers {
   static constexpr int kInput = -1;
   static constexpr int kInitialiser = -2;
 
-  explicit Makers(const ::onnx::GraphProto& graph) : graph_(graph) {
+  // `around`: those of the graph around this one, whose node `holder` has it.
+  explicit Makers(const ::onnx::GraphProto& graph,
+                  const Makers* around = nullptr,
+                  int holder = 0)
+      : graph_(graph), around_(around), holder_(holder) {
     for (const auto& input : graph.input()) {
       SLUICE_ENFORCE(!input.name().empty(), ErrorCode::kInvalidArgument,
                      "onnx.input_name", "an input of the graph has no name");
@@ -56,6 +61,9 @@ class Makers {
   // The value must be there before node `user`.
   void CheckUse(const std::string& name, int user) const {
     const auto maker = makers_.find(name);
+    if (maker == makers_.end() && around_ != nullptr && around_->Knows(name)) {
+      return around_->CheckUse(name, holder_);
+    }
     if (maker == makers_.end()) {
       platform::Raise(ErrorCode::kInvalidArgument, "onnx.value_missing",
                       "{} uses value {}, which nothing makes{}",
@@ -76,10 +84,18 @@ class Makers {
   }
 
   void CheckOutput(const std::string& name) const {
+    if (!makers_.contains(name) && around_ != nullptr && around_->Knows(name)) {
+      return around_->CheckUse(name, holder_);
+    }
     SLUICE_ENFORCE(makers_.contains(name), ErrorCode::kInvalidArgument,
                    "onnx.output_missing",
                    "nothing makes {}, an output of the graph{}", Shown(name),
                    Suggestion(name));
+  }
+
+  bool Knows(const std::string& name) const {
+    return makers_.contains(name) ||
+           (around_ != nullptr && around_->Knows(name));
   }
 
  private:
@@ -100,8 +116,24 @@ class Makers {
   }
 
   const ::onnx::GraphProto& graph_;
+  const Makers* around_;
+  int holder_;
   std::unordered_map<std::string_view, int> makers_;
 };
+
+void CheckGraph(const ::onnx::GraphProto& graph, const Makers& makers) {
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& input : graph.node(i).input()) {
+      if (!input.empty()) makers.CheckUse(input, i);
+    }
+    VisitSubgraphs(graph.node(i), [&](const ::onnx::GraphProto& inner) {
+      CheckGraph(inner, Makers(inner, &makers, i));
+    });
+  }
+  for (const auto& output : graph.output()) {
+    makers.CheckOutput(output.name());
+  }
+}
 
 }  // namespace
 
@@ -114,15 +146,7 @@ std::string NodeName(const ::onnx::NodeProto& node, int index) {
 }
 
 void CheckNames(const ::onnx::GraphProto& graph) {
-  const Makers makers(graph);
-  for (int i = 0; i < graph.node_size(); ++i) {
-    for (const std::string& input : graph.node(i).input()) {
-      if (!input.empty()) makers.CheckUse(input, i);
-    }
-  }
-  for (const auto& output : graph.output()) {
-    makers.CheckOutput(output.name());
-  }
+  CheckGraph(graph, Makers(graph));
 }
 
 }  // namespace sluice::onnx

@@ -75,6 +75,20 @@ void AddInitialisers(const std::string& folder,
       std::unique_ptr<std::string>(tensor.release_raw_data()).reset();
     }
   }
+  for (auto& node : *graph->mutable_node()) {
+    for (auto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) {
+        AddInitialisers(folder, attribute.mutable_g(), values);
+      }
+    }
+  }
+}
+
+ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,
+                      const ValueType& otherwise) {
+  if (!input.has_type()) return otherwise;
+  const OnnxValue value = InputOf(input);
+  return {value.dtype, value.rank_known ? DimsOf(value) : otherwise.dims};
 }
 
 std::vector<OnnxValue> AddInputs(const ::onnx::GraphProto& graph,

@@ -9,8 +9,13 @@
 
 namespace sluice::onnx {
 
-// The initialisers as constants; takes their bytes out of the graph. Raises as
-// LoadOnnx.
+// What is known of an input of a subgraph: what the model says of it, or else
+// `otherwise`. Raises as AddInputs.
+ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,
+                      const ValueType& otherwise);
+
+// The initialisers, those of subgraphs too, as constants; takes their bytes out
+// of the graph. Raises as LoadOnnx.
 void AddInitialisers(const std::string& folder,
                      ::onnx::GraphProto* graph,
                      ValueMap* values);

@@ -14,11 +14,11 @@ const Table& AllHandlers() {
     auto* rows = new Table();  // read at any time, also while exiting
     for (const auto family :
          {AttentionHandlers(), ContractionHandlers(), ConstantHandlers(),
-          ConversionHandlers(), ConvHandlers(), EinsumHandlers(),
-          ElementwiseHandlers(), ImageHandlers(), IndexingHandlers(),
-          LossHandlers(), MovementHandlers(), NormHandlers(), PoolHandlers(),
-          ReductionHandlers(), ResizeHandlers(), RotaryEmbeddingHandlers(),
-          SearchHandlers(), SignalHandlers()}) {
+          ControlFlowHandlers(), ConversionHandlers(), ConvHandlers(),
+          EinsumHandlers(), ElementwiseHandlers(), ImageHandlers(),
+          IndexingHandlers(), LossHandlers(), MovementHandlers(),
+          NormHandlers(), PoolHandlers(), ReductionHandlers(), ResizeHandlers(),
+          RotaryEmbeddingHandlers(), SearchHandlers(), SignalHandlers()}) {
       for (const HandlerRow& row : family) {
         (*rows)[row.type][row.since_version] = row.handler;
       }

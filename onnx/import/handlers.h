@@ -24,6 +24,7 @@ struct HandlerRow {
 std::span<const HandlerRow> AttentionHandlers();
 std::span<const HandlerRow> ContractionHandlers();
 std::span<const HandlerRow> ConstantHandlers();
+std::span<const HandlerRow> ControlFlowHandlers();
 std::span<const HandlerRow> ConversionHandlers();
 std::span<const HandlerRow> ConvHandlers();
 std::span<const HandlerRow> EinsumHandlers();

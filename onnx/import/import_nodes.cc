@@ -33,7 +33,22 @@ class NodeImport {
   NodeImport(const ::onnx::ModelProto& model,
              const std::string& name,
              ValueMap* values)
-      : name_(name), opset_(OpsetOf(model)), values_(*values) {}
+      : name_(name),
+        opset_(OpsetOf(model)),
+        values_(*values),
+        import_graph_(
+            [this](const ::onnx::GraphProto& graph) { ImportGraph(graph); }) {}
+
+  // Raises LostSubgraph where an output could not be made.
+  void ImportGraph(const ::onnx::GraphProto& graph) {
+    int index = 0;
+    for (const auto& node : graph.node()) {
+      Import(node, index++);
+    }
+    for (const auto& output : graph.output()) {
+      if (values_.IsLost(output.name())) throw LostSubgraph();
+    }
+  }
 
   void Import(const ::onnx::NodeProto& node, int index) {
     const auto lost = [&](const std::string& input) {
@@ -54,13 +69,16 @@ class NodeImport {
       SLUICE_ENFORCE(node.output_size() > 0 && !node.output(0).empty(),
                      ErrorCode::kInvalidArgument, "onnx.output_count",
                      "{} has no output", NodeName(node, index));
-      Node imported(node, location, &values_);
+      Node imported(node, location, &values_, import_graph_);
       if (handler != nullptr) {
         handler(imported);
       } else {
         ImportCounterpart(*counterpart, imported);
       }
       imported.attributes().CheckAllAsked();
+    } catch (const LostSubgraph&) {
+      ++not_tried_;
+      return Lose(node);
     } catch (Error& error) {
       if (error.code() == ErrorCode::kUnimplemented) {
         Refuse(node, index, FirstLine(error.what()));
@@ -136,6 +154,7 @@ class NodeImport {
   const std::string& name_;
   int64_t opset_;
   ValueMap& values_;
+  const sluice::onnx::ImportGraph import_graph_;
   std::vector<std::string> refused_;
   int not_tried_ = 0;
 };
@@ -146,9 +165,10 @@ void ImportNodes(const ::onnx::ModelProto& model,
                  const std::string& name,
                  ValueMap* values) {
   NodeImport import(model, name, values);
-  int index = 0;
-  for (const auto& node : model.graph().node()) {
-    import.Import(node, index++);
+  try {
+    import.ImportGraph(model.graph());
+  } catch (const LostSubgraph&) {
+    // The nodes are listed.
   }
   import.RaiseRefused();
 }

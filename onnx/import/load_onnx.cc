@@ -10,6 +10,7 @@
 #include "sluice/onnx/import/graph_values.h"
 #include "sluice/onnx/import/import_nodes.h"
 #include "sluice/onnx/import/model_file.h"
+#include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/import/value_map.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
@@ -43,6 +44,7 @@ OnnxModel Import(std::string_view bytes,
   ::onnx::ModelProto model;
   ParseModel(bytes, name, &model);
   CheckNames(model.graph());
+  MakeNamesUnique(model.mutable_graph());
   ValueMap values(model.graph());
   OnnxModel result;
   result.metadata = MetadataOf(model);

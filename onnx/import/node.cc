@@ -6,6 +6,7 @@
 #include "sluice/framework/op/operand.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
+#include "sluice/onnx/import/graph_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/text.h"
 
@@ -16,10 +17,12 @@ using platform::Shown;
 
 Node::Node(const ::onnx::NodeProto& proto,
            std::string location,
-           ValueMap* values)
+           ValueMap* values,
+           const ImportGraph& import_graph)
     : proto_(proto),
       location_(std::move(location)),
       values_(*values),
+      import_graph_(import_graph),
       attributes_(proto) {}
 
 const std::string& Node::type() const {
@@ -236,6 +239,74 @@ void Node::FinishOutput(int index,
                         AttributeMap attributes) {
   Add(type, std::move(inputs), std::move(attributes),
       {{"Out", {proto_.output(index)}}});
+}
+
+std::vector<std::string> Node::AddSubgraph(const ::onnx::GraphProto& graph) {
+  SLUICE_ENFORCE(graph.input_size() == 0, ErrorCode::kInvalidArgument,
+                 "onnx.branch_inputs",
+                 "its branch {} has {} inputs; expected none",
+                 Shown(graph.name()), graph.input_size());
+  import_graph_(graph);
+  std::vector<std::string> outputs;
+  for (const auto& output : graph.output()) {
+    values_.MakeVariable(output.name());
+    outputs.push_back(values_.Name(output.name()));
+  }
+  return outputs;
+}
+
+Node::Block Node::AddBlock(const ::onnx::GraphProto& graph,
+                           const std::vector<ValueType>& inputs) {
+  SLUICE_ENFORCE(static_cast<size_t>(graph.input_size()) == inputs.size(),
+                 ErrorCode::kInvalidArgument, "onnx.subgraph_inputs",
+                 "its graph {} has {} inputs; expected {}", Shown(graph.name()),
+                 graph.input_size(), inputs.size());
+  framework::Program& program = values_.program();
+  Block block;
+  const int index = program.BeginBlock();
+  block.index = index;
+  try {
+    for (int i = 0; i < graph.input_size(); ++i) {
+      const auto& input = graph.input(i);
+      const ValueType type = TypeOfInput(input, inputs[static_cast<size_t>(i)]);
+      block.inputs.push_back(input.name());
+      program.Data(input.name(), type.dtype, type.dims, location_.c_str(), 0);
+    }
+    import_graph_(graph);
+    for (const auto& output : graph.output()) {
+      values_.MakeVariable(output.name());
+      block.outputs.push_back(values_.Name(output.name()));
+    }
+  } catch (...) {
+    program.DropBlocks(index);
+    throw;
+  }
+  program.EndBlock();
+  return block;
+}
+
+void Node::FinishBlocks(
+    const std::string& type,
+    Inputs inputs,
+    AttributeMap attributes,
+    const std::vector<std::pair<std::string, int>>& outputs) {
+  for (const auto& [argument, names] : inputs) {
+    for (const std::string& name : names) {
+      values_.MakeVariable(name);
+    }
+  }
+  Inputs made;
+  int next = 0;
+  for (const auto& [argument, count] : outputs) {
+    framework::ArgVars vars;
+    for (const int end = next + count; next < end; ++next) {
+      vars.push_back(HasOutput(next) ? proto_.output(next)
+                                     : values_.NewName(location_));
+    }
+    if (!vars.empty()) made.emplace_back(argument, std::move(vars));
+  }
+  values_.program().AppendOp(type, std::move(inputs), std::move(attributes),
+                             {location_, 0}, std::move(made));
 }
 
 void Node::FinishConstant(Tensor value) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,21 @@ using platform::DType;
 using Ints = std::vector<int64_t>;
 using Inputs = framework::Program::ArgList;
 
+// Adds the ops of a subgraph's nodes. Raises LostSubgraph where one of its
+// outputs could not be made; the nodes are listed by then.
+using ImportGraph = std::function<void(const ::onnx::GraphProto& graph)>;
+struct LostSubgraph {};
+
 // One node while a handler imports it: what it has, and the ops that compute
 // it. Lives for one call of a handler; used by one thread. Inputs and outputs
 // are counted from 0. Raises InvalidArgument, naming the input, for one that is
 // not there, and what Program::AppendOp raises.
 class Node {
  public:
-  Node(const ::onnx::NodeProto& proto, std::string location, ValueMap* values);
+  Node(const ::onnx::NodeProto& proto,
+       std::string location,
+       ValueMap* values,
+       const ImportGraph& import_graph);
 
   // The operator of ONNX.
   const std::string& type() const;
@@ -93,6 +102,24 @@ class Node {
                     const std::string& type,
                     Inputs inputs,
                     AttributeMap attributes = {});
+  // Adds the ops of a subgraph without inputs; the names of its outputs, for an
+  // op to read.
+  std::vector<std::string> AddSubgraph(const ::onnx::GraphProto& graph);
+  // The same in a block of its own, whose data are the subgraph's inputs:
+  // `inputs` says what is known of them where the model says less.
+  struct Block {
+    int64_t index;
+    std::vector<std::string> inputs;
+    std::vector<std::string> outputs;
+  };
+  Block AddBlock(const ::onnx::GraphProto& graph,
+                 const std::vector<ValueType>& inputs);
+  // Adds an op that runs blocks; its outputs are those of the node, in order.
+  void FinishBlocks(const std::string& type,
+                    Inputs inputs,
+                    AttributeMap attributes,
+                    const std::vector<std::pair<std::string, int>>& outputs);
+
   // Output 0 is known while importing.
   void FinishConstant(Tensor value);
   // A constant that the model does not have by itself; its name.
@@ -129,6 +156,7 @@ class Node {
   const ::onnx::NodeProto& proto_;
   std::string location_;
   ValueMap& values_;
+  const ImportGraph& import_graph_;
   Attributes attributes_;
 };
 

@@ -1,5 +1,6 @@
 #include "sluice/onnx/import/value_map.h"
 
+#include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
 
@@ -9,6 +10,10 @@ using framework::DDim;
 using framework::Tensor;
 
 ValueMap::ValueMap(const ::onnx::GraphProto& graph) {
+  NoteNames(graph);
+}
+
+void ValueMap::NoteNames(const ::onnx::GraphProto& graph) {
   for (const auto& input : graph.input()) {
     taken_.insert(input.name());
   }
@@ -20,6 +25,7 @@ ValueMap::ValueMap(const ::onnx::GraphProto& graph) {
     for (const std::string& input : node.input()) {
       ++read_[input];
     }
+    VisitSubgraphs(node, [this](const auto& inner) { NoteNames(inner); });
   }
   for (const auto& output : graph.output()) {
     ++read_[output.name()];
@@ -64,7 +70,7 @@ int ValueMap::ReadCount(const std::string& name) const {
 
 const framework::OpDesc* ValueMap::FindWriter(const std::string& name) const {
   constexpr size_t kLast = 32;  // so that long models take linear time
-  const auto& ops = program_.block().ops;
+  const auto& ops = program_.blocks()[program_.current_block()].ops;
   for (size_t i = ops.size(); i-- > 0 && i + kLast >= ops.size();) {
     for (const auto& [argument, vars] : ops[i].outputs) {
       if (!vars.empty() && vars[0] == name) return &ops[i];
@@ -100,7 +106,7 @@ const std::string& ValueMap::Name(const std::string& name) const {
 
 void ValueMap::MakeVariable(const std::string& name) {
   const Tensor* constant = FindConstant(name);
-  if (constant == nullptr || program_.block().FindVar(name) != nullptr) return;
+  if (constant == nullptr || program_.HasVar(name)) return;
   if (IsOperand(*constant)) return AddToProgram(name, *constant);
   program_.Persistable(name, constant->dtype(), constant->dims());
   parameters_.emplace_back(name, *constant);

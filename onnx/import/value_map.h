@@ -13,12 +13,18 @@
 
 namespace sluice::onnx {
 
+struct ValueType {
+  platform::DType dtype;
+  framework::DDim dims;
+};
+
 // The values of a graph while it is imported: variables of the program, and
 // constants, which become persistable variables once an op reads them. Owned by
 // the import, used by one thread.
 class ValueMap {
  public:
-  // Knows the names of all values in `graph`, so that others get other names.
+  // Knows the names of all values in `graph` and its subgraphs, so that others
+  // get other names.
   explicit ValueMap(const ::onnx::GraphProto& graph);
 
   framework::Program& program() { return program_; }
@@ -58,6 +64,7 @@ class ValueMap {
   }
 
  private:
+  void NoteNames(const ::onnx::GraphProto& graph);
   void AddToProgram(const std::string& name, const framework::Tensor& value);
 
   framework::Program program_;
