@@ -1,0 +1,51 @@
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+
+void CompressShape(InferShapeContext& context) {
+  const DDim x = context.input("X");
+  context.WithRank(context.input("Condition"), 1);
+  if (context.Attr<bool>("flatten")) {
+    return context.SetOutput("Out", DDim({framework::kUnknownDim}));
+  }
+  if (!x.rank_known()) return context.SetOutput("Out", x);
+  const auto axis = context.Attr<int64_t>("axis");
+  context.Require(axis >= -x.rank() && axis < x.rank(), "compress.axis",
+                  "attribute axis = {} is no dimension of input X {}; expected "
+                  "{} to {}",
+                  axis, x, -x.rank(), x.rank() - 1);
+  DDim out = x;
+  out[static_cast<int>(axis < 0 ? axis + x.rank() : axis)] =
+      framework::kUnknownDim;
+  context.SetOutput("Out", out);
+}
+
+void CompressSchema(OpSchema& op) {
+  op.Doc(
+      "The slices of X along an axis where Condition is true, as np.compress: "
+      "a shorter Condition is false for the others, a longer one must be false "
+      "beyond them. How many there are is known when it has run.");
+  op.TypeVar("T", AllDTypes());
+  op.Input("X", "T", "Of any shape.");
+  op.Input("Condition", "bool", "[n]: for each slice whether it is taken.");
+  op.Output("Out", "T", "X with fewer slices along the axis.");
+  op.Attr<int64_t>("axis", "The dimension; a negative one counts from the end.")
+      .Default(int64_t{0});
+  op.Attr<bool>("flatten",
+                "Takes elements of X as one row, whatever axis says.")
+      .Default(false);
+  op.InferShape(CompressShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(compress, CompressSchema);
+
+}  // namespace sluice::operators
