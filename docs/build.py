@@ -18,6 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx_reference
 import op_reference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,7 +82,11 @@ def assemble(source: Path) -> None:
         raise SystemExit("\n".join(problems))
     for page in ("index.md", "python.md", "cpp.md"):
         shutil.copy(DOCS / page, source)
-    count = op_reference.write(source / "ops")
+    operators = onnx_reference.operators()
+    onnx_reference.write(source, operators)
+    count = op_reference.write(
+        source / "ops", onnx_reference.counterparts(operators)
+    )
     print(f"docs: {count} ops", flush=True)
 
 

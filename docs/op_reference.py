@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +136,8 @@ def gradients(name: str, ops: dict[str, Schema]) -> list[str]:
     return ["It is made of other ops.", ""]
 
 
-def page(name: str, ops: dict[str, Schema]) -> str:
-    """The page of an op."""
+def page(name: str, ops: dict[str, Schema], used: Collection[str] = ()) -> str:
+    """The page of an op, that operators `used` of ONNX are read as."""
     schema = ops[name]
     # In no table of contents: a tree of hundreds of ops on every page is slow to
     # build, and to read.
@@ -158,6 +159,9 @@ def page(name: str, ops: dict[str, Schema]) -> str:
         for key, what in (("onnx", "ONNX"), ("torch", "PyTorch"))
         if schema[key]
     ]
+    others = ", ".join(f"`{one}`" for one in sorted(set(used) - {schema["onnx"]}))
+    if others:
+        same.append(f"used, alone or with other ops, for ONNX's {others}")
     if same:
         lines += ["## Elsewhere", "", *[f"- {one}" for one in same], ""]
     return "\n".join(lines)
@@ -186,19 +190,20 @@ def index(ops: dict[str, Schema]) -> str:
             "",
             f"The {len(forward)} ops that programs may have, from the schemas that the "
             "runtime checks them by, and the kernels of the build that this site comes "
-            "from. An operator of ONNX is named where it is the same; others are "
-            "imported as several ops.",
+            "from. An operator of ONNX is named where it is the same; others have a "
+            "[page](../onnx_operators.md).",
             "",
             *table(["op", "what it is", "gradient", "ONNX"], rows),
         ]
     )
 
 
-def write(folder: Path) -> int:
-    """Write a page an op, and the index; how many ops there are."""
+def write(folder: Path, uses: Mapping[str, Collection[str]]) -> int:
+    """Write a page an op, and the index; how many ops there are. `uses` has the
+    operators of ONNX that an op is used for."""
     folder.mkdir(parents=True, exist_ok=True)
     ops = schemas()
     for name in ops:
-        (folder / f"{name}.md").write_text(page(name, ops), encoding="utf-8")
+        (folder / f"{name}.md").write_text(page(name, ops, uses.get(name, ())), encoding="utf-8")
     (folder / "index.md").write_text(index(ops), encoding="utf-8")
     return len(ops)

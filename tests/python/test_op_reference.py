@@ -54,6 +54,8 @@ def test_gradients_and_counterparts_are_linked(ops):
     assert "None is defined." in section(op_reference.page("top_k", ops), "Gradient")
     # Some gradients are ops of other names.
     assert "made of other ops" in section(op_reference.page("transpose", ops), "Gradient")
+    page = op_reference.page("relu", ops, {"Relu", "Clip"})
+    assert "for ONNX's `Clip`" in section(page, "Elsewhere")
     filters = section(op_reference.page("conv2d", ops), "Gradient")
     assert "conv2d_grad_filter" in filters and "conv2d_grad_input" in filters
 
