@@ -54,8 +54,9 @@ def linked(path: Path, words: str) -> str:
     # Code in fences has no links.
     parts = re.split(r"(?ms)(^```.*?^```$)", words)
     text = "".join(
-        part if part.startswith("```") else
-        re.sub(r"(?<!\[)`([\w./-]+\.md)`(?!\])", link, part)
+        part
+        if part.startswith("```")
+        else re.sub(r"(?<!\[)`([\w./-]+\.md)`(?!\])", link, part)
         for part in parts
     )
     if missing:
@@ -71,7 +72,10 @@ def assemble(source: Path) -> None:
     shutil.rmtree(source, ignore_errors=True)
     (source / "design").mkdir(parents=True)
     problems = []
-    for path in [*map(ROOT.joinpath, GUIDES), *sorted((ROOT / "design").iterdir())]:
+    for path in [
+        *map(ROOT.joinpath, GUIDES),
+        *sorted((ROOT / "design").iterdir()),
+    ]:
         try:
             page = linked(path, path.read_text(encoding="utf-8"))
         except ValueError as error:
@@ -98,7 +102,9 @@ def doxygen(build: Path, output: Path) -> None:
     for header in headers[1:]:
         folders = (ROOT, build / "include" / "generated" / "sluice")
         inputs.append(
-            next(str(one / header) for one in folders if (one / header).exists())
+            next(
+                str(one / header) for one in folders if (one / header).exists()
+            )
         )
     inputs.append(str(ROOT / "onnx" / "load_onnx.h"))
     output.mkdir(parents=True, exist_ok=True)
@@ -116,7 +122,9 @@ def doxygen(build: Path, output: Path) -> None:
 def main() -> None:
     """Build, and check the links."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument(
+        "--build", type=Path, default=ROOT / "build" / "release"
+    )
     parser.add_argument("--site", type=Path, default=ROOT / "build" / "site")
     parser.add_argument("--external", action="store_true")
     arguments = parser.parse_args()
@@ -126,8 +134,18 @@ def main() -> None:
     assemble(source)
     tools = Path(sys.executable).parent
     subprocess.run(
-        [tools / "sphinx-build", "--conf-dir", DOCS, "--quiet",
-         "--fail-on-warning", "--keep-going", "--jobs", "auto", source, html],
+        [
+            tools / "sphinx-build",
+            "--conf-dir",
+            DOCS,
+            "--quiet",
+            "--fail-on-warning",
+            "--keep-going",
+            "--jobs",
+            "auto",
+            source,
+            html,
+        ],
         check=True,
     )
     doxygen(arguments.build.resolve(), html)
@@ -135,8 +153,16 @@ def main() -> None:
     known = ["--exclude", "#nested-classes$"]
     offline = [] if arguments.external else ["--offline"]
     subprocess.run(
-        [tools / "lychee", *offline, "--no-progress", "--include-fragments",
-         *known, "--root-dir", html, html],
+        [
+            tools / "lychee",
+            *offline,
+            "--no-progress",
+            "--include-fragments",
+            *known,
+            "--root-dir",
+            html,
+            html,
+        ],
         check=True,
     )
     print(html / "index.html")
@@ -146,4 +172,6 @@ if __name__ == "__main__":
     try:
         main()
     except subprocess.CalledProcessError as error:
-        raise SystemExit(f"docs: {Path(error.cmd[0]).name} found problems, see above")
+        raise SystemExit(
+            f"docs: {Path(error.cmd[0]).name} found problems, see above"
+        )

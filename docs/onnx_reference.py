@@ -67,8 +67,15 @@ def page(found: dict[str, Operator]) -> str:
     rows = []
     for name, operator in sorted(found.items()):
         ops = [f"[`{op}`](ops/{op}.md)" for op, _ in operator.ops.most_common()]
-        state = "no test" if not operator.tests else (
-            f"{operator.loaded} of {operator.tests}" if operator.loaded else "no")
+        state = (
+            "no test"
+            if not operator.tests
+            else (
+                f"{operator.loaded} of {operator.tests}"
+                if operator.loaded
+                else "no"
+            )
+        )
         rows.append([name, state, ", ".join(ops)])
     read = sum(operator.loaded > 0 for operator in found.values())
     return "\n".join(

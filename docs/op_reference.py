@@ -103,7 +103,9 @@ def kernels(name: str) -> list[str]:
     """The kernels, those that differ in their dtype only in one row."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for one in _core._kernels(name):
-        key = tuple(one[part] for part in ("place", "library", "variant", "layout"))
+        key = tuple(
+            one[part] for part in ("place", "library", "variant", "layout")
+        )
         rows.setdefault(key, []).append(one["dtype"])
     if not rows:
         return ["None on this machine.", ""]
@@ -159,7 +161,9 @@ def page(name: str, ops: dict[str, Schema], used: Collection[str] = ()) -> str:
         for key, what in (("onnx", "ONNX"), ("torch", "PyTorch"))
         if schema[key]
     ]
-    others = ", ".join(f"`{one}`" for one in sorted(set(used) - {schema["onnx"]}))
+    others = ", ".join(
+        f"`{one}`" for one in sorted(set(used) - {schema["onnx"]})
+    )
     if others:
         same.append(f"used, alone or with other ops, for ONNX's {others}")
     if same:
@@ -204,6 +208,8 @@ def write(folder: Path, uses: Mapping[str, Collection[str]]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     ops = schemas()
     for name in ops:
-        (folder / f"{name}.md").write_text(page(name, ops, uses.get(name, ())), encoding="utf-8")
+        (folder / f"{name}.md").write_text(
+            page(name, ops, uses.get(name, ())), encoding="utf-8"
+        )
     (folder / "index.md").write_text(index(ops), encoding="utf-8")
     return len(ops)

@@ -81,7 +81,8 @@ def reason(error: BaseException) -> str:
             return "other values than expected"
         return f"not as expected: {' '.join(' '.join(lines[:4]).split())}"
     value = re.match(
-        r"(?:input|output|initializer) \S+ (?:of the graph )?((?:has|is) .*)", lines[0]
+        r"(?:input|output|initializer) \S+ (?:of the graph )?((?:has|is) .*)",
+        lines[0],
     )
     if value:
         return f"an input or output {value[1]}"
@@ -102,7 +103,9 @@ def listed(found: dict[str, BaseException | None]) -> str:
     text = f"{HEAD}# onnx {importlib.metadata.version('onnx')}\n"
     for kind in KINDS:
         text += f"# {kind}: {passed[kind]} of {total[kind]} pass\n"
-    for why, keys in sorted(groups.items(), key=lambda one: (-len(one[1]), one[0])):
+    for why, keys in sorted(
+        groups.items(), key=lambda one: (-len(one[1]), one[0])
+    ):
         text += f"\n{why}\n"
         text += "".join(f"  {key}\n" for key in sorted(keys))
     return text
@@ -122,10 +125,12 @@ def parsed(text: str) -> dict[str, str]:
 def compare(old: dict[str, str], new: dict[str, str]) -> str:
     """The differences as text, "" for none."""
     lines = [
-        f"passes now: {key} ({old[key]})" for key in sorted(old.keys() - new.keys())
+        f"passes now: {key} ({old[key]})"
+        for key in sorted(old.keys() - new.keys())
     ]
     lines += [
-        f"does not pass: {key} ({new[key]})" for key in sorted(new.keys() - old.keys())
+        f"does not pass: {key} ({new[key]})"
+        for key in sorted(new.keys() - old.keys())
     ]
     lines += [
         f"another reason: {key} ({new[key]}), before: {old[key]}"
@@ -138,12 +143,16 @@ def compare(old: dict[str, str], new: dict[str, str]) -> str:
 def main() -> None:
     """Run the suite; print what has changed, and the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help=f"rewrite {LIST.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"rewrite {LIST.name}"
+    )
     arguments = parser.parse_args()
     text = listed(outcomes())
     before = parsed(LIST.read_text(encoding="utf-8")) if LIST.exists() else {}
     print(compare(before, parsed(text)) or f"{LIST.name} is up to date")
-    print("\n".join(line for line in text.splitlines() if line.endswith(" pass")))
+    print(
+        "\n".join(line for line in text.splitlines() if line.endswith(" pass"))
+    )
     if arguments.write:
         LIST.write_text(text, encoding="utf-8")
 

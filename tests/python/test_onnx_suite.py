@@ -12,13 +12,17 @@ def test_the_list_of_failures_is_up_to_date():
     found = onnx_suite.outcomes()
     new = onnx_suite.listed(found)
     old = onnx_suite.LIST.read_text(encoding="utf-8")
-    differences = onnx_suite.compare(onnx_suite.parsed(old), onnx_suite.parsed(new))
+    differences = onnx_suite.compare(
+        onnx_suite.parsed(old), onnx_suite.parsed(new)
+    )
     assert not differences, (
         f"{differences}\n{onnx_suite.COMMAND} rewrites {onnx_suite.LIST.name}"
     )
     # Other versions may have other tests.
     if f"# onnx {importlib.metadata.version('onnx')}\n" in old:
-        assert new == old, f"{onnx_suite.COMMAND} rewrites {onnx_suite.LIST.name}"
+        assert new == old, (
+            f"{onnx_suite.COMMAND} rewrites {onnx_suite.LIST.name}"
+        )
     # A list that was rewritten while the importer was broken is wrong, too.
     passed = [key for key, error in found.items() if error is None]
     assert sum(key.startswith("Node/") for key in passed) >= 1300

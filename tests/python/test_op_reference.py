@@ -30,13 +30,17 @@ def test_every_op_of_users_has_a_page_with_all_that_its_schema_says(ops):
             for one in schema[side]:
                 assert f"| `{one['name']}`" in section(page, title)
         for one in schema["attributes"]:
-            assert f"| `{one['name']}` | {one['type']} |" in section(page, "Attributes")
+            assert f"| `{one['name']}` | {one['type']} |" in section(
+                page, "Attributes"
+            )
             for choice in one["choices"]:
                 assert choice in section(page, "Attributes").replace("\\", "")
 
 
 def test_kernels_stand_with_place_library_variant_and_dtypes(ops):
-    words = section(op_reference.page("conv2d", ops), "Kernels").replace("\\", "")
+    words = section(op_reference.page("conv2d", ops), "Kernels").replace(
+        "\\", ""
+    )
     kernels = _core._kernels("conv2d")
     assert len(kernels) > 2
     for one in kernels:
@@ -50,10 +54,16 @@ def test_gradients_and_counterparts_are_linked(ops):
     assert "[`relu_grad`](relu_grad.md)" in section(page, "Gradient")
     assert "ONNX: `Relu`" in section(page, "Elsewhere")
     assert "PyTorch: `torch.relu(X)`" in section(page, "Elsewhere")
-    assert "gradient of [`relu`](relu.md)" in op_reference.page("relu_grad", ops)
-    assert "None is defined." in section(op_reference.page("top_k", ops), "Gradient")
+    assert "gradient of [`relu`](relu.md)" in op_reference.page(
+        "relu_grad", ops
+    )
+    assert "None is defined." in section(
+        op_reference.page("top_k", ops), "Gradient"
+    )
     # Some gradients are ops of other names.
-    assert "made of other ops" in section(op_reference.page("transpose", ops), "Gradient")
+    assert "made of other ops" in section(
+        op_reference.page("transpose", ops), "Gradient"
+    )
     page = op_reference.page("relu", ops, {"Relu", "Clip"})
     assert "for ONNX's `Clip`" in section(page, "Elsewhere")
     filters = section(op_reference.page("conv2d", ops), "Gradient")
