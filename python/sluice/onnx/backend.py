@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import onnx.version_converter
 from onnx.backend.base import Backend, BackendRep
 
 import onnx
@@ -26,6 +27,8 @@ __all__ = [
     "run_node",
     "supports_device",
 ]
+
+_OLDEST_OPSET = 7
 
 
 class SluiceBackendRep(BackendRep):
@@ -60,7 +63,14 @@ class SluiceBackend(Backend):
     def prepare(
         cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any
     ) -> SluiceBackendRep:
-        """Load a model."""
+        """Load a model, after onnx.version_converter has converted it where
+        its opset is older than those that load() reads.
+        """
+        if any(
+            opset.domain in ("", "ai.onnx") and opset.version < _OLDEST_OPSET
+            for opset in model.opset_import
+        ):
+            model = onnx.version_converter.convert_version(model, _OLDEST_OPSET)
         return SluiceBackendRep(load(model.SerializeToString()))
 
     @classmethod

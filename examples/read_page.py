@@ -1,0 +1,207 @@
+"""Reads printed text with rapidocr-onnxruntime, on Sluice and on onnxruntime.
+
+The client is unmodified: where it imports onnxruntime it is given
+sluice.onnxruntime. Two pages are read: one that is drawn here, and a photograph
+that scikit-image ships. Both runtimes, each in a process of its own, take
+turns. Prints the lines, whether both runtimes find the same ones, the medians
+of their times, and the paths of the reports about the networks last; ends with
+an error where lines differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib.util
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+TEXT = """\
+Sluice reads this page
+A sluice is a gate that decides which
+channel the water takes. This one decides,
+for every operator of a network, which
+kernel computes it: on which device, in
+which library, with which layout.
+Invoice 2047-A of 23 November 2026
+12 gate valves at 149.50 each: 1,794.00
+Questions? Write to water@example.org
+"""
+
+
+def draw(path: Path) -> None:
+    """Draw the page, in the font that comes with Pillow."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    page = Image.new("RGB", (760, 520), "white")
+    canvas = ImageDraw.Draw(page)
+    for row, line in enumerate(TEXT.splitlines()):
+        font = ImageFont.load_default(40 if row == 0 else 28)
+        place = (40, 30 + 50 * row + (15 if row else 0))
+        canvas.text(place, line, "black", font)
+    page.save(path)
+
+
+def photograph() -> Path:
+    """Find the photographed page of scikit-image, which is not imported."""
+    spec = importlib.util.find_spec("skimage")
+    if spec is None or spec.origin is None:
+        raise SystemExit("read_page.py: the package scikit-image is missing")
+    return Path(spec.origin).parent / "data" / "page.png"
+
+
+def serve(runtime: str, threads: int, connection: Connection) -> None:
+    """Answer requests with one runtime until the other end is closed."""
+    if runtime == "Sluice":
+        import sluice
+        import sluice.onnxruntime
+
+        sys.modules["onnxruntime"] = sluice.onnxruntime
+        version = sluice.__version__
+    else:
+        import onnxruntime
+
+        version = onnxruntime.__version__
+    from rapidocr_onnxruntime import RapidOCR
+
+    client = RapidOCR(intra_op_num_threads=threads)
+    networks = {
+        "detection": client.text_det.infer.session,
+        "direction": client.text_cls.infer.session,
+        "recognition": client.text_rec.session.session,
+    }
+    connection.send(version)
+
+    def read(path: str) -> tuple[list[tuple[str, float]], float]:
+        begin = time.perf_counter()
+        found, _ = client(path)
+        seconds = time.perf_counter() - begin
+        return [(text, float(score)) for _, text, score in found or ()], seconds
+
+    def tune(seconds: float) -> None:
+        for session in networks.values():
+            session.tune(seconds / len(networks))
+
+    def report(folder: str) -> list[str]:
+        paths = []
+        for name in ("detection", "recognition"):
+            paths.append(str(Path(folder) / f"{name}.html"))
+            networks[name].report(paths[-1])
+        return paths
+
+    commands = {"read": read, "tune": tune, "report": report}
+    while True:
+        try:
+            command, argument = connection.recv()
+        except EOFError:
+            return
+        connection.send(commands[command](argument))
+
+
+class Runtime:
+    """The client in a process of its own, on one of the runtimes."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, other = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(name, threads, other), daemon=True
+        )
+        self._process.start()
+        other.close()
+        self.name = f"{name} {self._answer()}"
+
+    def read(self, path: Path) -> tuple[list[tuple[str, float]], float]:
+        """Read a page: its lines with their scores, and the seconds."""
+        return self.ask("read", str(path))
+
+    def ask(self, command: str, argument: Any) -> Any:
+        """Send a request, and return its answer."""
+        self._connection.send((command, argument))
+        return self._answer()
+
+    def close(self) -> None:
+        """End the process."""
+        self._connection.close()
+        self._process.join()
+
+    def _answer(self) -> Any:
+        try:
+            return self._connection.recv()
+        except EOFError:
+            raise SystemExit("read_page.py: a runtime ended") from None
+
+
+def compare(ours: Runtime, theirs: Runtime, path: Path, turns: int) -> bool:
+    """Read a page with both; True where they find the same lines."""
+    found, expected = (one.read(path)[0] for one in (ours, theirs))
+    for text, score in found:
+        print(f"  {score:.2f}  {text}")
+    same = [text for text, _ in found] == [text for text, _ in expected]
+    if same:
+        print(f"the same {len(found)} lines with {theirs.name}")
+    else:
+        print(f"OTHER lines with {theirs.name}:")
+        for text, score in expected:
+            print(f"  {score:.2f}  {text}")
+    times: dict[Runtime, list[float]] = {ours: [], theirs: []}
+    for _ in range(turns):
+        for one, seconds in times.items():
+            seconds.append(one.read(path)[1])
+    medians = [statistics.median(seconds) * 1e3 for seconds in times.values()]
+    print(
+        f"{ours.name}: {medians[0]:.0f} ms, {theirs.name}: {medians[1]:.0f} ms "
+        f"a page, {medians[0] / medians[1]:.2f} of its time (medians of "
+        f"{turns} turns)"
+    )
+    return same and bool(found)
+
+
+def main() -> None:
+    """Read both pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build/read_page"))
+    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument(
+        "--tune", type=float, default=20, help="seconds; 0: not at all"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=-1, help="all processors if left out"
+    )
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    # What tuning finds out is kept here, not among the user's own records.
+    records = arguments.out.resolve() / "records.jsonl"
+    records.unlink(missing_ok=True)
+    os.environ["SLUICE_RECORDS"] = str(records)
+    drawn = arguments.out / "page.png"
+    draw(drawn)
+    ours = Runtime("Sluice", arguments.threads)
+    theirs = Runtime("onnxruntime", arguments.threads)
+    right = True
+    for page in (drawn, photograph()):
+        print(f"{page}:")
+        right &= compare(ours, theirs, page, arguments.turns)
+    if arguments.tune > 0:
+        print(f"after tuning for at most {arguments.tune:.0f} s:")
+        ours.ask("tune", arguments.tune)
+        right &= compare(ours, theirs, drawn, arguments.turns)
+    read = " ".join(text for text, _ in ours.read(drawn)[0])
+    wanted = " ".join(TEXT.split())
+    share = difflib.SequenceMatcher(None, read, wanted, autojunk=False).ratio()
+    print(f"{share:.1%} of what was drawn is read rightly")
+    print("reports:", *ours.ask("report", str(arguments.out)))
+    ours.close()
+    theirs.close()
+    if not right:
+        raise SystemExit("read_page.py: the runtimes find other lines")
+
+
+if __name__ == "__main__":
+    main()
