@@ -4,7 +4,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/plan/plan.h"
 #include "sluice/onnx/load_onnx.h"
+#include "sluice/onnx/save_onnx.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
@@ -74,9 +76,56 @@ nb::dict MetadataOf(const onnx::OnnxMetadata& metadata) {
   return result;
 }
 
+// The bytes of the model, or None where it was written to `path`.
+nb::object Save(nb::handle program_object,
+                nb::handle scope_object,
+                nb::handle path,
+                const std::vector<std::string>& outputs,
+                const std::vector<std::string>& inputs,
+                IntArg opset,
+                bool external_data,
+                const framework::Plan* plan,
+                TextArg name,
+                TextArg description,
+                nb::handle properties) {
+  const auto& program = ToProgram(program_object, "onnx.save");
+  const auto& scope = ToScope(scope_object, "onnx.save");
+  onnx::OnnxSaveOptions options;
+  options.outputs = outputs;
+  options.inputs = inputs;
+  options.opset = ToInt(opset, "onnx.save: opset");
+  options.external_data = external_data;
+  options.plan = plan;
+  options.name = ToText(name, "onnx.save: name");
+  options.description = ToText(description, "onnx.save: description");
+  for (const nb::handle property : nb::borrow<nb::list>(properties)) {
+    options.properties.emplace_back(
+        ToText(property[0], "onnx.save: a key of properties"),
+        ToText(property[1], "onnx.save: a value of properties"));
+  }
+  const bool is_path = !path.is_none();
+  const std::string file = is_path ? ToPath(path) : "";
+  std::string bytes;
+  {
+    const nb::gil_scoped_release release;
+    if (is_path) {
+      onnx::SaveOnnx(program, scope, file, options);
+    } else {
+      bytes = onnx::SerializeOnnx(program, scope, options);
+    }
+  }
+  if (is_path) return nb::none();
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
 }  // namespace
 
 void BindOnnx(nb::module_& m) {
+  m.def("_save_onnx", &Save, nb::arg("program").none(), nb::arg("scope").none(),
+        nb::arg("path").none(), nb::arg("outputs"), nb::arg("inputs"),
+        nb::arg("opset").none(), nb::arg("external_data"),
+        nb::arg("plan").none(), nb::arg("name").none(),
+        nb::arg("description").none(), nb::arg("properties"));
   // (inputs, outputs, metadata, names of the parameters). `source` is a path,
   // or with `is_bytes` the model. Program and scope change once all is read.
   m.def(

@@ -288,6 +288,17 @@ class Program(_core.Program):
         (copy._become_test_clone_of if for_test else copy._become_copy_of)(self)
         return copy
 
+    def prune(self, fetch_list: Iterable[Any]) -> Program:
+        """Copy what ``fetch_list``, variables or names, is computed from.
+
+        Ops that only change parameters are left out. Raises NotFoundError for
+        an unknown variable.
+        """
+        names = _name_list(self, "prune: fetch_list", fetch_list)
+        copy = type(self)()
+        copy._become_pruned(self, names)
+        return copy
+
     @classmethod
     def parse(cls, data: bytes, origin: str = "a string") -> Program:
         """Return the program that :meth:`serialize` wrote.
@@ -405,15 +416,16 @@ def append_backward(
     program = loss.program
     pairs = program._append_backward(
         loss.name,
-        _name_list(program, "parameter_list", parameter_list),
-        _name_list(program, "no_grad_set", no_grad_set),
+        _name_list(
+            program, "append_backward: parameter_list", parameter_list
+        ),
+        _name_list(program, "append_backward: no_grad_set", no_grad_set),
         caller_location(),
     )
     return [(Variable(program, p), Variable(program, g)) for p, g in pairs]
 
 
 def _name_list(program: Program, what: str, variables: Any) -> list[str]:
-    what = f"append_backward: {what}"
     if variables is None:
         return []
     if isinstance(variables, (str, Variable)) or not isinstance(
