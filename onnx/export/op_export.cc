@@ -58,6 +58,10 @@ DDim OpExport::Dims(std::string_view input) const {
   return graph_.Var(Variable(input)).dims;
 }
 
+DDim OpExport::OutDims(std::string_view output) const {
+  return graph_.Var(op_.Output(output).at(0)).dims;
+}
+
 int OpExport::Rank(std::string_view input) const {
   const int rank = Dims(input).rank();
   if (rank < 0) Unsupported("the rank of its input {} is unknown", input);
@@ -165,6 +169,14 @@ void OpExport::FinishAll(const std::string& type,
     variables.push_back(op_.Output(output).at(0));
   }
   AddFinal(type, inputs, attributes, variables);
+}
+
+void OpExport::FinishReshape(const std::string& x, const Ints& sizes) {
+  AttributeMap attributes;
+  if (std::count(sizes.begin(), sizes.end(), 0) > 0) {
+    attributes["allowzero"] = int64_t{1};
+  }
+  Finish("Reshape", {x, Vector(sizes)}, attributes);
 }
 
 std::string OpExport::Constant(const Tensor& value) {

@@ -45,6 +45,7 @@ class OpExport {
   std::string In(std::string_view input);
   Names All(std::string_view input);
   DDim Dims(std::string_view input) const;
+  DDim OutDims(std::string_view output = "Out") const;
   // Raises Unimplemented while it is unknown.
   int Rank(std::string_view input) const;
   // The dtype that nodes read it in.
@@ -78,6 +79,9 @@ class OpExport {
                  const Names& inputs,
                  const AttributeMap& attributes,
                  std::initializer_list<std::string_view> outputs);
+
+  // The same for a reshape to sizes that are sizes, also where they are 0.
+  void FinishReshape(const std::string& x, const Ints& sizes);
 
   std::string Constant(const Tensor& value);
   // int64: a vector, and one number of rank 0.

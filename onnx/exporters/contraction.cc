@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <string_view>
 
 #include "sluice/onnx/export/exporters.h"
 
@@ -10,7 +11,12 @@ namespace {
 
 std::string Turned(OpExport& op, const char* input, bool turn) {
   const int rank = op.Rank(input);
-  if (!turn || rank < 2) return op.In(input);
+  if (!turn || rank == 0) return op.In(input);
+  // A vector becomes one column, or one row.
+  if (rank == 1) {
+    const int64_t place = std::string_view(input) == "X" ? 1 : 0;
+    return op.Append("Unsqueeze", {op.In(input), op.Vector({place})});
+  }
   Ints order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[order.size() - 2], order.back());
@@ -53,11 +59,10 @@ void Mul(OpExport& op) {
   const std::string product = op.Append("MatMul", factors);
   Ints shape(x.begin(), x.begin() + rows);
   shape.insert(shape.end(), y.begin() + inner, y.end());
-  const bool empty = std::count(shape.begin(), shape.end(), 0) > 0;
-  if (std::count(shape.begin(), shape.end(), -1) <= (empty ? 0 : 1)) {
-    const AttributeMap zeros = {{"allowzero", int64_t{1}}};
-    return op.Finish("Reshape", {product, op.Vector(shape)},
-                     empty ? zeros : AttributeMap());
+  const DDim out(shape);
+  if (out.known() || (std::count(shape.begin(), shape.end(), -1) == 1 &&
+                      std::count(shape.begin(), shape.end(), 0) == 0)) {
+    return op.FinishReshape(product, shape);
   }
   const std::string of_x = op.Append("Shape", {op.In("X")}, {{"end", rows}});
   const std::string of_y = op.Append("Shape", {op.In("Y")}, {{"start", inner}});

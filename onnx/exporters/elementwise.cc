@@ -56,6 +56,40 @@ void FloorDiv(OpExport& op) {
   op.Finish("Div", {Binary(op, "Sub", x, rest), y});
 }
 
+// Powers of small integers.
+void Pow(OpExport& op) {
+  const DType dtype = op.TypeOf("X");
+  const std::string y = AlignedY(op);
+  if (dtype != DType::kInt8 && dtype != DType::kUInt8) {
+    return op.Finish("Pow", {op.In("X"), y});
+  }
+  const std::string power =
+      op.Append("Pow", {op.Cast(op.In("X"), DType::kInt64), y});
+  op.Finish("Cast", {power}, {{"to", dtype}});
+}
+
+// Whether Y, under the last dims of X or from attribute axis on, is repeated to
+// the shape of X.
+bool IsRepeatedToX(const OpExport& op) {
+  const DDim x = op.Dims("X"), y = op.Dims("Y");
+  if (!x.rank_known() || !y.rank_known() || y.rank() > x.rank()) return false;
+  const int64_t axis = op.Int("axis");
+  const int first = axis == -1 ? x.rank() - y.rank() : static_cast<int>(axis);
+  for (int i = 0; i < y.rank(); ++i) {
+    if (y[i] < 0 || (y[i] != 1 && y[i] != x[first + i])) return false;
+  }
+  return true;
+}
+
+// PRelu of ONNX repeats Y only.
+void PRelu(OpExport& op) {
+  const std::string x = op.In("X"), y = AlignedY(op);
+  if (IsRepeatedToX(op)) return op.Finish("PRelu", {x, y});
+  const std::string negative =
+      Binary(op, "Less", x, op.Number(0, op.TypeOf("X")));
+  op.Finish("Where", {negative, Binary(op, "Mul", x, y), x});
+}
+
 // Other integers only from opset 28 on.
 void BitShift(OpExport& op) {
   if (op.TypeOf("X") != DType::kUInt8 && op.opset() < 28) {
@@ -273,12 +307,14 @@ constexpr ExporterRow kRows[] = {
     {"elementwise_floordiv", FloorDiv, Widened::kHalves},
     {"elementwise_fmod", Fmod},
     {"elementwise_mod", Mod, Widened::kHalves},
+    {"elementwise_pow", Pow},
     {"expm1", Expm1, Widened::kHalves},
     {"gelu", Gelu},
     {"isfinite", IsFinite},
     {"log1p", Log1p, Widened::kHalves},
     {"logsigmoid", LogSigmoid, Widened::kHalves},
     {"not_equal", NotEqual},
+    {"prelu", PRelu},
     {"quantize_and_dequantize", QuantizeAndDequantize, Widened::kHalves},
     {"relu6", Relu6},
     {"rsqrt", Rsqrt, Widened::kHalves},

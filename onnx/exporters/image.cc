@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "sluice/onnx/export/exporters.h"
@@ -58,6 +60,25 @@ void ConvTranspose(OpExport& op) {
   FinishImage(op, "ConvTranspose", ConvInputs(op), attributes, "Output");
 }
 
+// Pads with which as many windows as the op has fit: instead of ceil_mode,
+// about whose last window versions of ONNX disagree. False where sizes are
+// unknown.
+bool PadForWindows(const OpExport& op, Ints* pads) {
+  const int height = HasLastChannels(op) ? 1 : 2;
+  const DDim x = op.Dims("X"), out = op.OutDims();
+  if (!x.rank_known()) return false;
+  for (int i = 0; i < 2; ++i) {
+    const int64_t size = x[height + i], count = out[height + i];
+    if (size < 0 || count < 0) return false;
+    const auto at = static_cast<size_t>(i);
+    const int64_t reached =
+        (count - 1) * op.List("strides")[at] + op.List("ksize")[at];
+    const int64_t padded = size + (*pads)[at] + (*pads)[at + 2];
+    (*pads)[at + 2] += std::max<int64_t>(reached - padded, 0);
+  }
+  return true;
+}
+
 void Pool(OpExport& op) {
   const bool largest = op.String("pooling_type") == "max";
   const Names x = {Image(op, "X")};
@@ -66,10 +87,12 @@ void Pool(OpExport& op) {
                        {}, "Out");
   }
   const bool ceil = op.Bool("ceil_mode");
+  Ints pads = PadsOf(op);
+  const bool replaced = ceil && PadForWindows(op, &pads);
   AttributeMap attributes = {{"kernel_shape", op.Attr("ksize")},
                              {"strides", op.Attr("strides")},
-                             {"pads", PadsOf(op)},
-                             {"ceil_mode", int64_t{ceil}}};
+                             {"pads", pads},
+                             {"ceil_mode", int64_t{ceil && !replaced}}};
   if (!largest) {
     const bool exclusive = op.Bool("exclusive");
     if (ceil && !exclusive) {
@@ -90,13 +113,16 @@ void Maxout(OpExport& op) {
     OpExport::Unsupported("the number of its channels is unknown");
   }
   const int64_t channels = x[1] / groups;
+  if (x.known() && x.numel() == 0) {  // the sizes of what has no elements
+    const DDim out = op.OutDims();
+    return op.FinishReshape(op.In("X"), Ints(out.begin(), out.end()));
+  }
   const bool known = x[2] >= 0 && x[3] >= 0;
-  const int64_t pixels = known ? x[2] * x[3] : -1;
   const std::string runs =
-      op.Reshape(op.In("X"), {0, channels, groups, pixels});
+      op.Reshape(op.In("X"), {0, channels, groups, known ? x[2] * x[3] : -1});
   const std::string largest = op.Append("ReduceMax", {runs, op.Vector({2})},
                                         {{"keepdims", int64_t{0}}});
-  if (known && x[2] > 0 && x[3] > 0) {
+  if (known) {
     return op.Finish("Reshape",
                      {largest, op.Vector({0, channels, x[2], x[3]})});
   }
@@ -110,16 +136,35 @@ void Maxout(OpExport& op) {
                           {{"axis", int64_t{0}}})});
 }
 
-void Resize(OpExport& op) {
-  const auto has = [&](const char* operand, bool attribute) {
-    return op.Has(operand) || attribute;
-  };
-  const bool sizes = has("Sizes", !op.List("sizes").empty());
-  const auto& given = std::get<Doubles>(op.Attr("scales"));
-  const bool scales = has("Scales", !given.empty());
-  if (sizes && scales) {
-    OpExport::Unsupported("Resize of ONNX takes sizes or scales, not both");
+// Whether the sizes are those that ONNX makes of the scales.
+bool AreSizesOfScales(const OpExport& op, const Doubles& scales) {
+  const DDim x = op.Dims("X");
+  const Ints& sizes = op.List("sizes");
+  if (op.Has("Sizes") || op.Has("Scales") || !x.known() ||
+      x.rank() != static_cast<int>(scales.size())) {
+    return false;
   }
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const double size = std::floor(static_cast<double>(x[static_cast<int>(i)]) *
+                                   static_cast<float>(scales[i]));
+    if (size != static_cast<double>(sizes[i])) return false;
+  }
+  return true;
+}
+
+void Resize(OpExport& op) {
+  const auto& given = std::get<Doubles>(op.Attr("scales"));
+  bool sizes = op.Has("Sizes") || !op.List("sizes").empty();
+  const bool scales = op.Has("Scales") || !given.empty();
+  if (sizes && scales) {
+    if (!AreSizesOfScales(op, given)) {
+      OpExport::Unsupported(
+          "Resize of ONNX takes sizes or scales, and these scales do not give "
+          "these sizes");
+    }
+    sizes = false;
+  }
+  if (!sizes && !scales) return op.Finish("Identity", {op.In("X")});
   std::string factors;
   if (op.Has("Scales")) {
     factors = op.In("Scales");

@@ -16,8 +16,13 @@ void Concat(OpExport& op) {
   op.Finish("Concat", op.All("X"), {{"axis", op.Attr("axis")}});
 }
 
-// 0 copies a size, here and there.
+// 0 copies a size, here and there; but ONNX has no -1 beside it where there are
+// no elements.
 void Reshape(OpExport& op) {
+  const DDim out = op.OutDims();
+  if (!op.Has("Shape") && out.known() && out.numel() == 0) {
+    return op.FinishReshape(op.In("X"), Ints(out.begin(), out.end()));
+  }
   op.Finish("Reshape", {op.In("X"), op.Operand("Shape")});
 }
 
@@ -57,9 +62,36 @@ void Crop(OpExport& op) {
   op.Finish("Slice", {op.In("X"), starts, stops});
 }
 
+// What the new elements are; bools are numbers meanwhile, for ONNX has no bool
+// that becomes a number.
+void Pad(OpExport& op) {
+  const DType dtype = op.TypeOf("X");
+  const bool constant = op.String("mode") == "constant";
+  const bool given = op.Has("Value") || op.Float("value") != 0;
+  const bool as_number = dtype == DType::kBool && constant && given;
+  const DType computed = as_number ? DType::kUInt8 : dtype;
+  const auto converted = [&](const std::string& x) {
+    return as_number ? op.Cast(x, computed) : x;
+  };
+  std::string value;
+  if (constant && op.Has("Value")) {
+    value = converted(op.In("Value"));
+    if (op.Dims("Value").rank() != 0) value = op.Reshape(value, {});
+  } else if (constant && given) {
+    value = op.Number(op.Float("value"), computed);
+  }
+  const bool all = !op.Has("Axes") && op.List("axes").empty();
+  const Names inputs = {converted(op.In("X")), op.Operand("Pads"), value,
+                        all ? "" : op.Operand("Axes")};
+  const AttributeMap attributes = {{"mode", op.Attr("mode")}};
+  if (!as_number) return op.Finish("Pad", inputs, attributes);
+  op.Finish("Cast", {op.Append("Pad", inputs, attributes)}, {{"to", dtype}});
+}
+
 constexpr ExporterRow kRows[] = {
-    {"assign", Assign}, {"cast", Cast},       {"concat", Concat},
-    {"crop", Crop},     {"reshape", Reshape}, {"transpose", Transpose},
+    {"assign", Assign},       {"cast", Cast}, {"concat", Concat},
+    {"crop", Crop},           {"pad", Pad},   {"reshape", Reshape},
+    {"transpose", Transpose},
 };
 
 }  // namespace

@@ -31,7 +31,9 @@ void Reshape(Node& node) {
   const Ints shape = node.ConstantInts(1, "sizes");
   const bool zeros = std::count(shape.begin(), shape.end(), 0) > 0;
   if (node.attributes().Int("allowzero", 0) != 0 && zeros) {
-    Node::Unsupported("allowzero: a result without elements");
+    // Sizes of 0 are sizes: X has no elements either.
+    return node.Finish("fill_constant", {},
+                       {{"shape", shape}, {"dtype", node.TypeOf(0)}});
   }
   ToShape(node, shape);
 }
