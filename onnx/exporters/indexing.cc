@@ -23,16 +23,16 @@ void ScatterNd(OpExport& op) {
             {{"reduction", op.Attr("reduction")}});
 }
 
-// ONNX has no row for a single index.
+// ONNX has no row for a single index; onnxruntime takes int64.
 void OneHot(OpExport& op) {
   const std::string depth = op.Operand("Depth");
   if (op.Dims("X").rank() == 0) {
-    const std::string index = op.Reshape(op.In("X"), {1});
+    const std::string index = op.Reshape(Int64(op, "X"), {1});
     const std::string row =
         op.Append("OneHot", {index, depth, op.In("Values")});
     return op.Finish("Squeeze", {row, op.Vector({0})});
   }
-  op.Finish("OneHot", {op.In("X"), depth, op.In("Values")},
+  op.Finish("OneHot", {Int64(op, "X"), depth, op.In("Values")},
             {{"axis", op.Attr("axis")}});
 }
 
