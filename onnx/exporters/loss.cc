@@ -9,7 +9,9 @@ namespace {
 // -log softmax[label] of each row, or the sum over the classes of -weight * log
 // softmax.
 void CrossEntropy(OpExport& op) {
-  const AttributeMap last = {{"axis", int64_t{-1}}};
+  // Some readers know axes from 0 on only.
+  const int rank = op.Rank("Logits");
+  const AttributeMap last = {{"axis", int64_t{rank} - 1}};
   const std::string logits = op.In("Logits"), label = op.In("Label");
   if (op.IsRead("Softmax")) op.Finish("Softmax", {logits}, last, "Softmax");
   if (!op.IsRead("Loss")) return;
@@ -37,9 +39,13 @@ void Accuracy(OpExport& op) {
     label = op.Append("Unsqueeze", {label, op.Vector({1})});
   }
   const std::string hits = op.Append("Equal", {op.In("Indices"), label});
-  const std::string right =
-      op.Append("ReduceMax", {op.Cast(hits, DType::kInt32), op.Vector({1})},
+  // A row may have a label twice, or none at all.
+  const std::string count =
+      op.Append("ReduceSum", {op.Cast(hits, DType::kInt32), op.Vector({1})},
                 {{"keepdims", int64_t{0}}});
+  const std::string right =
+      op.Cast(op.Append("Greater", {count, op.Number(0, DType::kInt32)}),
+              DType::kInt32);
   const std::string correct = op.Append("ReduceSum", {right, op.Vector({0})},
                                         {{"keepdims", int64_t{1}}});
   const std::string rows =

@@ -294,7 +294,7 @@ class Program(_core.Program):
         Ops that only change parameters are left out. Raises NotFoundError for
         an unknown variable.
         """
-        names = _name_list(self, "prune: fetch_list", fetch_list)
+        names = fetch_names("prune: fetch_list", fetch_list)
         copy = type(self)()
         copy._become_pruned(self, names)
         return copy
@@ -416,16 +416,37 @@ def append_backward(
     program = loss.program
     pairs = program._append_backward(
         loss.name,
-        _name_list(
-            program, "append_backward: parameter_list", parameter_list
-        ),
-        _name_list(program, "append_backward: no_grad_set", no_grad_set),
+        _name_list(program, "parameter_list", parameter_list),
+        _name_list(program, "no_grad_set", no_grad_set),
         caller_location(),
     )
     return [(Variable(program, p), Variable(program, g)) for p, g in pairs]
 
 
+def fetch_names(what: str, variables: Any) -> list[str]:
+    """Names of variables, which may belong to a clone, as ``Executor.run``."""
+    if isinstance(variables, (str, Variable)) or not isinstance(
+        variables, Iterable
+    ):
+        raise InvalidArgumentError(
+            f"{what} must be a list of variables or names, got "
+            f"{_core._shown(variables)}{created()}",
+            "python.fetch_list",
+        )
+    names = []
+    for variable in variables:
+        if not isinstance(variable, (str, Variable)):
+            raise InvalidArgumentError(
+                f"{what}: expected a variable or its name, got "
+                f"{_core._shown(variable)}{created()}",
+                "python.fetch",
+            )
+        names.append(getattr(variable, "name", variable))
+    return names
+
+
 def _name_list(program: Program, what: str, variables: Any) -> list[str]:
+    what = f"append_backward: {what}"
     if variables is None:
         return []
     if isinstance(variables, (str, Variable)) or not isinstance(

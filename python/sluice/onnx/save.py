@@ -83,8 +83,8 @@ def save(
         program,
         _global_scope() if scope is None else scope,
         path if is_path else None,
-        _names(program, "fetch_list", fetch_list),
-        _names(program, "feed_list", feed_list),
+        _names("fetch_list", fetch_list),
+        _names("feed_list", feed_list),
         opset,
         bool(external_data),
         None if executor is None else executor._last_plan(program),
@@ -100,7 +100,7 @@ def save(
 _global_scope = executor.global_scope
 
 
-def _names(
-    program: Program, what: str, variables: Iterable[Any] | None
-) -> list[str]:
-    return framework._name_list(program, f"onnx.save: {what}", variables) or []
+def _names(what: str, variables: Iterable[Any] | None) -> list[str]:
+    if variables is None:
+        return []
+    return framework.fetch_names(f"onnx.save: {what}", variables)
