@@ -76,10 +76,11 @@ nb::dict MetadataOf(const onnx::OnnxMetadata& metadata) {
   return result;
 }
 
-// The bytes of the model, or None where it was written to `path`.
+// The bytes of the model, or with `is_path` None: it was written to `path`.
 nb::object Save(nb::handle program_object,
                 nb::handle scope_object,
                 nb::handle path,
+                bool is_path,
                 const std::vector<std::string>& outputs,
                 const std::vector<std::string>& inputs,
                 IntArg opset,
@@ -103,7 +104,6 @@ nb::object Save(nb::handle program_object,
         ToText(property[0], "onnx.save: a key of properties"),
         ToText(property[1], "onnx.save: a value of properties"));
   }
-  const bool is_path = !path.is_none();
   const std::string file = is_path ? ToPath(path) : "";
   std::string bytes;
   {
@@ -122,8 +122,8 @@ nb::object Save(nb::handle program_object,
 
 void BindOnnx(nb::module_& m) {
   m.def("_save_onnx", &Save, nb::arg("program").none(), nb::arg("scope").none(),
-        nb::arg("path").none(), nb::arg("outputs"), nb::arg("inputs"),
-        nb::arg("opset").none(), nb::arg("external_data"),
+        nb::arg("path").none(), nb::arg("is_path"), nb::arg("outputs"),
+        nb::arg("inputs"), nb::arg("opset").none(), nb::arg("external_data"),
         nb::arg("plan").none(), nb::arg("name").none(),
         nb::arg("description").none(), nb::arg("properties"));
   // (inputs, outputs, metadata, names of the parameters). `source` is a path,

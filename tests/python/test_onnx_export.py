@@ -18,7 +18,12 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / "operators" / "examples.jsonl"
 HALVES = ("float16", "bfloat16")
 FLOATS = ("float32", "float64", *HALVES)
 # Attributes are float32 in ONNX.
-TOLERANCE = {"float32": 2e-5, "float64": 1e-6, "float16": 4e-3, "bfloat16": 2e-2}
+TOLERANCE = {
+    "float32": 2e-5,
+    "float64": 1e-6,
+    "float16": 4e-3,
+    "bfloat16": 2e-2,
+}
 
 RANDOM = "ONNX does not say which random numbers its operators make"
 FIELDS = "ONNX has no operator for conditional random fields"

@@ -64,9 +64,7 @@ def save(
     """
     is_path = not hasattr(path, "write")
     if name is None:
-        file = os.fspath(path) if is_path else ""
-        stem = os.path.basename(os.fsdecode(file)).split(".")[0]
-        name = stem or "program"
+        name = _stem(path) or "program"
     if properties is not None and not isinstance(properties, Mapping):
         raise InvalidArgumentError(
             "onnx.save: properties must be a dict, got "
@@ -82,7 +80,8 @@ def save(
     model = _core._save_onnx(
         program,
         _global_scope() if scope is None else scope,
-        path if is_path else None,
+        path,
+        is_path,
         _names("fetch_list", fetch_list),
         _names("feed_list", feed_list),
         opset,
@@ -98,6 +97,14 @@ def save(
 
 # `executor` is an argument of save.
 _global_scope = executor.global_scope
+
+
+def _stem(path: Any) -> str:
+    """What a path calls the model; other objects are errors of the core."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        return ""
+    file = os.path.basename(os.fsdecode(path))
+    return file.encode(errors="replace").decode().split(".")[0]
 
 
 def _names(what: str, variables: Iterable[Any] | None) -> list[str]:
