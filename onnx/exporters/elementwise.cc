@@ -20,17 +20,13 @@ void NotEqual(OpExport& op) {
   op.Finish("Not", {Binary(op, "Equal", op.In("X"), AlignedY(op))});
 }
 
-// What remains of x / y with the sign of y, from what has the sign of x.
-std::string Remainder(OpExport& op,
-                      const std::string& x,
-                      const std::string& y) {
-  const AttributeMap fmod = {{"fmod", int64_t{1}}};
-  const std::string rest = op.Append("Mod", {x, y}, fmod);
+// Whether `rest`, which is not 0, and y have other signs.
+std::string SignsDiffer(OpExport& op,
+                        const std::string& rest,
+                        const std::string& y) {
   const std::string signs =
       Binary(op, "Mul", op.Append("Sign", {rest}), op.Append("Sign", {y}));
-  const std::string differ =
-      Binary(op, "Less", signs, op.Number(0, op.TypeOf("X")));
-  return op.Append("Where", {differ, Binary(op, "Add", rest, y), rest});
+  return Binary(op, "Less", signs, op.Number(0, op.TypeOf("X")));
 }
 
 // Of floats ONNX's Mod has the sign of X only.
@@ -39,21 +35,38 @@ void Mod(OpExport& op) {
   if (!platform::IsFloating(op.TypeOf("X"))) {
     return op.Finish("Mod", {x, y}, {{"fmod", int64_t{0}}});
   }
-  op.Finish("Identity", {Remainder(op, x, y)});
+  const std::string rest = op.Append("Mod", {x, y}, {{"fmod", int64_t{1}}});
+  op.Finish("Where",
+            {SignsDiffer(op, rest, y), Binary(op, "Add", rest, y), rest});
 }
 
 void Fmod(OpExport& op) {
   op.Finish("Mod", {op.In("X"), AlignedY(op)}, {{"fmod", int64_t{1}}});
 }
 
-// Integers are divided towards 0 by ONNX's Div, what Mod leaves exactly.
+// Of integers ONNX's Div is towards 0: exact where what remains is subtracted
+// before. Of floats the quotient of that is a whole number up to rounding, and
+// one too large where what remains has the other sign.
 void FloorDiv(OpExport& op) {
   const std::string x = op.In("X"), y = AlignedY(op);
-  if (platform::IsFloating(op.TypeOf("X"))) {
-    return op.Finish("Floor", {Binary(op, "Div", x, y)});
+  const DType dtype = op.TypeOf("X");
+  if (!platform::IsFloating(dtype)) {
+    const std::string rest = Binary(op, "Mod", x, y);
+    return op.Finish("Div", {Binary(op, "Sub", x, rest), y});
   }
-  const std::string rest = Binary(op, "Mod", x, y);
-  op.Finish("Div", {Binary(op, "Sub", x, rest), y});
+  const std::string rest = op.Append("Mod", {x, y}, {{"fmod", int64_t{1}}});
+  const std::string one = op.Number(1, dtype);
+  const std::string whole = Binary(op, "Div", Binary(op, "Sub", x, rest), y);
+  const std::string quotient = op.Append(
+      "Where",
+      {SignsDiffer(op, rest, y), Binary(op, "Sub", whole, one), whole});
+  const std::string below = op.Append("Floor", {quotient});
+  const std::string rounded_down = Binary(
+      op, "Greater", Binary(op, "Sub", quotient, below), op.Number(0.5, dtype));
+  const std::string result =
+      op.Append("Where", {rounded_down, Binary(op, "Add", below, one), below});
+  op.Finish("Where", {Binary(op, "Equal", y, op.Number(0, dtype)),
+                      Binary(op, "Div", x, y), result});
 }
 
 // Powers of small integers.
@@ -156,8 +169,9 @@ void Clip(OpExport& op) {
                                           : op.Reshape(op.In(operand), {});
     }
     const double value = op.Float(attribute);
-    if (std::isinf(value)) return std::string();
+    // Without a bound some readers cut infinity to the largest number.
     if (platform::IsFloating(dtype)) return op.Number(value, dtype);
+    if (std::isinf(value)) return std::string();
     // A bound past the ends of the dtype is none.
     return platform::VisitDType(dtype, [&]<typename T>() {
       if constexpr (std::is_integral_v<T>) {

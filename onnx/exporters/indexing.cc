@@ -7,7 +7,7 @@ namespace sluice::onnx {
 namespace {
 
 std::string Int64(OpExport& op, const char* input) {
-  const std::string value = op.In(input);
+  std::string value = op.In(input);
   if (op.TypeOf(input) == DType::kInt64) return value;
   return op.Cast(value, DType::kInt64);
 }

@@ -305,3 +305,42 @@ def test_onnxruntime_runs_what_is_exported():
     lacks = {"instance_norm", "lrn", "one_hot", "pad", "resize", "slice"}
     assert not_implemented <= lacks
     assert compared > 500
+
+
+# What is nowhere else than at the ends of float32.
+SPECIAL = np.array(
+    "nan inf -inf 0 -0 1 -1 1e30 -1e30 1e-30 -1e-30 88 -104 .5 -.5 2.5 -2.5 3 -3".split(),
+    "float32",
+)
+# The evaluator is not exact, or follows ONNX's text, which makes NaN 0.
+REFERENCE_DIFFERS = {"hard_swish", "prelu", "shrink", "thresholded_relu"}
+
+
+def elementwise_ops():
+    for name in sorted(EXAMPLES_OF):
+        schema = _core._schema(name)
+        inputs = [x for x in schema["inputs"] if not x["attribute"]]
+        floats = "float32" in schema["type_vars"].get("T", [])
+        needs = any(a["required"] for a in schema["attributes"])
+        if schema["elementwise"] and floats and not needs:
+            if len(inputs) < 3 and name not in WITHOUT_COUNTERPART:
+                yield name, [x["name"] for x in inputs]
+
+
+@pytest.mark.parametrize(("op", "arguments"), list(elementwise_ops()))
+def test_nan_and_infinity_stay_what_they_are(op, arguments):
+    program = sl.Program()
+    grids = np.meshgrid(*[SPECIAL] * len(arguments))
+    feed = {a: grid.ravel() for a, grid in zip(arguments, grids)}
+    inputs = {a: program.data(a, [None]) for a in arguments}
+    (out,) = program.append_op(op, inputs).values()
+    (expected,) = sl.Executor().run(program, feed, [out])
+    model = saved(program, [out])
+    results = [sl.onnx.load(model).run(feed)]
+    if op not in REFERENCE_DIFFERS:
+        message = onnx.load_from_string(model)
+        with np.errstate(all="ignore"):
+            results.append(ReferenceEvaluator(message).run(None, feed))
+    for (got,) in results:
+        assert got.dtype == expected.dtype
+        np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-37)
