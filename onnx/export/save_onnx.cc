@@ -320,7 +320,8 @@ Program WriteGraph(const Program& program,
   }
   for (const VarDesc& var : pruned.block().vars()) {
     if (var.is_data || var.persistable || shown.contains(var.name)) continue;
-    if (writer.IsRead(var.name)) SetType(var, graph->add_value_info());
+    if (!writer.IsRead(var.name) || !var.dims.rank_known()) continue;
+    SetType(var, graph->add_value_info());
   }
   return pruned;
 }

@@ -260,3 +260,70 @@ def test_wrong_arguments_are_named(tmp_path):
     with pytest.raises(sl.NotFoundError, match="cannot create"):
         sl.onnx.save(test, tmp_path / "none" / "net.onnx", [logits])
     assert not os.listdir(tmp_path)
+
+
+def computed(program, op, inputs, attrs=None):
+    return next(iter(program.append_op(op, inputs, attrs=attrs).values()))
+
+
+def ints(program, *values):
+    attrs = {"shape": [len(values)], "dtype": "int64", "values": []}
+    return computed(
+        program, "assign_value", {}, {**attrs, "int_values": list(values)}
+    )
+
+
+def test_operands_that_are_computed_stay_computed(rng):
+    program = sl.default_main_program()
+    x = sl.data("x", [None, None])
+    shape = computed(program, "shape", {"X": x})
+    two = ints(program, 2)
+    double = computed(program, "elementwise_mul", {"X": shape, "Y": two})
+    rows = computed(
+        program, "slice", {"X": shape}, {"starts": [0], "ends": [1]}
+    )
+    narrow = computed(program, "cast", {"X": rows}, {"dtype": "int32"})
+    pads = computed(
+        program, "concat", {"X": [two, two, rows, rows]}, {"axis": 0}
+    )
+    least = computed(
+        program,
+        "fill_constant",
+        {"Shape": two},
+        {"value": -0.5, "dtype": "float32"},
+    )
+    least = computed(
+        program, "slice", {"X": least}, {"starts": [0], "ends": [1]}
+    )
+    swap = ints(program, 1, 0)
+    turned = computed(program, "gather", {"X": shape, "Index": swap})
+    fetch_list = [
+        computed(program, "resize", {"X": x, "Sizes": double}),
+        computed(program, "tile", {"X": x, "Repeats": shape}),
+        computed(program, "pad", {"X": x, "Pads": pads}),
+        computed(program, "slice", {"X": x, "Starts": narrow, "Ends": narrow}),
+        computed(program, "clip", {"X": x, "Min": least}, {"max": 0.25}),
+        computed(program, "range", {"End": rows}),
+        *program.append_op("top_k", {"X": x, "K": rows}).values(),
+        computed(program, "reshape", {"X": x, "Shape": turned}),
+        computed(program, "trilu", {"X": x, "K": ints(program, 1)}),
+        computed(
+            program,
+            "reduce_sum",
+            {"X": x, "Dim": ints(program, -1)},
+            {"keep_dim": True},
+        ),
+        computed(program, "cumsum", {"X": x, "Axis": ints(program, 0)}),
+    ]
+    feed = {"x": rng.standard_normal((2, 5)).astype("float32")}
+    assert_round_trip(program, feed, fetch_list)
+
+
+def test_inputs_and_parameters_may_be_outputs():
+    x = sl.data("x", [2])
+    y = sl.layers.fc(sl.layers.reshape(x, shape=[1, 2]), 3)
+    sl.Executor().run(sl.default_startup_program())
+    program = sl.default_main_program()
+    weight = program.all_parameters()[0]
+    feed = {"x": np.ones(2, "float32")}
+    assert_round_trip(program, feed, [y, x, weight])
