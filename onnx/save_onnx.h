@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,9 @@ struct OnnxSaveOptions {
   // no forward op reads.
   std::vector<std::string> inputs = {};
   std::vector<std::string> outputs = {};
+  // Names for the sizes that inputs leave open, by input, one for each dim; ""
+  // for one that SaveOnnx names.
+  std::map<std::string, std::vector<std::string>> size_names = {};
   // kDefaultSavedOpset to kNewestSavedOpset.
   int64_t opset = kDefaultSavedOpset;
   // Writes large parameters into a second file beside the model, with ".data"

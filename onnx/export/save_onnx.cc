@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <new>
 #include <set>
 
@@ -118,13 +119,33 @@ void SetType(const VarDesc& var, ::onnx::ValueInfoProto* to) {
   }
 }
 
+void CheckSizeNames(const Program& program,
+                    const Names& inputs,
+                    const OnnxSaveOptions& options) {
+  for (const auto& [input, names] : options.size_names) {
+    const bool is_input =
+        std::find(inputs.begin(), inputs.end(), input) != inputs.end();
+    const int rank = is_input ? program.FindVar(input).dims.rank() : 0;
+    SLUICE_ENFORCE(
+        is_input && static_cast<int>(names.size()) == rank,
+        ErrorCode::kInvalidArgument, "onnx.save_size_names",
+        "there are {} names for the sizes of {}; expected an input of the "
+        "model, and one name for each of its dims",
+        names.size(), Shown(input));
+  }
+}
+
 // Names for the sizes that inputs leave open: "batch" where there is only one
 // whose first size is open, else by input and dim, for nobody says that two
 // are equal.
-void NameSizes(::onnx::GraphProto* graph) {
+void NameSizes(const OnnxSaveOptions& options, ::onnx::GraphProto* graph) {
   const auto shape_of = [](::onnx::ValueInfoProto& input) {
     return input.mutable_type()->mutable_tensor_type()->mutable_shape();
   };
+  std::map<std::string_view, const Names*> given;
+  for (const auto& [input, names] : options.size_names) {
+    given[input] = &names;
+  }
   int open = 0;
   for (auto& input : *graph->mutable_input()) {
     if (!input.type().tensor_type().has_shape()) continue;
@@ -134,10 +155,16 @@ void NameSizes(::onnx::GraphProto* graph) {
   for (auto& input : *graph->mutable_input()) {
     if (!input.type().tensor_type().has_shape()) continue;
     auto* shape = shape_of(input);
+    const auto names = given.find(input.name());
     for (int i = 0; i < shape->dim_size(); ++i) {
       if (shape->dim(i).has_dim_value()) continue;
+      const bool own = names != given.end() &&
+                       static_cast<size_t>(i) < names->second->size() &&
+                       !names->second->at(static_cast<size_t>(i)).empty();
       shape->mutable_dim(i)->set_dim_param(
-          i == 0 && open == 1 ? "batch" : Format("{}_{}", input.name(), i));
+          own                   ? names->second->at(static_cast<size_t>(i))
+          : i == 0 && open == 1 ? "batch"
+                                : Format("{}_{}", input.name(), i));
     }
   }
 }
@@ -313,7 +340,8 @@ Program WriteGraph(const Program& program,
   for (const std::string& name : inputs) {
     SetType(program.FindVar(name), graph->add_input());
   }
-  NameSizes(graph);
+  CheckSizeNames(program, inputs, options);
+  NameSizes(options, graph);
   std::set<std::string_view> shown(outputs.begin(), outputs.end());
   for (const std::string& name : outputs) {
     SetType(pruned.FindVar(name), graph->add_output());

@@ -1,5 +1,8 @@
+#include <map>
 #include <string>
+#include <vector>
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -83,6 +86,7 @@ nb::object Save(nb::handle program_object,
                 bool is_path,
                 const std::vector<std::string>& outputs,
                 const std::vector<std::string>& inputs,
+                const std::map<std::string, std::vector<std::string>>& sizes,
                 IntArg opset,
                 bool external_data,
                 const framework::Plan* plan,
@@ -94,6 +98,7 @@ nb::object Save(nb::handle program_object,
   onnx::OnnxSaveOptions options;
   options.outputs = outputs;
   options.inputs = inputs;
+  options.size_names = sizes;
   options.opset = ToInt(opset, "onnx.save: opset");
   options.external_data = external_data;
   options.plan = plan;
@@ -123,9 +128,10 @@ nb::object Save(nb::handle program_object,
 void BindOnnx(nb::module_& m) {
   m.def("_save_onnx", &Save, nb::arg("program").none(), nb::arg("scope").none(),
         nb::arg("path").none(), nb::arg("is_path"), nb::arg("outputs"),
-        nb::arg("inputs"), nb::arg("opset").none(), nb::arg("external_data"),
-        nb::arg("plan").none(), nb::arg("name").none(),
-        nb::arg("description").none(), nb::arg("properties"));
+        nb::arg("inputs"), nb::arg("sizes"), nb::arg("opset").none(),
+        nb::arg("external_data"), nb::arg("plan").none(),
+        nb::arg("name").none(), nb::arg("description").none(),
+        nb::arg("properties"));
   // (inputs, outputs, metadata, names of the parameters). `source` is a path,
   // or with `is_bytes` the model. Program and scope change once all is read.
   m.def(

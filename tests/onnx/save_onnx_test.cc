@@ -255,6 +255,22 @@ TEST_F(SaveOnnxTest, ParametersHaveTheShapeOfTheProgram) {
                 {"w is float32 [2, 3]", "[3, 2] in the scope"});
 }
 
+TEST_F(SaveOnnxTest, SizesMayHaveNames) {
+  program_.Data("z", DType::kFloat32, {-1, -1});
+  Append("matmul", {{"X", {"z"}}, {"Y", {"y"}}}, "out");
+  const auto graph =
+      Message({.size_names = {{"z", {"", "images"}}, {"x", {"images", ""}}}})
+          .graph();
+  const auto name = [&](int input, int dim) {
+    return graph.input(input).type().tensor_type().shape().dim(dim).dim_param();
+  };
+  EXPECT_EQ(name(0, 0), "images");
+  EXPECT_EQ(name(1, 0), "z_0");
+  EXPECT_EQ(name(1, 1), "images");
+  ExpectRefused(ErrorCode::kInvalidArgument, "onnx.save_size_names",
+                {"1 names", "sizes of x"}, {.size_names = {{"x", {"images"}}}});
+}
+
 TEST_F(SaveOnnxTest, OpsetsOutsideOfTheRangeAreRefused) {
   ExpectRefused(ErrorCode::kUnimplemented, "onnx.save_opset",
                 {"opset 20", "21 to 28"}, {.opset = 20});

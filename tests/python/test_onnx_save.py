@@ -209,6 +209,17 @@ def test_models_are_saved_as_they_were_loaded(name, rng, tmp_path):
     onnx.checker.check_model(path, full_check=True)
 
 
+def test_names_of_sizes_are_saved(tmp_path):
+    x, y = sl.data("x", [None, 4]), sl.data("y", [None, None])
+    product = sl.layers.matmul(y, x)
+    names = {"x": ["rows", None], "y": (None, "rows")}
+    bytes_ = saved(sl.default_main_program(), [product], size_names=names)
+    model = sl.onnx.load(bytes_)
+    assert [v.shape for v in model.inputs] == [("rows", 4), ("y_0", "rows")]
+    model.save(tmp_path / "again.onnx")
+    assert sl.onnx.load(tmp_path / "again.onnx").inputs == model.inputs
+
+
 def test_nodes_say_what_was_measured(rng):
     x = sl.data("x", [64, 64])
     y = sl.layers.softmax(sl.layers.fc(x, 32))
@@ -246,6 +257,8 @@ def test_wrong_arguments_are_named(tmp_path):
         ([logits], {"opset": "new"}, "opset: expected an int"),
         ([logits], {"properties": ["a"]}, "properties must be a dict"),
         ([logits], {"properties": {"a": 1}}, "a value of properties"),
+        ([logits], {"size_names": 3}, "size_names must be a dict"),
+        ([logits], {"size_names": {"image": ["n"]}}, "sizes of image"),
         ([logits], {"name": 3}, "name: expected"),
         ([logits], {"scope": sl.Scope()}, "start-up program"),
         ([logits], {"scope": "all"}, "scope"),

@@ -80,8 +80,11 @@ class Model:
     def save(self, path: str | os.PathLike[str] | Any, **options: Any) -> None:
         """Write the model as :func:`sluice.onnx.save` does.
 
-        Inputs and outputs are those of this model, in their order.
+        Inputs and outputs are those of this model, in their order, with the
+        names that it has for sizes.
         """
+        names = {v.name: v.shape for v in self.inputs if v.shape is not None}
+        options.setdefault("size_names", names)
         save(
             self.program,
             path,

@@ -20,6 +20,7 @@ def save(
     feed_list: Iterable[Any] | None = None,
     *,
     scope: _core.Scope | None = None,
+    size_names: Mapping[str, Iterable[str | None]] | None = None,
     opset: int = 21,
     external_data: bool = False,
     executor: executor.Executor | None = None,
@@ -43,6 +44,8 @@ def save(
         feed_list: its inputs, in this order; if None, the data variables that
             the outputs are computed from.
         scope: where the parameters are; the global scope if None.
+        size_names: names of sizes that are None, by input, one for each dim;
+            None for a size that is known, or that gets its name as above.
         opset: which version of ONNX's operators, 21 to 28.
         external_data: write large parameters into a second file, ``path`` with
             ``.data`` behind it. Models beyond 2 GiB have one anyway.
@@ -84,6 +87,7 @@ def save(
         is_path,
         _names("fetch_list", fetch_list),
         _names("feed_list", feed_list),
+        _size_names(size_names),
         opset,
         bool(external_data),
         None if executor is None else executor._last_plan(program),
@@ -97,6 +101,25 @@ def save(
 
 # `executor` is an argument of save.
 _global_scope = executor.global_scope
+
+
+def _size_names(names: Any) -> dict[str, list[str]]:
+    if names is None:
+        return {}
+    try:
+        result = {
+            name: [size if isinstance(size, str) else "" for size in sizes]
+            for name, sizes in names.items()
+        }
+    except (AttributeError, TypeError):
+        result = {None: []}
+    if not all(isinstance(name, str) for name in result):
+        raise InvalidArgumentError(
+            "onnx.save: size_names must be a dict of lists by name, got "
+            f"{_core._shown(names)}",
+            "python.onnx_size_names",
+        )
+    return result
 
 
 def _stem(path: Any) -> str:
