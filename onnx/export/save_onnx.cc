@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <new>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "sluice/onnx/export/graph_writer.h"
 #include "sluice/onnx/export/parameters.h"
 #include "sluice/onnx/export/plan_notes.h"
+#include "sluice/onnx/export/value_types.h"
 #include "sluice/onnx/import/model_file.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
@@ -74,7 +74,7 @@ Names DefaultOutputs(const Program& program) {
     if (is_last) outputs.insert(outputs.end(), unread.begin(), unread.end());
   }
   // The last of several ops that write one variable.
-  std::set<std::string_view> seen;
+  std::set<std::string> seen;
   std::erase_if(outputs,
                 [&](const auto& name) { return !seen.insert(name).second; });
   return outputs;
@@ -105,68 +105,6 @@ Names InputsOf(const Program& whole,
         Shown(name));
   }
   return given;
-}
-
-void SetType(const VarDesc& var, ::onnx::ValueInfoProto* to) {
-  to->set_name(var.name);
-  auto* type = to->mutable_type()->mutable_tensor_type();
-  type->set_elem_type(OnnxDataType(var.dtype));
-  if (!var.dims.rank_known()) return;
-  auto* shape = type->mutable_shape();
-  for (const int64_t size : var.dims) {
-    auto* dim = shape->add_dim();
-    if (size >= 0) dim->set_dim_value(size);
-  }
-}
-
-void CheckSizeNames(const Program& program,
-                    const Names& inputs,
-                    const OnnxSaveOptions& options) {
-  for (const auto& [input, names] : options.size_names) {
-    const bool is_input =
-        std::find(inputs.begin(), inputs.end(), input) != inputs.end();
-    const int rank = is_input ? program.FindVar(input).dims.rank() : 0;
-    SLUICE_ENFORCE(
-        is_input && static_cast<int>(names.size()) == rank,
-        ErrorCode::kInvalidArgument, "onnx.save_size_names",
-        "there are {} names for the sizes of {}; expected an input of the "
-        "model, and one name for each of its dims",
-        names.size(), Shown(input));
-  }
-}
-
-// Names for the sizes that inputs leave open: "batch" where there is only one
-// whose first size is open, else by input and dim, for nobody says that two
-// are equal.
-void NameSizes(const OnnxSaveOptions& options, ::onnx::GraphProto* graph) {
-  const auto shape_of = [](::onnx::ValueInfoProto& input) {
-    return input.mutable_type()->mutable_tensor_type()->mutable_shape();
-  };
-  std::map<std::string_view, const Names*> given;
-  for (const auto& [input, names] : options.size_names) {
-    given[input] = &names;
-  }
-  int open = 0;
-  for (auto& input : *graph->mutable_input()) {
-    if (!input.type().tensor_type().has_shape()) continue;
-    const auto* shape = shape_of(input);
-    open += shape->dim_size() > 0 && !shape->dim(0).has_dim_value() ? 1 : 0;
-  }
-  for (auto& input : *graph->mutable_input()) {
-    if (!input.type().tensor_type().has_shape()) continue;
-    auto* shape = shape_of(input);
-    const auto names = given.find(input.name());
-    for (int i = 0; i < shape->dim_size(); ++i) {
-      if (shape->dim(i).has_dim_value()) continue;
-      const bool own = names != given.end() &&
-                       static_cast<size_t>(i) < names->second->size() &&
-                       !names->second->at(static_cast<size_t>(i)).empty();
-      shape->mutable_dim(i)->set_dim_param(
-          own                   ? names->second->at(static_cast<size_t>(i))
-          : i == 0 && open == 1 ? "batch"
-                                : Format("{}_{}", input.name(), i));
-    }
-  }
 }
 
 // Why an op cannot be part of a model that computes outputs from inputs; "" if
@@ -340,8 +278,7 @@ Program WriteGraph(const Program& program,
   for (const std::string& name : inputs) {
     SetType(program.FindVar(name), graph->add_input());
   }
-  CheckSizeNames(program, inputs, options);
-  NameSizes(options, graph);
+  NameSizes(options.size_names, graph);
   std::set<std::string_view> shown(outputs.begin(), outputs.end());
   for (const std::string& name : outputs) {
     SetType(pruned.FindVar(name), graph->add_output());

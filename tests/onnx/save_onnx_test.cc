@@ -180,6 +180,17 @@ TEST_F(SaveOnnxTest, OnlyWhatTheOutputsNeedIsWritten) {
   EXPECT_EQ(graph.initializer_size(), 1);
 }
 
+TEST_F(SaveOnnxTest, AnOutputThatIsWrittenTwiceIsOneOutput) {
+  Append("square", {{"X", {"h"}}}, "a variable with a long name");
+  Append("square", {{"X", {"h"}}}, "another one with a long name");
+  Append("abs", {{"X", {"h"}}}, "a variable with a long name");
+  const auto graph = Message().graph();
+  ASSERT_EQ(graph.output_size(), 3);
+  EXPECT_EQ(graph.output(0).name(), "y");
+  EXPECT_EQ(graph.output(1).name(), "a variable with a long name");
+  EXPECT_EQ(graph.output(2).name(), "another one with a long name");
+}
+
 TEST_F(SaveOnnxTest, InputsComeInTheOrderAskedFor) {
   program_.Data("z", DType::kFloat32, {3});
   Append("elementwise_add", {{"X", {"y"}}, {"Y", {"z"}}}, "sum");
