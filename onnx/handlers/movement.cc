@@ -31,7 +31,16 @@ void Reshape(Node& node) {
   const Ints shape = node.ConstantInts(1, "sizes");
   const bool zeros = std::count(shape.begin(), shape.end(), 0) > 0;
   if (node.attributes().Int("allowzero", 0) != 0 && zeros) {
-    Node::Unsupported("allowzero: a result without elements");
+    // Sizes of 0 are sizes: X has no elements either.
+    const DDim x = node.Dims(0);
+    SLUICE_ENFORCE(!x.known() || x.numel() == 0, ErrorCode::kInvalidArgument,
+                   "onnx.reshape_empty",
+                   "its input has {} elements, and sizes of 0 are to be taken "
+                   "as they are (allowzero); expected an input without "
+                   "elements",
+                   x.numel());
+    return node.Finish("fill_constant", {},
+                       {{"shape", shape}, {"dtype", node.TypeOf(0)}});
   }
   ToShape(node, shape);
 }

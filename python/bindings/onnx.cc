@@ -1,10 +1,15 @@
+#include <map>
 #include <string>
+#include <vector>
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/plan/plan.h"
 #include "sluice/onnx/load_onnx.h"
+#include "sluice/onnx/save_onnx.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
@@ -74,9 +79,59 @@ nb::dict MetadataOf(const onnx::OnnxMetadata& metadata) {
   return result;
 }
 
+// The bytes of the model, or with `is_path` None: it was written to `path`.
+nb::object Save(nb::handle program_object,
+                nb::handle scope_object,
+                nb::handle path,
+                bool is_path,
+                const std::vector<std::string>& outputs,
+                const std::vector<std::string>& inputs,
+                const std::map<std::string, std::vector<std::string>>& sizes,
+                IntArg opset,
+                bool external_data,
+                const framework::Plan* plan,
+                TextArg name,
+                TextArg description,
+                nb::handle properties) {
+  const auto& program = ToProgram(program_object, "onnx.save");
+  const auto& scope = ToScope(scope_object, "onnx.save");
+  onnx::OnnxSaveOptions options;
+  options.outputs = outputs;
+  options.inputs = inputs;
+  options.size_names = sizes;
+  options.opset = ToInt(opset, "onnx.save: opset");
+  options.external_data = external_data;
+  options.plan = plan;
+  options.name = ToText(name, "onnx.save: name");
+  options.description = ToText(description, "onnx.save: description");
+  for (const nb::handle property : nb::borrow<nb::list>(properties)) {
+    options.properties.emplace_back(
+        ToText(property[0], "onnx.save: a key of properties"),
+        ToText(property[1], "onnx.save: a value of properties"));
+  }
+  const std::string file = is_path ? ToPath(path) : "";
+  std::string bytes;
+  {
+    const nb::gil_scoped_release release;
+    if (is_path) {
+      onnx::SaveOnnx(program, scope, file, options);
+    } else {
+      bytes = onnx::SerializeOnnx(program, scope, options);
+    }
+  }
+  if (is_path) return nb::none();
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
 }  // namespace
 
 void BindOnnx(nb::module_& m) {
+  m.def("_save_onnx", &Save, nb::arg("program").none(), nb::arg("scope").none(),
+        nb::arg("path").none(), nb::arg("is_path"), nb::arg("outputs"),
+        nb::arg("inputs"), nb::arg("sizes"), nb::arg("opset").none(),
+        nb::arg("external_data"), nb::arg("plan").none(),
+        nb::arg("name").none(), nb::arg("description").none(),
+        nb::arg("properties"));
   // (inputs, outputs, metadata, names of the parameters). `source` is a path,
   // or with `is_bytes` the model. Program and scope change once all is read.
   m.def(

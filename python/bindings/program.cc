@@ -12,6 +12,7 @@
 
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/program_io.h"
+#include "sluice/framework/program/prune.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -226,6 +227,11 @@ void BindPrograms(nb::module_& m) {
       .def("_become_test_clone_of",
            [](Program& self, const Program& other) {
              self = other.CloneForTest();
+           })
+      .def("_become_pruned",
+           [](Program& self, const Program& other,
+              const std::vector<std::string>& fetches) {
+             self = framework::Prune(other, fetches);
            })
       .def("_become_copy_of",
            [](Program& self, const Program& other) { self = Program(other); })

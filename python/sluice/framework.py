@@ -288,6 +288,17 @@ class Program(_core.Program):
         (copy._become_test_clone_of if for_test else copy._become_copy_of)(self)
         return copy
 
+    def prune(self, fetch_list: Iterable[Any]) -> Program:
+        """Copy what ``fetch_list``, variables or names, is computed from.
+
+        Ops that only change parameters are left out. Raises NotFoundError for
+        an unknown variable.
+        """
+        names = fetch_names("prune: fetch_list", fetch_list)
+        copy = type(self)()
+        copy._become_pruned(self, names)
+        return copy
+
     @classmethod
     def parse(cls, data: bytes, origin: str = "a string") -> Program:
         """Return the program that :meth:`serialize` wrote.
@@ -410,6 +421,28 @@ def append_backward(
         caller_location(),
     )
     return [(Variable(program, p), Variable(program, g)) for p, g in pairs]
+
+
+def fetch_names(what: str, variables: Any) -> list[str]:
+    """Names of variables, which may belong to a clone, as ``Executor.run``."""
+    if isinstance(variables, (str, Variable)) or not isinstance(
+        variables, Iterable
+    ):
+        raise InvalidArgumentError(
+            f"{what} must be a list of variables or names, got "
+            f"{_core._shown(variables)}{created()}",
+            "python.fetch_list",
+        )
+    names = []
+    for variable in variables:
+        if not isinstance(variable, (str, Variable)):
+            raise InvalidArgumentError(
+                f"{what}: expected a variable or its name, got "
+                f"{_core._shown(variable)}{created()}",
+                "python.fetch",
+            )
+        names.append(getattr(variable, "name", variable))
+    return names
 
 
 def _name_list(program: Program, what: str, variables: Any) -> list[str]:

@@ -102,6 +102,20 @@ TEST(OnnxNodes, OperandsThatAreAttributesMustBeKnown) {
           });
 }
 
+TEST(OnnxNodes, ZeroMayBeASizeOfWhatHasNoElements) {
+  ModelBuilder builder;
+  builder.Input("x", {0, 2});
+  builder.Ints("sizes", {3, 0});
+  SetInt(builder.Node("Reshape", {"x", "sizes"}, {"y"}), "allowzero", 1);
+  builder.Output("y");
+  EXPECT_EQ(builder.Load().outputs[0].shape[0].size, 3);
+  EXPECT_EQ(builder.Load().outputs[0].shape[1].size, 0);
+  builder.graph().mutable_input()->Clear();
+  builder.Input("x", {1, 2});
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.reshape_empty",
+              {"2 elements", "allowzero"}, [&] { builder.Load(); });
+}
+
 TEST(OnnxNodes, WindowsAreChecked) {
   const auto pool = [](auto change) {
     return [change](auto&, auto& node) {

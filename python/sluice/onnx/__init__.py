@@ -3,10 +3,12 @@
 >>> model = sl.onnx.load("resnet50.onnx")
 >>> (probabilities,) = model.run({"data": image})
 >>> print(model.executor.explain(model.program))
+>>> sl.onnx.save(program, "net.onnx", [probabilities])
 """
 
 from __future__ import annotations
 
 from .load import Metadata, Model, Value, load
+from .save import save
 
-__all__ = ["Metadata", "Model", "Value", "load"]
+__all__ = ["Metadata", "Model", "Value", "load", "save"]

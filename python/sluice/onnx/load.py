@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from ..executor import Executor
 from ..framework import Program
+from .save import save
 
 __all__ = ["Metadata", "Model", "Value", "load"]
 
@@ -74,6 +75,23 @@ class Model:
             feed,
             fetches if fetch_list is None else fetch_list,
             self.scope,
+        )
+
+    def save(self, path: str | os.PathLike[str] | Any, **options: Any) -> None:
+        """Write the model as :func:`sluice.onnx.save` does.
+
+        Inputs and outputs are those of this model, in their order, with the
+        names that it has for sizes.
+        """
+        names = {v.name: v.shape for v in self.inputs if v.shape is not None}
+        options.setdefault("size_names", names)
+        save(
+            self.program,
+            path,
+            [v.name for v in self.outputs],
+            [v.name for v in self.inputs],
+            scope=self.scope,
+            **options,
         )
 
 

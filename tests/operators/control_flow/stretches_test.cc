@@ -10,6 +10,7 @@
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/program/control_flow.h"
 #include "sluice/framework/program/program_io.h"
+#include "sluice/framework/program/prune.h"
 #include "sluice/framework/run/tune_program.h"
 #include "sluice/ops.h"
 
@@ -154,6 +155,30 @@ TEST_F(StretchesTest, ScansASequence) {
           {sums.carried[0], sums.stacked[0]});
   EXPECT_EQ(none[0].ToVector<float>(), (Floats{1, 0}));
   EXPECT_EQ(none[1].dims(), DDim({0, 2}));
+}
+
+TEST_F(StretchesTest, PruningKeepsTheBlocksThatAreNeeded) {
+  const Var x = program_.Data("x", DType::kFloat32, {2});
+  const Var flag = program_.Data("flag", DType::kBool, {});
+  Cond(
+      flag, [&] { return Vars{ops::Tanh(x)}; }, [&] { return Vars{x}; });
+  const ScanResult sums = Scan(
+      [&](const Vars& carried, const Vars& elements) {
+        const Vars kept = Cond(
+            flag, [&] { return Vars{ops::ElementwiseAdd(x, x)}; },
+            [&] { return carried; });
+        return ScanStep{kept, {elements[0]}};
+      },
+      {x}, {x});
+  const Program pruned = Prune(program_, {sums.carried[0].name()});
+  EXPECT_EQ(pruned.block().ops.size(), 1u);
+  EXPECT_EQ(pruned.blocks().size(), 4u);
+  Tensor on;
+  on.mutable_data<bool>({}, platform::CPUPlace())[0] = true;
+  const auto results = executor_.Run(
+      pruned, {{"x", F({2}, {1, 2})}, {"flag", on}}, {sums.carried[0].name()});
+  EXPECT_EQ(results[0].ToVector<float>(), (Floats{2, 4}));
+  EXPECT_NO_THROW(ParseProgram(SerializeProgram(pruned), "test"));
 }
 
 // What looks at one plan says so, and does not look at a part.

@@ -1,0 +1,152 @@
+#include "sluice/onnx/export/counterpart_export.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "sluice/framework/op/registry.h"
+
+namespace sluice::onnx {
+
+using framework::ArgDef;
+using framework::AttrDef;
+using framework::AttrType;
+using framework::OpSchema;
+
+namespace {
+
+// What an operator of ONNX is before its newest form.
+struct Limit {
+  std::string_view type;
+  int64_t bfloat16_since = 0;  // 0: it always took bfloat16
+  int64_t since = 0;           // there is no such operator before
+};
+
+constexpr std::array kLimits = {
+    Limit{"Acos", 22},        Limit{"Acosh", 22},
+    Limit{"Asin", 22},        Limit{"Asinh", 22},
+    Limit{"Atan", 22},        Limit{"Atanh", 22},
+    Limit{"Cos", 22},         Limit{"Cosh", 22},
+    Limit{"CumProd", 0, 26},  Limit{"Elu", 22},
+    Limit{"HardSigmoid", 22}, Limit{"HardSwish", 22},
+    Limit{"Mish", 22},        Limit{"Round", 22},
+    Limit{"Selu", 22},        Limit{"Shrink", 99},
+    Limit{"Sin", 22},         Limit{"Sinh", 22},
+    Limit{"Softplus", 22},    Limit{"Softsign", 22},
+    Limit{"Tan", 22},         Limit{"ThresholdedRelu", 22}};
+
+const Limit& LimitOf(std::string_view type) {
+  static constexpr Limit kNone = {};
+  const auto* const found =
+      std::find_if(kLimits.begin(), kLimits.end(),
+                   [&](const Limit& limit) { return limit.type == type; });
+  return found == kLimits.end() ? kNone : *found;
+}
+
+// An attribute that ONNX has as an input. Empty lists mean what leaving the
+// input out means; "" then.
+std::string OperandOf(OpExport& op, const ArgDef& def) {
+  const AttrDef& attr = *op.schema().FindAttr(def.attribute);
+  if (attr.type != AttrType::kFloat) {
+    const bool nothing = !op.Has(def.name) && attr.type == AttrType::kInts &&
+                         op.List(def.attribute).empty() &&
+                         attr.default_value.has_value();
+    return nothing ? "" : op.Operand(def.name);
+  }
+  if (!op.Has(def.name)) {
+    return op.Number(op.Float(def.attribute), op.TypeOf("X"));
+  }
+  const std::string value = op.In(def.name);
+  return op.Dims(def.name).rank() == 0 ? value : op.Reshape(value, {});
+}
+
+bool IsOperandOf(const OpSchema& schema, const std::string& attribute) {
+  return std::any_of(
+      schema.inputs().begin(), schema.inputs().end(),
+      [&](const ArgDef& def) { return def.attribute == attribute; });
+}
+
+const std::string& NameOf(const OpSchema& schema, const std::string& ours) {
+  for (const auto& [theirs, other] : schema.onnx().attributes) {
+    if (other == ours) return theirs;
+  }
+  return ours;
+}
+
+// Attributes that Sluice's ops have, and ONNX's operators do not: axis of two
+// operands, reduce_all of reductions, flatten of scans.
+bool IsOwn(const OpSchema& schema, const std::string& attribute) {
+  return attribute == "reduce_all" || attribute == "flatten" ||
+         (attribute == "axis" && schema.FindInput("Y") != nullptr);
+}
+
+AttributeMap AttributesOf(const OpExport& op) {
+  AttributeMap attributes;
+  for (const AttrDef& def : op.schema().attributes()) {
+    if (IsOperandOf(op.schema(), def.name) || IsOwn(op.schema(), def.name)) {
+      continue;
+    }
+    const framework::Attribute& value = op.Attr(def.name);
+    // As far as there is something.
+    if (value == framework::Attribute(std::numeric_limits<int64_t>::max())) {
+      continue;
+    }
+    attributes[NameOf(op.schema(), def.name)] = value;
+  }
+  return attributes;
+}
+
+}  // namespace
+
+std::string AlignedY(OpExport& op) {
+  const int64_t axis = op.Int("axis");
+  if (axis == -1) return op.In("Y");
+  const int rank = op.Rank("Y");
+  Ints behind;
+  for (int64_t i = axis + rank; i < op.Rank("X"); ++i) {
+    behind.push_back(i - axis);
+  }
+  if (behind.empty()) return op.In("Y");
+  return op.Append("Unsqueeze", {op.In("Y"), op.Vector(behind)});
+}
+
+void ExportCounterpart(const framework::OpDesc& desc, GraphWriter* graph) {
+  const OpSchema& schema = framework::Registry::Global().Schema(desc.type);
+  const std::string& type = schema.onnx().op_type;
+  const Limit& limit = LimitOf(type);
+  if (graph->opset() < limit.since) {
+    OpExport::Unsupported("{} is an operator of ONNX from opset {} on", type,
+                          limit.since);
+  }
+  OpExport op(desc,
+              graph->opset() < limit.bfloat16_since ? Widened::kBFloat16
+                                                    : Widened::kNone,
+              graph);
+  op.AllowOnly({schema.outputs()[0].name});
+  const auto is_true = [&](const char* attribute) {
+    return schema.FindAttr(attribute) != nullptr && op.Bool(attribute);
+  };
+  Names inputs;
+  for (const ArgDef& def : schema.inputs()) {
+    if (!def.attribute.empty()) {
+      const bool all = def.attribute == "dim" && is_true("reduce_all");
+      inputs.push_back(all ? "" : OperandOf(op, def));
+    } else if (def.name == "Y" && schema.FindAttr("axis") != nullptr) {
+      inputs.push_back(AlignedY(op));
+    } else if (!op.Has(def.name)) {
+      inputs.emplace_back();
+    } else {
+      const Names values = op.All(def.name);
+      inputs.insert(inputs.end(), values.begin(), values.end());
+    }
+  }
+  if (is_true("flatten")) {
+    inputs[0] = op.Reshape(inputs[0], {-1});
+    inputs[1] = op.Whole(0);
+  }
+  op.Finish(type, inputs, AttributesOf(op), schema.outputs()[0].name);
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,50 @@
+#include "sluice/onnx/export/exporters.h"
+
+#include <map>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/onnx/export/counterpart_export.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+using Table = std::map<std::string_view, const ExporterRow*>;
+
+const Table& AllExporters() {
+  static const Table* const kTable = [] {
+    auto* rows = new Table();  // read at any time, also while exiting
+    for (const auto family :
+         {ContractionExporters(), CreationExporters(), ElementwiseExporters(),
+          ImageExporters(), IndexingExporters(), LossExporters(),
+          MovementExporters(), NormExporters(), ReductionExporters()}) {
+      for (const ExporterRow& row : family) {
+        (*rows)[row.op] = &row;
+      }
+    }
+    return rows;
+  }();
+  return *kTable;
+}
+
+}  // namespace
+
+void ExportOp(const framework::OpDesc& op, GraphWriter* graph) {
+  const auto found = AllExporters().find(op.type);
+  if (found != AllExporters().end()) {
+    const ExporterRow& row = *found->second;
+    if (row.exporter == nullptr) OpExport::Unsupported("{}", row.reason);
+    const bool taken =
+        row.bfloat16_since > 0 && graph->opset() >= row.bfloat16_since;
+    OpExport node(op, taken ? Widened::kNone : row.widened, graph);
+    return row.exporter(node);
+  }
+  const framework::OpSchema& schema =
+      framework::Registry::Global().Schema(op.type);
+  if (schema.onnx().op_type.empty()) {
+    OpExport::Unsupported("ONNX has no operator that computes the same");
+  }
+  ExportCounterpart(op, graph);
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,209 @@
+#include "sluice/onnx/export/graph_writer.h"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <variant>
+
+#include "sluice/onnx/export/op_export.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::onnx {
+
+using framework::Attribute;
+using framework::OpDesc;
+using framework::Tensor;
+using ::onnx::AttributeProto;
+using ::onnx::TensorProto;
+using platform::DType;
+
+namespace {
+
+float ToFloat(const std::string& name, double value) {
+  if (std::isfinite(value) &&
+      std::abs(value) > std::numeric_limits<float>::max()) {
+    OpExport::Unsupported("its attribute {} is {}; ONNX has float32", name,
+                          value);
+  }
+  return static_cast<float>(value);
+}
+
+void SetAttribute(const std::string& name,
+                  const Attribute& value,
+                  AttributeProto* to) {
+  to->set_name(name);
+  const auto set = [&](const auto& given) {
+    using T = std::decay_t<decltype(given)>;
+    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, int64_t>) {
+      to->set_type(AttributeProto::INT);
+      to->set_i(given);
+    } else if constexpr (std::is_same_v<T, double>) {
+      to->set_type(AttributeProto::FLOAT);
+      to->set_f(ToFloat(name, given));
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      to->set_type(AttributeProto::STRING);
+      to->set_s(given);
+    } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+      to->set_type(AttributeProto::INTS);
+      to->mutable_ints()->Assign(given.begin(), given.end());
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+      to->set_type(AttributeProto::FLOATS);
+      for (const double number : given) {
+        to->add_floats(ToFloat(name, number));
+      }
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      to->set_type(AttributeProto::STRINGS);
+      to->mutable_strings()->Assign(given.begin(), given.end());
+    } else {
+      to->set_type(AttributeProto::INT);
+      to->set_i(OnnxDataType(given));
+    }
+  };
+  std::visit(set, static_cast<const Attribute::Variant&>(value));
+}
+
+}  // namespace
+
+int OnnxDataType(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return TensorProto::FLOAT;
+    case DType::kFloat64:
+      return TensorProto::DOUBLE;
+    case DType::kFloat16:
+      return TensorProto::FLOAT16;
+    case DType::kBFloat16:
+      return TensorProto::BFLOAT16;
+    case DType::kInt8:
+      return TensorProto::INT8;
+    case DType::kUInt8:
+      return TensorProto::UINT8;
+    case DType::kInt32:
+      return TensorProto::INT32;
+    case DType::kInt64:
+      return TensorProto::INT64;
+    case DType::kBool:
+      break;
+  }
+  return TensorProto::BOOL;
+}
+
+GraphWriter::GraphWriter(const framework::Program& program,
+                         const Names& outputs,
+                         int64_t opset,
+                         ::onnx::GraphProto* graph)
+    : program_(program),
+      opset_(opset),
+      graph_(graph),
+      read_(outputs.begin(), outputs.end()) {
+  for (const framework::VarDesc& var : program.block().vars()) {
+    taken_.insert(var.name);
+  }
+  for (const OpDesc& op : program.block().ops) {
+    for (const auto& [argument, vars] : op.inputs) {
+      read_.insert(vars.begin(), vars.end());
+    }
+    for (const auto& [argument, vars] : op.outputs) {
+      for (const std::string& var : vars) {
+        ++writes_left_[var];
+      }
+    }
+  }
+}
+
+const framework::VarDesc& GraphWriter::Var(const std::string& name) const {
+  return program_.FindVar(name);
+}
+
+bool GraphWriter::IsRead(const std::string& variable) const {
+  return read_.contains(variable);
+}
+
+void GraphWriter::BeginOp(const OpDesc& op) {
+  op_name_ = op.type;
+  for (const auto& [argument, vars] : op.outputs) {
+    if (vars.empty()) continue;
+    op_name_ = vars[0];
+    break;
+  }
+  op_location_ = framework::DescribeLocation(op.location);
+  op_nodes_ = 0;
+  op_properties_.clear();
+}
+
+void GraphWriter::DescribeOp(const std::string& key, const std::string& value) {
+  op_properties_.emplace_back(key, value);
+}
+
+const std::string& GraphWriter::ValueOf(const std::string& variable) const {
+  const auto found = values_.find(variable);
+  return found == values_.end() ? variable : found->second;
+}
+
+std::string GraphWriter::Define(const std::string& variable) {
+  const bool last = --writes_left_[variable] == 0;
+  return values_[variable] = last ? variable : NewName(variable);
+}
+
+std::string GraphWriter::NewName(const std::string& base) {
+  std::string name = base;
+  for (int i = 1; !taken_.insert(name).second; ++i) {
+    name = platform::Format("{}.{}", base, i);
+  }
+  return name;
+}
+
+void GraphWriter::AddNode(const std::string& type,
+                          const Names& inputs,
+                          const Names& outputs,
+                          const framework::AttributeMap& attributes) {
+  auto* node = graph_->add_node();
+  node->set_op_type(type);
+  node->set_name(op_nodes_ == 0
+                     ? op_name_
+                     : platform::Format("{}/{}", op_name_, op_nodes_));
+  ++op_nodes_;
+  node->set_doc_string(op_location_);
+  // Inputs that were left out are named at the end only where others follow.
+  size_t given = inputs.size();
+  while (given > 0 && inputs[given - 1].empty()) {
+    --given;
+  }
+  node->mutable_input()->Assign(inputs.begin(),
+                                inputs.begin() + static_cast<int64_t>(given));
+  node->mutable_output()->Assign(outputs.begin(), outputs.end());
+  for (const auto& [name, value] : attributes) {
+    SetAttribute(name, value, node->add_attribute());
+  }
+  for (const auto& [key, value] : op_properties_) {
+    auto* property = node->add_metadata_props();
+    property->set_key(key);
+    property->set_value(value);
+  }
+}
+
+std::string GraphWriter::AddConstant(const Tensor& value) {
+  constexpr size_t kSmall = 256;
+  const std::string bytes(static_cast<const char*>(value.raw_data()),
+                          value.bytes());
+  std::string content;
+  if (bytes.size() <= kSmall) {
+    content = platform::Format("{} {} ", value.dtype(), value.dims()) + bytes;
+    const auto known = constants_.find(content);
+    if (known != constants_.end()) return known->second;
+  }
+  std::string name = NewName("constant");
+  auto* tensor = graph_->add_initializer();
+  tensor->set_name(name);
+  tensor->set_data_type(OnnxDataType(value.dtype()));
+  for (const int64_t dim : value.dims()) {
+    tensor->add_dims(dim);
+  }
+  tensor->set_raw_data(bytes);
+  if (!content.empty()) constants_[content] = name;
+  return name;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,111 @@
+#include "sluice/onnx/export/parameters.h"
+
+#include <algorithm>
+#include <array>
+#include <shared_mutex>
+
+#include "sluice/onnx/export/graph_writer.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+using framework::Tensor;
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+// Smaller ones stay in the model.
+constexpr size_t kLarge = 1024;
+// Where readers map the file, each tensor begins on a page.
+constexpr size_t kPage = 4096;
+constexpr std::array<char, kPage> kZeros = {};
+
+void SetExternal(const std::string& file,
+                 size_t offset,
+                 size_t bytes,
+                 ::onnx::TensorProto* to) {
+  to->set_data_location(::onnx::TensorProto::EXTERNAL);
+  const auto add = [to](const char* key, const std::string& value) {
+    auto* entry = to->add_external_data();
+    entry->set_key(key);
+    entry->set_value(value);
+  };
+  add("location", file);
+  add("offset", Format("{}", offset));
+  add("length", Format("{}", bytes));
+}
+
+}  // namespace
+
+Parameters ParametersOf(const framework::Program& program,
+                        const framework::Scope& scope) {
+  Parameters parameters;
+  std::string missing;
+  {
+    const std::shared_lock lock(scope.lock());
+    for (const framework::VarDesc& var : program.block().vars()) {
+      if (!var.persistable) continue;
+      const framework::Variable* variable = scope.FindVar(var.name);
+      const Tensor* value =
+          variable == nullptr ? nullptr : variable->Get<Tensor>();
+      if (value == nullptr || !value->allocated()) {
+        missing += (missing.empty() ? "" : ", ") + var.name;
+        continue;
+      }
+      SLUICE_ENFORCE(
+          value->dtype() == var.dtype && value->dims() == var.dims,
+          ErrorCode::kInvalidArgument, "onnx.save_parameter",
+          "variable {} is {} {} in the program, but {} {} in the scope",
+          var.name, var.dtype, var.dims, value->dtype(), value->dims());
+      parameters.emplace_back(var.name, *value);
+    }
+  }
+  SLUICE_ENFORCE(missing.empty(), ErrorCode::kFailedPrecondition,
+                 "onnx.save_no_value",
+                 "the scope has no value to save for {}: run the start-up "
+                 "program first, or give the scope that has them",
+                 missing);
+  for (auto& [name, value] : parameters) {
+    if (value.place() != platform::PlaceKey(platform::CPUPlace())) {
+      value = value.CopyTo(platform::CPUPlace());
+    }
+  }
+  return parameters;
+}
+
+uint64_t BytesOf(const Parameters& parameters) {
+  uint64_t bytes = 0;
+  for (const auto& [name, value] : parameters) {
+    bytes += value.bytes();
+  }
+  return bytes;
+}
+
+std::vector<std::string_view> AddParameters(const Parameters& parameters,
+                                            const std::string& file,
+                                            ::onnx::GraphProto* graph) {
+  std::vector<std::string_view> content;
+  size_t size = 0;
+  for (const auto& [name, value] : parameters) {
+    auto* tensor = graph->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(OnnxDataType(value.dtype()));
+    tensor->mutable_dims()->Assign(value.dims().begin(), value.dims().end());
+    const std::string_view bytes(static_cast<const char*>(value.raw_data()),
+                                 value.bytes());
+    if (file.empty() || bytes.size() < kLarge) {
+      tensor->set_raw_data(bytes.data(), bytes.size());
+      continue;
+    }
+    const size_t padding = (kPage - size % kPage) % kPage;
+    content.emplace_back(kZeros.data(), padding);
+    content.push_back(bytes);
+    SetExternal(file, size + padding, bytes.size(), tensor);
+    size += padding + bytes.size();
+  }
+  return content;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/values/scope.h"
+#include "sluice/framework/values/tensor.h"
+#include "sluice/onnx/import/messages.h"
+
+namespace sluice::onnx {
+
+using Parameters = std::vector<std::pair<std::string, framework::Tensor>>;
+
+// The values of the program's persistable variables, on the host. Takes the
+// scope's lock. Raises FailedPrecondition and names those without a value, and
+// InvalidArgument for one of another dtype or shape.
+Parameters ParametersOf(const framework::Program& program,
+                        const framework::Scope& scope);
+uint64_t BytesOf(const Parameters& parameters);
+
+// Adds them to the graph as initialisers. With `file`, the name of a file
+// beside the model, the large ones are in there: the result is its content, of
+// memory that the parameters own.
+std::vector<std::string_view> AddParameters(const Parameters& parameters,
+                                            const std::string& file,
+                                            ::onnx::GraphProto* graph);
+
+}  // namespace sluice::onnx

@@ -1,0 +1,346 @@
+#include "sluice/onnx/save_onnx.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <new>
+#include <set>
+
+#include "sluice/framework/files/file.h"
+#include "sluice/framework/measure/record.h"
+#include "sluice/framework/program/prune.h"
+#include "sluice/onnx/export/exporters.h"
+#include "sluice/onnx/export/graph_writer.h"
+#include "sluice/onnx/export/parameters.h"
+#include "sluice/onnx/export/plan_notes.h"
+#include "sluice/onnx/export/value_types.h"
+#include "sluice/onnx/import/model_file.h"
+#include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
+namespace sluice::onnx {
+
+using framework::OpDesc;
+using framework::OpPurpose;
+using framework::Program;
+using framework::VarDesc;
+using platform::ErrorCode;
+using platform::Format;
+using platform::Shown;
+
+namespace {
+
+// What onnx.helper gives models of these opsets.
+int64_t IrVersionOf(int64_t opset) {
+  if (opset <= 22) return 10;
+  if (opset <= 24) return opset - 12;
+  return opset <= 27 ? 13 : 14;
+}
+
+void CheckOnce(const Names& names, const char* what) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    SLUICE_ENFORCE(seen.insert(name).second, ErrorCode::kInvalidArgument,
+                   "onnx.save_twice",
+                   "variable {} is in the list of {} twice; each has a name of "
+                   "its own in a model",
+                   Shown(name), what);
+  }
+}
+
+// What forward ops make of which forward ops read nothing.
+Names DefaultOutputs(const Program& program) {
+  std::set<std::string_view> read;
+  const auto is_forward = [](const OpDesc& op) {
+    return op.purpose == OpPurpose::kForward;
+  };
+  for (const OpDesc& op : program.block().ops) {
+    if (!is_forward(op)) continue;
+    for (const auto& [argument, vars] : op.inputs) {
+      read.insert(vars.begin(), vars.end());
+    }
+  }
+  Names outputs;
+  for (const OpDesc& op : program.block().ops) {
+    if (!is_forward(op)) continue;
+    Names unread;
+    bool is_last = true;
+    for (const auto& [argument, vars] : op.outputs) {
+      for (const std::string& var : vars) {
+        is_last = is_last && !read.contains(var);
+        if (!program.FindVar(var).persistable) unread.push_back(var);
+      }
+    }
+    if (is_last) outputs.insert(outputs.end(), unread.begin(), unread.end());
+  }
+  // The last of several ops that write one variable.
+  std::set<std::string> seen;
+  std::erase_if(outputs,
+                [&](const auto& name) { return !seen.insert(name).second; });
+  return outputs;
+}
+
+Names InputsOf(const Program& whole,
+               const Program& pruned,
+               const Names& given) {
+  Names needed;
+  for (const VarDesc& var : pruned.block().vars()) {
+    if (var.is_data) needed.push_back(var.name);
+  }
+  if (given.empty()) return needed;
+  for (const std::string& name : given) {
+    SLUICE_ENFORCE(
+        whole.FindVar(name).is_data, ErrorCode::kInvalidArgument,
+        "onnx.save_input",
+        "variable {} cannot be an input of the model: it is {}, "
+        "expected one that is fed (sl.data)",
+        Shown(name),
+        whole.FindVar(name).persistable ? "a parameter" : "made by an op");
+  }
+  for (const std::string& name : needed) {
+    SLUICE_ENFORCE(
+        std::find(given.begin(), given.end(), name) != given.end(),
+        ErrorCode::kInvalidArgument, "onnx.save_input_missing",
+        "the outputs are computed from {}, which is not in the list of inputs",
+        Shown(name));
+  }
+  return given;
+}
+
+// Why an op cannot be part of a model that computes outputs from inputs; "" if
+// it can.
+std::string WhyNot(const Program& program, const OpDesc& op) {
+  if (op.purpose != OpPurpose::kForward) {
+    return Format(
+        "it is {} op: export program.clone(for_test=True) (C++: "
+        "CloneForTest), or name outputs that need no such op",
+        op.purpose == OpPurpose::kBackward ? "a gradient" : "an optimizer's");
+  }
+  const auto test = op.attributes.find("is_test");
+  if (test != op.attributes.end() &&
+      test->second == framework::Attribute(true)) {
+    return "";
+  }
+  for (const auto& [argument, vars] : op.outputs) {
+    for (const std::string& var : vars) {
+      if (!program.FindVar(var).persistable) continue;
+      return Format(
+          "it changes parameter {}; export "
+          "program.clone(for_test=True) (C++: CloneForTest)",
+          Shown(var));
+    }
+  }
+  return "";
+}
+
+std::string FirstLine(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+// Writes the ops of a pruned program; those that cannot be written are listed.
+class OpsWriter {
+ public:
+  OpsWriter(const Program& whole,
+            const Program& pruned,
+            const OnnxSaveOptions& options,
+            GraphWriter* graph)
+      : whole_(whole), pruned_(pruned), options_(options), graph_(*graph) {}
+
+  void Write() {
+    for (const OpDesc& op : pruned_.block().ops) {
+      const std::string reason = WhyNot(pruned_, op);
+      if (!reason.empty()) {
+        Refuse(op, reason);
+        is_training_ = true;
+      } else {
+        Write(op);
+      }
+    }
+    RaiseRefused();
+  }
+
+ private:
+  void Write(const OpDesc& op) {
+    graph_.BeginOp(op);
+    AddNotes(op);
+    try {
+      ExportOp(op, &graph_);
+    } catch (platform::Error& error) {
+      if (error.check_id() == OpExport::kFormId) {
+        return Refuse(op, FirstLine(error.what()));
+      }
+      framework::AddLocation(op.location, &error);
+      throw;
+    }
+  }
+
+  void AddNotes(const OpDesc& op) {
+    if (options_.plan == nullptr || op.outputs.empty()) return;
+    const auto notes =
+        NotesOfOp(*options_.plan, whole_, op.outputs[0].second.at(0));
+    for (const auto& [key, value] : notes) {
+      graph_.DescribeOp(key, value);
+    }
+  }
+
+  void Refuse(const OpDesc& op, const std::string& reason) {
+    const std::string made =
+        op.outputs.empty() ? "" : op.outputs[0].second.at(0);
+    const std::string where = framework::DescribeLocation(op.location);
+    refused_.push_back(Format("{} (makes {}): {}{}", op.type, Shown(made),
+                              reason, where.empty() ? "" : "; " + where));
+  }
+
+  void RaiseRefused() const {
+    constexpr size_t kMostListed = 100;
+    if (refused_.empty()) return;
+    std::string lines;
+    for (size_t i = 0; i < std::min(refused_.size(), kMostListed); ++i) {
+      lines += "\n  " + refused_[i];
+    }
+    if (refused_.size() > kMostListed) {
+      lines += Format("\n  and {} more", refused_.size() - kMostListed);
+    }
+    if (is_training_) {
+      platform::Raise(ErrorCode::kInvalidArgument, "onnx.save_training",
+                      "{} of {} ops cannot be exported, some of them because "
+                      "they train:{}",
+                      refused_.size(), pruned_.block().ops.size(), lines);
+    }
+    platform::Raise(ErrorCode::kUnimplemented, "onnx.no_counterpart",
+                    "{} of {} ops cannot be exported to ONNX (opset {}):{}",
+                    refused_.size(), pruned_.block().ops.size(), options_.opset,
+                    lines);
+  }
+
+  const Program& whole_;
+  const Program& pruned_;
+  const OnnxSaveOptions& options_;
+  GraphWriter& graph_;
+  std::vector<std::string> refused_;
+  bool is_training_ = false;
+};
+
+void AddProperty(const std::string& key,
+                 const std::string& value,
+                 ::onnx::ModelProto* model) {
+  auto* property = model->add_metadata_props();
+  property->set_key(key);
+  property->set_value(value);
+}
+
+void DescribeModel(const OnnxSaveOptions& options, ::onnx::ModelProto* model) {
+  model->set_ir_version(IrVersionOf(options.opset));
+  auto* opset = model->add_opset_import();
+  opset->set_domain("");
+  opset->set_version(options.opset);
+  model->set_producer_name("sluice");
+  model->set_producer_version(std::string(framework::SluiceVersion()));
+  model->set_doc_string(options.description);
+  model->mutable_graph()->set_name(options.name);
+  for (const auto& [key, value] : options.properties) {
+    AddProperty(key, value, model);
+  }
+  if (options.plan == nullptr) return;
+  for (const auto& [key, value] : NotesOfPlan(*options.plan)) {
+    AddProperty(key, value, model);
+  }
+}
+
+void CheckOptions(const OnnxSaveOptions& options) {
+  SLUICE_ENFORCE(
+      options.opset >= kDefaultSavedOpset && options.opset <= kNewestSavedOpset,
+      ErrorCode::kUnimplemented, "onnx.save_opset",
+      "opset {} cannot be written; expected {} to {}", options.opset,
+      kDefaultSavedOpset, kNewestSavedOpset);
+  CheckOnce(options.inputs, "inputs");
+  CheckOnce(options.outputs, "outputs");
+}
+
+// All but the parameters; gives the program that they are of.
+Program WriteGraph(const Program& program,
+                   const OnnxSaveOptions& options,
+                   ::onnx::ModelProto* model) {
+  CheckOptions(options);
+  const Names outputs =
+      options.outputs.empty() ? DefaultOutputs(program) : options.outputs;
+  SLUICE_ENFORCE(!outputs.empty(), ErrorCode::kInvalidArgument,
+                 "onnx.save_nothing",
+                 "the program makes nothing that a model could give: it has {} "
+                 "ops",
+                 program.block().ops.size());
+  Program pruned = framework::Prune(program, outputs);
+  const Names inputs = InputsOf(program, pruned, options.inputs);
+  auto* graph = model->mutable_graph();
+  DescribeModel(options, model);
+  GraphWriter writer(pruned, outputs, options.opset, graph);
+  OpsWriter(program, pruned, options, &writer).Write();
+  for (const std::string& name : inputs) {
+    SetType(program.FindVar(name), graph->add_input());
+  }
+  NameSizes(options.size_names, graph);
+  std::set<std::string_view> shown(outputs.begin(), outputs.end());
+  for (const std::string& name : outputs) {
+    SetType(pruned.FindVar(name), graph->add_output());
+  }
+  for (const VarDesc& var : pruned.block().vars()) {
+    if (var.is_data || var.persistable || shown.contains(var.name)) continue;
+    if (!writer.IsRead(var.name) || !var.dims.rank_known()) continue;
+    SetType(var, graph->add_value_info());
+  }
+  return pruned;
+}
+
+std::string BytesOf(const ::onnx::ModelProto& model, const std::string& what) {
+  CheckFileSize(model.ByteSizeLong(), what);
+  return model.SerializeAsString();
+}
+
+}  // namespace
+
+void SaveOnnx(const Program& program,
+              const framework::Scope& scope,
+              const std::string& path,
+              const OnnxSaveOptions& options) try {
+  // What the rest of a model may take, where protobuf holds 2 GiB.
+  constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - (uint64_t{1} << 26);
+  ::onnx::ModelProto model;
+  const Parameters parameters =
+      ParametersOf(WriteGraph(program, options, &model), scope);
+  const bool external =
+      options.external_data || BytesOf(parameters) > kMostBytes;
+  namespace fs = std::filesystem;
+  const std::string data_path = path + ".data";
+  const auto content = AddParameters(
+      parameters, external ? fs::path(data_path).filename().string() : "",
+      model.mutable_graph());
+  const std::string bytes = BytesOf(model, path);
+  if (content.empty()) return framework::ReplaceFile(path, {bytes});
+  std::error_code ignored;
+  const bool was_there = fs::exists(data_path, ignored);
+  framework::ReplaceFile(data_path, content);
+  try {
+    framework::ReplaceFile(path, {bytes});
+  } catch (...) {
+    if (!was_there) fs::remove(data_path, ignored);
+    throw;
+  }
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+std::string SerializeOnnx(const Program& program,
+                          const framework::Scope& scope,
+                          const OnnxSaveOptions& options) try {
+  ::onnx::ModelProto model;
+  const Parameters parameters =
+      ParametersOf(WriteGraph(program, options, &model), scope);
+  const std::string what = "the model, as bytes,";
+  CheckFileSize(BytesOf(parameters), what);
+  AddParameters(parameters, "", model.mutable_graph());
+  return BytesOf(model, what);
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "sluice/onnx/export/exporters.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+std::string Turned(OpExport& op, const char* input, bool turn) {
+  const int rank = op.Rank(input);
+  if (!turn || rank == 0) return op.In(input);
+  // A vector becomes one column, or one row.
+  if (rank == 1) {
+    const int64_t place = std::string_view(input) == "X" ? 1 : 0;
+    return op.Append("Unsqueeze", {op.In(input), op.Vector({place})});
+  }
+  Ints order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 2], order.back());
+  return op.Transpose(op.In(input), order);
+}
+
+// Of two matrices Gemm says all of it; but its alpha is a float32.
+void Matmul(OpExport& op) {
+  const double alpha = op.Float("alpha");
+  const bool turn_x = op.Bool("transpose_X"), turn_y = op.Bool("transpose_Y");
+  const bool plain = alpha == 1 && !turn_x && !turn_y;
+  if (plain) return op.Finish("MatMul", {op.In("X"), op.In("Y")});
+  const bool rounded = op.TypeOf("X") == DType::kFloat64 &&
+                       alpha != static_cast<double>(static_cast<float>(alpha));
+  if (op.Rank("X") == 2 && op.Rank("Y") == 2 && !rounded) {
+    return op.Finish("Gemm", {op.In("X"), op.In("Y")},
+                     {{"transA", int64_t{turn_x}},
+                      {"transB", int64_t{turn_y}},
+                      {"alpha", alpha}});
+  }
+  const Names factors = {Turned(op, "X", turn_x), Turned(op, "Y", turn_y)};
+  if (alpha == 1) return op.Finish("MatMul", factors);
+  op.Finish("Mul",
+            {op.Append("MatMul", factors), op.Number(alpha, op.TypeOf("X"))});
+}
+
+// X and Y as matrices; the product in the dims of both.
+void Mul(OpExport& op) {
+  const int64_t rows = op.Int("x_num_col_dims");
+  const int64_t inner = op.Int("y_num_col_dims");
+  const DDim x = op.Dims("X"), y = op.Dims("Y");
+  const bool flat_x = op.Rank("X") == 2 && rows == 1;
+  const bool flat_y = op.Rank("Y") == 2 && inner == 1;
+  const auto matrix = [&](const char* input, bool flat, int64_t axis) {
+    if (flat) return op.In(input);
+    return op.Append("Flatten", {op.In(input)}, {{"axis", axis}});
+  };
+  const Names factors = {matrix("X", flat_x, rows), matrix("Y", flat_y, inner)};
+  if (rows == 1 && y.rank() - inner == 1) return op.Finish("MatMul", factors);
+  const std::string product = op.Append("MatMul", factors);
+  Ints shape(x.begin(), x.begin() + rows);
+  shape.insert(shape.end(), y.begin() + inner, y.end());
+  const DDim out(shape);
+  if (out.known() || (std::count(shape.begin(), shape.end(), -1) == 1 &&
+                      std::count(shape.begin(), shape.end(), 0) == 0)) {
+    return op.FinishReshape(product, shape);
+  }
+  const std::string of_x = op.Append("Shape", {op.In("X")}, {{"end", rows}});
+  const std::string of_y = op.Append("Shape", {op.In("Y")}, {{"start", inner}});
+  op.Finish("Reshape", {product, op.Append("Concat", {of_x, of_y},
+                                           {{"axis", int64_t{0}}})});
+}
+
+// The sum over k of |X[i, k] - Y[j, k]|.
+void ManhattanDistance(OpExport& op) {
+  const std::string x = op.Append("Unsqueeze", {op.In("X"), op.Vector({1})});
+  const std::string y = op.Append("Unsqueeze", {op.In("Y"), op.Vector({0})});
+  const std::string size = op.Append("Abs", {op.Append("Sub", {x, y})});
+  op.Finish("ReduceSum", {size, op.Vector({2})}, {{"keepdims", int64_t{0}}});
+}
+
+constexpr ExporterRow kRows[] = {
+    {"manhattan_distance", ManhattanDistance},
+    {"matmul", Matmul},
+    {"mul", Mul},
+};
+
+}  // namespace
+
+std::span<const ExporterRow> ContractionExporters() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

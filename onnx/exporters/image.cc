@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sluice/onnx/export/exporters.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+// [height, width], or [top, bottom, left, right], in ONNX's order.
+Ints PadsOf(const OpExport& op) {
+  const Ints& ours = op.List("paddings");
+  if (ours.size() == 2) return {ours[0], ours[1], ours[0], ours[1]};
+  return {ours[0], ours[2], ours[1], ours[3]};
+}
+
+bool HasLastChannels(const OpExport& op) {
+  return op.String("data_format") == "NHWC";
+}
+
+std::string Image(OpExport& op, const char* input) {
+  if (!HasLastChannels(op)) return op.In(input);
+  return op.Transpose(op.In(input), ChannelsSecond(op.Rank(input)));
+}
+
+void FinishImage(OpExport& op,
+                 const std::string& type,
+                 const Names& inputs,
+                 const AttributeMap& attributes,
+                 const char* output) {
+  if (!HasLastChannels(op)) {
+    return op.Finish(type, inputs, attributes, output);
+  }
+  op.Finish("Transpose", {op.Append(type, inputs, attributes)},
+            {{"perm", ChannelsLast(4)}}, output);
+}
+
+AttributeMap ConvAttributes(const OpExport& op) {
+  AttributeMap attributes = {{"strides", op.Attr("strides")},
+                             {"pads", PadsOf(op)},
+                             {"dilations", op.Attr("dilations")},
+                             {"group", op.Attr("groups")}};
+  const DDim filter = op.Dims("Filter");
+  if (filter.known()) attributes["kernel_shape"] = Ints{filter[2], filter[3]};
+  return attributes;
+}
+
+Names ConvInputs(OpExport& op) {
+  return {Image(op, "Input"), op.In("Filter"), op.In("Bias")};
+}
+
+void Conv(OpExport& op) {
+  FinishImage(op, "Conv", ConvInputs(op), ConvAttributes(op), "Output");
+}
+
+void ConvTranspose(OpExport& op) {
+  AttributeMap attributes = ConvAttributes(op);
+  attributes["output_padding"] = op.Attr("output_padding");
+  FinishImage(op, "ConvTranspose", ConvInputs(op), attributes, "Output");
+}
+
+// Pads with which as many windows as the op has fit: instead of ceil_mode,
+// about whose last window versions of ONNX disagree. False where sizes are
+// unknown.
+bool PadForWindows(const OpExport& op, Ints* pads) {
+  const int height = HasLastChannels(op) ? 1 : 2;
+  const DDim x = op.Dims("X"), out = op.OutDims();
+  if (!x.rank_known()) return false;
+  for (int i = 0; i < 2; ++i) {
+    const int64_t size = x[height + i], count = out[height + i];
+    if (size < 0 || count < 0) return false;
+    const auto at = static_cast<size_t>(i);
+    const int64_t reached =
+        (count - 1) * op.List("strides")[at] + op.List("ksize")[at];
+    const int64_t padded = size + (*pads)[at] + (*pads)[at + 2];
+    (*pads)[at + 2] += std::max<int64_t>(reached - padded, 0);
+  }
+  return true;
+}
+
+void Pool(OpExport& op) {
+  const bool largest = op.String("pooling_type") == "max";
+  const Names x = {Image(op, "X")};
+  if (op.Bool("global_pooling")) {
+    return FinishImage(op, largest ? "GlobalMaxPool" : "GlobalAveragePool", x,
+                       {}, "Out");
+  }
+  const bool ceil = op.Bool("ceil_mode");
+  Ints pads = PadsOf(op);
+  const bool replaced = ceil && PadForWindows(op, &pads);
+  AttributeMap attributes = {{"kernel_shape", op.Attr("ksize")},
+                             {"strides", op.Attr("strides")},
+                             {"pads", pads},
+                             {"ceil_mode", int64_t{ceil && !replaced}}};
+  if (!largest) {
+    const bool exclusive = op.Bool("exclusive");
+    if (ceil && !exclusive) {
+      OpExport::Unsupported(
+          "averages with ceil_mode that count the padding are divided by other "
+          "numbers in ONNX");
+    }
+    attributes["count_include_pad"] = int64_t{!exclusive};
+  }
+  FinishImage(op, largest ? "MaxPool" : "AveragePool", x, attributes, "Out");
+}
+
+// The largest of each run of channels. Pixels are one dim meanwhile.
+void Maxout(OpExport& op) {
+  const DDim x = op.Dims("X");
+  const int64_t groups = op.Int("groups");
+  if (x.rank() != 4 || x[1] < 0) {
+    OpExport::Unsupported("the number of its channels is unknown");
+  }
+  const int64_t channels = x[1] / groups;
+  if (x.known() && x.numel() == 0) {  // the sizes of what has no elements
+    const DDim out = op.OutDims();
+    return op.FinishReshape(op.In("X"), Ints(out.begin(), out.end()));
+  }
+  const bool known = x[2] >= 0 && x[3] >= 0;
+  const std::string runs =
+      op.Reshape(op.In("X"), {0, channels, groups, known ? x[2] * x[3] : -1});
+  const std::string largest = op.Append("ReduceMax", {runs, op.Vector({2})},
+                                        {{"keepdims", int64_t{0}}});
+  if (known) {
+    return op.Finish("Reshape",
+                     {largest, op.Vector({0, channels, x[2], x[3]})});
+  }
+  const std::string images =
+      op.Append("Shape", {op.In("X")}, {{"end", int64_t{1}}});
+  const std::string sizes =
+      op.Append("Shape", {op.In("X")}, {{"start", int64_t{2}}});
+  op.Finish(
+      "Reshape",
+      {largest, op.Append("Concat", {images, op.Vector({channels}), sizes},
+                          {{"axis", int64_t{0}}})});
+}
+
+// Whether the sizes are those that ONNX makes of the scales.
+bool AreSizesOfScales(const OpExport& op, const Doubles& scales) {
+  const DDim x = op.Dims("X");
+  const Ints& sizes = op.List("sizes");
+  if (op.Has("Sizes") || op.Has("Scales") || !x.known() ||
+      x.rank() != static_cast<int>(scales.size())) {
+    return false;
+  }
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const double size = std::floor(static_cast<double>(x[static_cast<int>(i)]) *
+                                   static_cast<float>(scales[i]));
+    if (size != static_cast<double>(sizes[i])) return false;
+  }
+  return true;
+}
+
+void Resize(OpExport& op) {
+  const auto& given = std::get<Doubles>(op.Attr("scales"));
+  bool sizes = op.Has("Sizes") || !op.List("sizes").empty();
+  const bool scales = op.Has("Scales") || !given.empty();
+  if (sizes && scales) {
+    if (!AreSizesOfScales(op, given)) {
+      OpExport::Unsupported(
+          "Resize of ONNX takes sizes or scales, and these scales do not give "
+          "these sizes");
+    }
+    sizes = false;
+  }
+  if (!sizes && !scales) return op.Finish("Identity", {op.In("X")});
+  std::string factors;
+  if (op.Has("Scales")) {
+    factors = op.In("Scales");
+    if (op.TypeOf("Scales") != DType::kFloat32) {
+      factors = op.Cast(factors, DType::kFloat32);
+    }
+  } else if (scales) {
+    factors = op.Constant(Tensor::FromVector<float>(
+        {static_cast<int64_t>(given.size())}, {given.begin(), given.end()}));
+  }
+  op.Finish("Resize",
+            {op.In("X"), "", factors, sizes ? op.Operand("Sizes") : ""},
+            {{"mode", op.Attr("mode")},
+             {"coordinate_transformation_mode",
+              op.Attr("coordinate_transformation_mode")},
+             {"nearest_mode", op.Attr("nearest_mode")},
+             {"cubic_coeff_a", op.Attr("cubic_coeff_a")},
+             {"exclude_outside", op.Attr("exclude_outside")}});
+}
+
+constexpr ExporterRow kRows[] = {
+    {"conv2d", Conv, Widened::kBFloat16, 22},
+    {"conv2d_transpose", ConvTranspose, Widened::kBFloat16, 22},
+    {"maxout", Maxout},
+    {"pool2d", Pool, Widened::kBFloat16, 22},
+    {"resize", Resize},
+};
+
+}  // namespace
+
+std::span<const ExporterRow> ImageExporters() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

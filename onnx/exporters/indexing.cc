@@ -1,0 +1,80 @@
+#include <string>
+
+#include "sluice/onnx/export/exporters.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+std::string Int64(OpExport& op, const char* input) {
+  std::string value = op.In(input);
+  if (op.TypeOf(input) == DType::kInt64) return value;
+  return op.Cast(value, DType::kInt64);
+}
+
+// Coordinates are int64 in ONNX.
+void GatherNd(OpExport& op) {
+  op.Finish("GatherND", {op.In("X"), Int64(op, "Index")},
+            {{"batch_dims", op.Attr("batch_dims")}});
+}
+
+void ScatterNd(OpExport& op) {
+  op.Finish("ScatterND", {op.In("X"), Int64(op, "Index"), op.In("Updates")},
+            {{"reduction", op.Attr("reduction")}});
+}
+
+// ONNX has no row for a single index; onnxruntime takes int64.
+void OneHot(OpExport& op) {
+  const std::string depth = op.Operand("Depth");
+  if (op.Dims("X").rank() == 0) {
+    const std::string index = op.Reshape(Int64(op, "X"), {1});
+    const std::string row =
+        op.Append("OneHot", {index, depth, op.In("Values")});
+    return op.Finish("Squeeze", {row, op.Vector({0})});
+  }
+  op.Finish("OneHot", {Int64(op, "X"), depth, op.In("Values")},
+            {{"axis", op.Attr("axis")}});
+}
+
+// Rows of W; those of the padding are 0.
+void LookupTable(OpExport& op) {
+  const DDim dims = op.Dims("Ids");
+  const int rank = op.Rank("Ids");
+  std::string ids = op.In("Ids");
+  if (rank > 1 && op.Bool("drop_last_dim")) {
+    const int64_t last = dims[rank - 1];
+    if (last < 0) {
+      OpExport::Unsupported(
+          "whether the last dim of Ids, {}, is dropped is known only when it "
+          "runs: set attribute drop_last_dim to false",
+          dims);
+    }
+    if (last == 1) ids = op.Append("Squeeze", {ids, op.Vector({rank - 1})});
+  }
+  const AttributeMap rows = {{"axis", int64_t{0}}};
+  const int64_t padding = op.Int("padding_idx");
+  if (padding < 0) return op.Finish("Gather", {op.In("W"), ids}, rows);
+  const std::string picked = op.Append("Gather", {op.In("W"), ids}, rows);
+  const std::string number =
+      op.Number(static_cast<double>(padding), op.TypeOf("Ids"));
+  const std::string equal = op.Append("Equal", {ids, number});
+  const std::string is_padding =
+      op.Append("Unsqueeze", {equal, op.Vector({-1})});
+  op.Finish("Where", {is_padding, op.Number(0, op.TypeOf("W")), picked});
+}
+
+constexpr ExporterRow kRows[] = {
+    {"gather_nd", GatherNd},
+    {"lookup_table", LookupTable},
+    {"one_hot", OneHot, Widened::kBFloat16},
+    {"scatter_nd", ScatterNd},
+};
+
+}  // namespace
+
+// Others are known by their schemas (export/counterpart_export.h).
+std::span<const ExporterRow> IndexingExporters() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,104 @@
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "sluice/onnx/export/exporters.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+void Assign(OpExport& op) {
+  op.Finish("Identity", {op.In("X")});
+}
+
+void Concat(OpExport& op) {
+  op.Finish("Concat", op.All("X"), {{"axis", op.Attr("axis")}});
+}
+
+// 0 copies a size, here and there; but ONNX has no -1 beside it where there are
+// no elements.
+void Reshape(OpExport& op) {
+  const DDim out = op.OutDims();
+  if (!op.Has("Shape") && out.known() && out.numel() == 0) {
+    return op.FinishReshape(op.In("X"), Ints(out.begin(), out.end()));
+  }
+  op.Finish("Reshape", {op.In("X"), op.Operand("Shape")});
+}
+
+void Transpose(OpExport& op) {
+  op.Finish("Transpose", {op.In("X")}, {{"perm", op.Attr("axis")}});
+}
+
+void Cast(OpExport& op) {
+  op.Finish("Cast", {op.In("X")}, {{"to", op.Attr("dtype")}});
+}
+
+// A slice from the offsets on, of the shape of Y or of the attribute, where -1
+// means all that is left.
+void Crop(OpExport& op) {
+  const int rank = op.Rank("X");
+  if (rank == 0) return op.Finish("Identity", {op.In("X")});
+  const bool late = op.Has("Offsets");
+  Ints offsets = op.List("offsets"), ends;
+  if (offsets.empty()) offsets.assign(static_cast<size_t>(rank), 0);
+  std::string starts = late ? op.In("Offsets") : op.Vector(offsets);
+  if (late && op.TypeOf("Offsets") != DType::kInt64) {
+    starts = op.Cast(starts, DType::kInt64);
+  }
+  std::string stops;
+  if (op.Has("Y")) {
+    stops = op.Append("Add", {starts, op.Append("Shape", {op.In("Y")})});
+  } else if (late) {
+    stops = op.Append("Add", {starts, op.Vector(op.List("shape"))});
+  } else {
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      const int64_t size = op.List("shape")[i];
+      ends.push_back(size < 0 ? std::numeric_limits<int64_t>::max()
+                              : offsets[i] + size);
+    }
+    stops = op.Vector(ends);
+  }
+  op.Finish("Slice", {op.In("X"), starts, stops});
+}
+
+// What the new elements are; bools are numbers meanwhile, for ONNX has no bool
+// that becomes a number.
+void Pad(OpExport& op) {
+  const DType dtype = op.TypeOf("X");
+  const bool constant = op.String("mode") == "constant";
+  const bool given = op.Has("Value") || op.Float("value") != 0;
+  const bool as_number = dtype == DType::kBool && constant && given;
+  const DType computed = as_number ? DType::kUInt8 : dtype;
+  const auto converted = [&](const std::string& x) {
+    return as_number ? op.Cast(x, computed) : x;
+  };
+  std::string value;
+  if (constant && op.Has("Value")) {
+    value = converted(op.In("Value"));
+    if (op.Dims("Value").rank() != 0) value = op.Reshape(value, {});
+  } else if (constant && given) {
+    value = op.Number(op.Float("value"), computed);
+  }
+  const bool all = !op.Has("Axes") && op.List("axes").empty();
+  const Names inputs = {converted(op.In("X")), op.Operand("Pads"), value,
+                        all ? "" : op.Operand("Axes")};
+  const AttributeMap attributes = {{"mode", op.Attr("mode")}};
+  if (!as_number) return op.Finish("Pad", inputs, attributes);
+  op.Finish("Cast", {op.Append("Pad", inputs, attributes)}, {{"to", dtype}});
+}
+
+constexpr ExporterRow kRows[] = {
+    {"assign", Assign},       {"cast", Cast}, {"concat", Concat},
+    {"crop", Crop},           {"pad", Pad},   {"reshape", Reshape},
+    {"transpose", Transpose},
+};
+
+}  // namespace
+
+// Others are known by their schemas (export/counterpart_export.h).
+std::span<const ExporterRow> MovementExporters() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

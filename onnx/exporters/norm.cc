@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "sluice/onnx/export/exporters.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+constexpr const char* kTraining =
+    "it is in training; export program.clone(for_test=True) (C++: "
+    "CloneForTest)";
+
+void BatchNorm(OpExport& op) {
+  if (!op.Bool("is_test")) OpExport::Unsupported("{}", kTraining);
+  // The running statistics stay as they are.
+  op.AllowOnly({"Y", "MeanOut", "VarianceOut"});
+  const bool last = op.String("data_format") == "NHWC" && op.Rank("X") > 2;
+  std::string x = op.In("X");
+  if (last) x = op.Transpose(x, ChannelsSecond(op.Rank("X")));
+  const Names inputs = {x, op.In("Scale"), op.In("Bias"), op.In("Mean"),
+                        op.In("Variance")};
+  const AttributeMap attributes = {{"epsilon", op.Attr("epsilon")}};
+  if (!last) return op.Finish("BatchNormalization", inputs, attributes, "Y");
+  op.Finish("Transpose", {op.Append("BatchNormalization", inputs, attributes)},
+            {{"perm", ChannelsLast(op.Rank("X"))}}, "Y");
+}
+
+void Dropout(OpExport& op) {
+  if (!op.Bool("is_test")) OpExport::Unsupported("{}", kTraining);
+  op.AllowOnly({"Out"});
+  if (op.String("dropout_implementation") == "upscale_in_train") {
+    return op.Finish("Identity", {op.In("X")});
+  }
+  op.Finish("Mul", {op.In("X"),
+                    op.Number(1 - op.Float("dropout_prob"), op.TypeOf("X"))});
+}
+
+void Lrn(OpExport& op) {
+  const AttributeMap attributes = {{"size", op.Attr("n")},
+                                   {"bias", op.Attr("k")},
+                                   {"alpha", op.Attr("alpha")},
+                                   {"beta", op.Attr("beta")}};
+  if (op.String("data_format") == "NCHW" || op.Rank("X") < 3) {
+    return op.Finish("LRN", {op.In("X")}, attributes);
+  }
+  const int rank = op.Rank("X");
+  const std::string x = op.Transpose(op.In("X"), ChannelsSecond(rank));
+  op.Finish("Transpose", {op.Append("LRN", {x}, attributes)},
+            {{"perm", ChannelsLast(rank)}});
+}
+
+void Softmax(OpExport& op) {
+  op.Finish(op.type() == "softmax" ? "Softmax" : "LogSoftmax", {op.In("X")},
+            {{"axis", op.Attr("axis")}});
+}
+
+// Ones or zeros in the shape of the dims of X from `begin` to before `end`.
+std::string Filled(OpExport& op, double value, int64_t begin, int64_t end) {
+  const DDim x = op.Dims("X");
+  const Ints row(x.begin() + begin, x.begin() + end);
+  const bool known = std::count(row.begin(), row.end(), -1) == 0;
+  const std::string shape = known ? op.Vector(row)
+                                  : op.Append("Shape", {op.In("X")},
+                                              {{"start", begin}, {"end", end}});
+  return op.Append("Expand", {op.Number(value, op.TypeOf("X")), shape});
+}
+
+// Scale or Bias of rows, the dims of X from `axis` on.
+std::string OfRow(OpExport& op,
+                  const char* input,
+                  double otherwise,
+                  int64_t axis) {
+  const DDim x = op.Dims("X");
+  if (!op.Has(input)) return Filled(op, otherwise, axis, x.rank());
+  if (op.Dims(input).rank() == x.rank() - axis) return op.In(input);
+  return op.Append("Reshape", {op.In(input), op.Append("Shape", {op.In("X")},
+                                                       {{"start", axis}})});
+}
+
+int64_t FirstAxis(const OpExport& op) {
+  const int64_t axis = op.Int("begin_norm_axis");
+  return axis < 0 ? axis + op.Rank("X") : axis;
+}
+
+void LayerNorm(OpExport& op) {
+  op.AllowOnly({"Y"});
+  const int64_t axis = FirstAxis(op);
+  const std::string scale = OfRow(op, "Scale", 1, axis);
+  const std::string bias = op.Has("Bias") ? OfRow(op, "Bias", 0, axis) : "";
+  op.Finish("LayerNormalization", {op.In("X"), scale, bias},
+            {{"axis", axis}, {"epsilon", op.Attr("epsilon")}}, "Y");
+}
+
+void RmsNorm(OpExport& op) {
+  const int64_t axis = FirstAxis(op);
+  const std::string x = op.In("X");
+  if (op.opset() >= 23) {
+    return op.Finish("RMSNormalization", {x, OfRow(op, "Scale", 1, axis)},
+                     {{"axis", axis}, {"epsilon", op.Attr("epsilon")}}, "Y");
+  }
+  Ints axes;
+  for (int64_t i = axis; i < op.Rank("X"); ++i) {
+    axes.push_back(i);
+  }
+  const std::string mean =
+      op.Append("ReduceMean", {op.Append("Mul", {x, x}), op.Vector(axes)},
+                {{"keepdims", int64_t{1}}});
+  const std::string sum =
+      op.Append("Add", {mean, op.Number(op.Float("epsilon"), op.TypeOf("X"))});
+  const Names parts = {x, op.Append("Sqrt", {sum})};
+  if (!op.Has("Scale")) return op.Finish("Div", parts, {}, "Y");
+  const std::string scale = OfRow(op, "Scale", 1, axis);
+  op.Finish("Mul", {op.Append("Div", parts), scale}, {}, "Y");
+}
+
+// instance_norm, and group_norm with attribute groups.
+void ChannelNorm(OpExport& op) {
+  op.AllowOnly({"Y"});
+  op.Rank("X");
+  const auto of_channels = [&](const char* input, double otherwise) {
+    return op.Has(input) ? op.In(input) : Filled(op, otherwise, 1, 2);
+  };
+  const std::string scale = of_channels("Scale", 1);
+  const Names inputs = {op.In("X"), scale, of_channels("Bias", 0)};
+  AttributeMap attributes = {{"epsilon", op.Attr("epsilon")}};
+  if (op.type() == "instance_norm") {
+    return op.Finish("InstanceNormalization", inputs, attributes, "Y");
+  }
+  attributes["num_groups"] = op.Attr("groups");
+  op.Finish("GroupNormalization", inputs, attributes, "Y");
+}
+
+constexpr ExporterRow kRows[] = {
+    {"batch_norm", BatchNorm},
+    {"dropout", Dropout, Widened::kHalves},
+    {"group_norm", ChannelNorm},
+    {"instance_norm", ChannelNorm, Widened::kBFloat16, 22},
+    {"layer_norm", LayerNorm},
+    {"log_softmax", Softmax},
+    {"lrn", Lrn},
+    {"rms_norm", RmsNorm, Widened::kHalves, 23},
+    {"softmax", Softmax},
+};
+
+}  // namespace
+
+std::span<const ExporterRow> NormExporters() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

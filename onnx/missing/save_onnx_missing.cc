@@ -1,0 +1,33 @@
+#include "sluice/onnx/save_onnx.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+[[noreturn]] void RaiseMissing() {
+  // An id of its own, which tests of other builds cannot reach.
+  constexpr const char* kId = "onnx.save_missing";
+  platform::Raise(platform::ErrorCode::kUnimplemented, kId,
+                  "this build of Sluice cannot write ONNX models: CMake found "
+                  "no onnx/onnx.proto; install it (./dev setup, or pip install "
+                  "\"onnx==1.23.*\" in the Python that Sluice is built for) "
+                  "and build again");
+}
+
+}  // namespace
+
+void SaveOnnx(const framework::Program& /*program*/,
+              const framework::Scope& /*scope*/,
+              const std::string& /*path*/,
+              const OnnxSaveOptions& /*options*/) {
+  RaiseMissing();
+}
+
+std::string SerializeOnnx(const framework::Program& /*program*/,
+                          const framework::Scope& /*scope*/,
+                          const OnnxSaveOptions& /*options*/) {
+  RaiseMissing();
+}
+
+}  // namespace sluice::onnx
