@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/plan/assignment.h"
+#include "sluice/framework/plan/assignment/assignment.h"
 
 // Synthetic assignment problems in the forms that networks have.
 namespace sluice::bench {

@@ -16,7 +16,7 @@
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/inspect/time_text.h"
 #include "sluice/framework/laboratory/prediction.h"
-#include "sluice/framework/plan/assignment.h"
+#include "sluice/framework/plan/assignment/assignment.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 

@@ -63,7 +63,7 @@ struct Placement {
 
 // Predicts what a program would cost with other devices, another link or faster
 // kernels, if the ops ran where and with the kernels that are cheapest
-// together (plan/assignment.h): each op pays its time at a place, each value
+// together (plan/assignment/assignment.h): each op pays its time at a place, each value
 // its copies to the places where it is read, one for each. Parameters are
 // copied in each run, as they are now. The whole plan is measured as it is
 // and, where nothing about the change is made up, with the change.

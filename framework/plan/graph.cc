@@ -19,218 +19,11 @@ using platform::Format;
 
 namespace {
 
-void AddOpContext(const OpDesc& op, int op_index, platform::Error* error) {
-  error->AddContext(Format("in op {} ({})", op_index, op.type));
-  error->AddContext(DescribeLocation(op.location));
-}
-
 std::string After(const std::string& location) {
   return location.empty() ? location : ", " + location;
 }
 
 }  // namespace
-
-Graph::Graph(const Program& program,
-             const std::vector<FeedSpec>& feeds,
-             const std::vector<std::string>& fetches,
-             PlaceKey place,
-             std::vector<KernelHint> hints,
-             std::map<int, std::vector<KernelHint>> op_hints)
-    : program_(program),
-      place_(place),
-      hints_(std::move(hints)),
-      pass_hints_(&hints_, &op_hints),
-      lister_(Registry::Global(), place, platform::NumThreads()),
-      ops_(program.block().ops.size()) {
-  CheckFeeds(program_, feeds);
-  for (const std::string& name : fetches) {
-    ValueOf(program_.FindVar(name).name).fetched = true;
-  }
-  const std::vector<int> needed = FindNeededOps(feeds);
-  for (const FeedSpec& feed : feeds) {
-    Value& value = ValueOf(feed.name);
-    value.dims = feed.dims;
-    value.dtype = feed.dtype;
-    value.defined = true;
-  }
-  static const std::vector<KernelHint> kNone;
-  KnownValues known(
-      [this](const std::string& var) {
-        const int writer = LastWriter(var);
-        return writer < 0 ? nullptr : &ops_[writer];
-      },
-      feeds);
-  std::vector<int> later;
-  for (const int id : needed) {
-    const OpDesc& desc = program_.block().ops[id];
-    const auto note = [&](const std::string& text) {
-      operand_remarks_.push_back(Format("op {} ({}): {}", id, desc.type, text));
-    };
-    const auto own = op_hints.find(id);
-    try {
-      const std::string reason = WhyLater(desc, &known);
-      if (reason.empty()) {
-        AddOp(id, WithKnownOperands(desc, &known, note),
-              own == op_hints.end() ? kNone : own->second);
-        continue;
-      }
-      if (later.empty())
-        rest_.reason = Format("op {} ({}) {}", id, desc.type, reason);
-    } catch (platform::Error& error) {
-      AddOpContext(desc, id, &error);
-      NoteRowsOfFeeds(program_, feeds, &error);
-      throw;
-    }
-    later.push_back(id);
-    for (const auto& [argument, vars] : desc.outputs) {
-      later_vars_.insert(vars.begin(), vars.end());
-    }
-  }
-  used_feeds_ = known.used_feeds();
-  if (!later.empty()) CheckLater(later);
-  FindResults(fetches, later);
-  if (!operand_remarks_.empty()) DropComputed();
-}
-
-// Why an op must wait until those before it have run; "" where it need not.
-std::string Graph::WhyLater(const OpDesc& desc, KnownValues* known) const {
-  std::string reason;
-  for (const auto& [argument, vars] : desc.inputs) {
-    for (const std::string& var : vars) {
-      // dims raises for what must be fed and is not.
-      if (later_vars_.count(var) == 0 && dims(var).known()) continue;
-      if (reason.empty()) {
-        reason = Format("reads {}, whose shape is not known before", var);
-      }
-    }
-  }
-  if (!reason.empty()) return reason;
-  const OpSchema& schema = Registry::Global().Schema(desc.type);
-  if (schema.holds_blocks()) return "runs blocks";
-  for (const ArgDef& def : schema.inputs()) {
-    const AttrDef* attr = GivenByOperand(schema, desc, def);
-    if (attr == nullptr) continue;
-    const std::string& var = desc.Input(def.name)[0];
-    // What was fed is as known as it will ever be.
-    if (LastWriter(var) < 0 || known->Find(var, &reason) != nullptr) continue;
-    return Format("takes {} from {}, which depends on data: {}", attr->name,
-                  var, reason);
-  }
-  return "";
-}
-
-void Graph::AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own) {
-  ops_[id] = Infer(std::move(desc));
-  PreparedOp& op = ops_[id];
-  op.id = id;
-  op.covers = {id};
-  SetHints(id, own);
-  Define(op);
-  order_.Append(id);
-  NoteUses(id);
-}
-
-// Ops that are left change nothing that others have read, and write nothing
-// that a failure later on would have to take back.
-void Graph::CheckLater(const std::vector<int>& later) const {
-  std::set<std::string_view> written;
-  const auto check = [&](int id) {
-    const OpDesc& op = program_.block().ops[id];
-    for (const auto& [argument, vars] : op.outputs) {
-      for (const std::string& var : vars) {
-        SLUICE_ENFORCE(
-            !IsPersistable(var) && written.insert(var).second,
-            ErrorCode::kUnimplemented, "plan.writes_in_stretches",
-            "{}, so the program runs in several stretches; then no op may "
-            "write a persistable variable, and no variable may be written "
-            "twice, but op {} ({}) writes {}",
-            rest_.reason, id, op.type, var);
-      }
-    }
-  };
-  for (const int id : order()) {
-    check(id);
-  }
-  for (const int id : later) {
-    check(id);
-  }
-}
-
-// What is fetched, or needed later, and computed or fed here.
-void Graph::FindResults(const std::vector<std::string>& fetches,
-                        const std::vector<int>& later) {
-  const bool all_known =
-      std::all_of(fetches.begin(), fetches.end(), [&](const std::string& var) {
-        return later_vars_.count(var) == 0 && dims(var).known();
-      });
-  if (all_known) {
-    results_ = fetches;
-    return;
-  }
-  const auto give = [&](const std::string& var) {
-    ValueOf(var).fetched = true;
-    if (std::find(results_.begin(), results_.end(), var) == results_.end()) {
-      results_.push_back(var);
-    }
-  };
-  for (const std::string& var : fetches) {
-    if (later_vars_.count(var) == 0) {
-      give(var);
-    } else {
-      ValueOf(var).fetched = false;
-      rest_.fetches.push_back(var);
-    }
-  }
-  std::set<std::string_view> made_by_blocks;
-  for (const int id : later) {
-    const OpDesc& desc = program_.block().ops[id];
-    bool ready = Registry::Global().Schema(desc.type).holds_blocks();
-    for (const auto& [argument, vars] : desc.inputs) {
-      for (const std::string& var : vars) {
-        ready &= later_vars_.count(var) == 0;
-      }
-    }
-    if (ready) {
-      rest_.block_ops.push_back(id);
-      for (const auto& [argument, vars] : desc.outputs) {
-        made_by_blocks.insert(vars.begin(), vars.end());
-      }
-    }
-    for (const auto& [argument, vars] : desc.inputs) {
-      for (const std::string& var : vars) {
-        const bool here = later_vars_.count(var) == 0;
-        if (here && IsPersistable(var)) continue;
-        if (here && LastWriter(var) >= 0) give(var);
-        auto& next = rest_.feeds;
-        const bool known = here || made_by_blocks.count(var) > 0;
-        if (known && !ready &&
-            std::find(next.begin(), next.end(), var) == next.end()) {
-          next.push_back(var);
-        }
-      }
-    }
-  }
-}
-
-// Takes out the ops that were there for the values of operands.
-void Graph::DropComputed() {
-  const std::vector<int> ids = order_.ids();
-  for (size_t i = ids.size(); i-- > 0;) {
-    const int id = ids[i];
-    bool needed = false;
-    for (const auto& [argument, vars] : ops_[id].desc.outputs) {
-      for (const std::string& var : vars) {
-        const Value& value = ValueOf(var);
-        needed |= value.fetched || value.persistable || !value.readers.empty();
-      }
-    }
-    if (needed) continue;
-    ForgetUses(id);
-    order_.Remove(id);
-    computed_.push_back(id);
-  }
-  std::reverse(computed_.begin(), computed_.end());
-}
 
 void Graph::SetHints(int id, const std::vector<KernelHint>& own) {
   PreparedOp& op = ops_[id];
@@ -254,39 +47,6 @@ Graph::Value& Graph::ValueOf(const std::string& var) {
 const Graph::Value* Graph::FindValue(const std::string& var) const {
   const auto found = values_.find(var);
   return found == values_.end() ? nullptr : &found->second;
-}
-
-// Backwards from what is fetched and what persists.
-std::vector<int> Graph::FindNeededOps(const std::vector<FeedSpec>& feeds) {
-  const BlockDesc& block = program_.block();
-  std::vector<int> order;
-  std::unordered_set<std::string_view> needed;
-  // What an earlier plan computed is not computed again.
-  std::unordered_set<std::string_view> fed;
-  for (const FeedSpec& feed : feeds) {
-    fed.insert(feed.name);
-  }
-  for (const auto& [var, value] : values_) {
-    if (value.fetched) needed.insert(var);
-  }
-  for (size_t i = block.ops.size(); i-- > 0;) {
-    const OpDesc& op = block.ops[i];
-    bool runs = false;
-    for (const auto& [argument, vars] : op.outputs) {
-      for (const std::string& var : vars) {
-        const bool wanted = needed.erase(var) > 0 || IsPersistable(var);
-        runs |= wanted && fed.count(var) == 0;
-      }
-    }
-    (runs ? order : not_needed_).push_back(static_cast<int>(i));
-    if (!runs) continue;
-    for (const auto& [argument, vars] : op.inputs) {
-      needed.insert(vars.begin(), vars.end());
-    }
-  }
-  std::reverse(order.begin(), order.end());
-  std::reverse(not_needed_.begin(), not_needed_.end());
-  return order;
 }
 
 PreparedOp Graph::Infer(OpDesc desc) const {
@@ -517,7 +277,7 @@ bool Graph::MayChange(int id) {
   const KernelHint* hint = pass_hints_.Forbids(op.desc, id);
   for (size_t i = 0; hint == nullptr && i < op.covers.size(); ++i) {
     const int covered = op.covers[i];
-    hint = pass_hints_.Forbids(program_.block().ops[covered], covered);
+    hint = pass_hints_.Forbids(Written(covered), covered);
   }
   if (hint == nullptr) return true;
   NoteLeft({id}, ToString(*hint));

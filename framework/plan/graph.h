@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "sluice/framework/hints/pass_hints.h"
@@ -18,6 +19,11 @@ namespace sluice::framework {
 
 class KnownValues;
 
+// Thrown by Graph: a block of op `id` has ops that are known late.
+struct BlockIsNotStatic {
+  int id;
+};
+
 // What a program will compute for one set of feeds and fetches: the ops that
 // are needed, in order, with every shape known. Passes rewrite it before
 // kernels are chosen; the program itself never changes. An op is named by its
@@ -28,16 +34,25 @@ class SLUICE_API Graph {
   // Raises what shape functions raise, with the op's index and line, NotFound
   // for unknown feeds and fetches, InvalidArgument for a feed of another dtype
   // or shape than the program says. `op_hints` are ops' own, by index.
+  // Where the condition of an `if` is known, the ops of the block that it takes
+  // stand in its place, unless `with_blocks` has its index: BlockIsNotStatic
+  // says that this must be tried.
   Graph(const Program& program,
         const std::vector<FeedSpec>& feeds,
         const std::vector<std::string>& fetches,
         PlaceKey place,
         std::vector<KernelHint> hints,
-        std::map<int, std::vector<KernelHint>> op_hints = {});
+        std::map<int, std::vector<KernelHint>> op_hints = {},
+        std::set<int> with_blocks = {});
 
   // The ids of the ops, in the order in which they run.
   const std::vector<int>& order() const { return order_.ids(); }
   const PreparedOp& op(int id) const { return ops_[id]; }
+  // The same as the program has it; for ops that it does not have, as it is.
+  const OpDesc& Written(int id) const {
+    const auto& ops = program_.block().ops;
+    return id < static_cast<int>(ops.size()) ? ops[id] : ops_[id].desc;
+  }
   // Its kernel chosen, made and prepared, unless that was done. Raises as
   // ChooseKernel.
   PreparedOp& Choose(int id);
@@ -128,7 +143,19 @@ class SLUICE_API Graph {
     std::set<int> writers;
     std::set<int> readers;
   };
-  std::vector<int> FindNeededOps(const std::vector<FeedSpec>& feeds);
+  using Names = std::map<std::string, std::string>;
+
+  std::vector<int> NeededOpsOf(
+      const BlockDesc& block,
+      std::unordered_set<std::string_view> wanted,
+      const std::unordered_set<std::string_view>& known,
+      std::vector<int>* not_needed) const;
+  static int TakenBlock(const OpDesc& desc, KnownValues* known);
+  void AddBlock(int id,
+                const OpDesc& desc,
+                Names names,
+                KnownValues* known,
+                KnownValues* of_shapes);
   std::string WhyLater(const OpDesc& desc, KnownValues* known) const;
   void AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own);
   void FindResults(const std::vector<std::string>& fetches,
@@ -158,6 +185,7 @@ class SLUICE_API Graph {
   int Add(int neighbour, OpDesc desc);
 
   const Program& program_;
+  std::set<int> with_blocks_;
   PlaceKey place_;
   std::vector<KernelHint> hints_;  // about the whole program
   PassHints pass_hints_;

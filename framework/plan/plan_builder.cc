@@ -76,8 +76,15 @@ void PlanBuilder::MakeGraph() {
     }
     LoadDevices(&own);
   }
-  graph_ = std::make_unique<Graph>(program_, plan_->feeds_, plan_->fetch_names_,
-                                   plan_->place_, hints_, op_hints);
+  for (std::set<int> with_blocks; graph_ == nullptr;) {
+    try {
+      graph_ =
+          std::make_unique<Graph>(program_, plan_->feeds_, plan_->fetch_names_,
+                                  plan_->place_, hints_, op_hints, with_blocks);
+    } catch (const BlockIsNotStatic& block) {
+      with_blocks.insert(block.id);
+    }
+  }
   for (const int id : graph_->not_needed()) {
     plan_->notes_.push_back(
         Format("op {} ({}) does not run: nothing that is "
@@ -88,7 +95,7 @@ void PlanBuilder::MakeGraph() {
     plan_->notes_.push_back(
         Format("op {} ({}) does not run: its values were computed while the "
                "plan was prepared",
-               id, program_.block().ops[id].type));
+               id, graph_->Written(id).type));
   }
   plan_->rest_ = graph_->rest();
   plan_->result_names_ = graph_->results();
@@ -121,7 +128,7 @@ void PlanBuilder::NoteCovered(int id) {
   for (const int covered : op.covers) {
     if (covered == id) continue;
     others += Format("{}{} ({})", others.empty() ? "" : ", ", covered,
-                     program_.block().ops[covered].type);
+                     graph_->Written(covered).type);
   }
   if (others.empty()) return;
   plan_->notes_.push_back(
@@ -433,7 +440,7 @@ void PlanBuilder::NoteUnusedHints() {
       const int id = decision.op_index;
       used |= hint.Matches(graph_->op(id).desc, id);
       for (const int op : graph_->op(id).covers) {
-        used |= hint.Matches(program_.block().ops[op], op);
+        used |= hint.Matches(graph_->Written(op), op);
       }
     }
     if (!used) {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "sluice/framework/op/op_registry.h"
-#include "sluice/framework/plan/assignment.h"
+#include "sluice/framework/plan/assignment/assignment.h"
 #include "sluice/framework/plan/graph.h"
 
 // Which images have their channels last, decided for the whole graph: each op
 // that takes both formats has a predicted time in each, and each image costs a
 // transpose where an op that gives it and one that reads it differ. The
-// cheapest assignment wins (framework/plan/assignment.h).
+// cheapest assignment wins (framework/plan/assignment/assignment.h).
 namespace sluice::operators {
 namespace {
 

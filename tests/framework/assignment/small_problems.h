@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/plan/assignment.h"
+#include "sluice/framework/plan/assignment/assignment.h"
 
 // Small assignment problems, and what is true of their solutions.
 namespace sluice::framework {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/program/control_flow.h"
 #include "sluice/framework/program/program_io.h"
@@ -100,6 +101,33 @@ TEST_F(StretchesTest, RunsTheBlockThatTheConditionChooses) {
       Run({{"x", F({2}, {-1, 0})}, {"y", F({2}, {-5, 5})}}, {after, out[1]});
   EXPECT_EQ(results[0].ToVector<float>(), (Floats{0, 5}));
   EXPECT_EQ(results[1].ToVector<float>(), (Floats{-5, 5}));
+}
+
+// A condition on shapes: one plan, with the ops of one block.
+TEST_F(StretchesTest, AKnownConditionLeavesNoBlock) {
+  const Var x = program_.Data("x", DType::kFloat32, {-1, -1});
+  const Var rows = ops::Slice(ops::Shape(x), {0}, {1});
+  const Var many = ops::GreaterThan(
+      rows,
+      ops::FillConstant(program_, {1}, {.dtype = DType::kInt64, .value = 2}));
+  const Vars out = Cond(
+      many,
+      [&] {
+        const Var inner = ops::Relu(x);
+        return Cond(
+            many, [&] { return Vars{ops::ElementwiseAdd(inner, x)}; },
+            [&] { return Vars{ops::Relu(inner)}; });
+      },
+      [&] { return Vars{ops::Cast(ops::Nonzero(x), DType::kFloat32)}; });
+  const Var after = ops::ElementwiseAdd(out[0], out[0]);
+  const Feeds feeds = {{"x", F({3, 1}, {-1, 2, 3})}};
+  const auto plan = executor_.Prepare(program_, feeds, {after});
+  EXPECT_TRUE(plan->whole());
+  EXPECT_THAT(ExplainText(*plan), HasSubstr("block 1 runs in its place"));
+  EXPECT_EQ(Run(feeds, {after})[0].ToVector<float>(), (Floats{-2, 8, 12}));
+  // The other block is known late.
+  const Feeds few = {{"x", F({1, 2}, {0, 3})}};
+  EXPECT_FALSE(executor_.Prepare(program_, few, {out[0]})->whole());
 }
 
 TEST_F(StretchesTest, LoopsWhileTheConditionHolds) {

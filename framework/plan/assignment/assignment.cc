@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/assignment.h"
+#include "sluice/framework/plan/assignment/assignment.h"
 
 #include <algorithm>
 #include <utility>

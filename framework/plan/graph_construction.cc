@@ -1,0 +1,350 @@
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/framework/op/op_check.h"
+#include "sluice/framework/plan/feed_check.h"
+#include "sluice/framework/plan/graph.h"
+#include "sluice/framework/plan/known_values.h"
+#include "sluice/framework/program/block_ops.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+
+// How a graph is made of a program; what passes do with it is in graph.cc.
+namespace sluice::framework {
+
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+constexpr const char* kRunsBlocks = "runs blocks";
+
+void AddOpContext(const OpDesc& op, int op_index, platform::Error* error) {
+  error->AddContext(Format("in op {} ({})", op_index, op.type));
+  error->AddContext(DescribeLocation(op.location));
+}
+
+}  // namespace
+
+Graph::Graph(const Program& program,
+             const std::vector<FeedSpec>& feeds,
+             const std::vector<std::string>& fetches,
+             PlaceKey place,
+             std::vector<KernelHint> hints,
+             std::map<int, std::vector<KernelHint>> op_hints,
+             std::set<int> with_blocks)
+    : program_(program),
+      with_blocks_(std::move(with_blocks)),
+      place_(place),
+      hints_(std::move(hints)),
+      pass_hints_(&hints_, &op_hints),
+      lister_(Registry::Global(), place, platform::NumThreads()),
+      ops_(program.block().ops.size()) {
+  CheckFeeds(program_, feeds);
+  for (const std::string& name : fetches) {
+    ValueOf(program_.FindVar(name).name).fetched = true;
+  }
+  for (const FeedSpec& feed : feeds) {
+    Value& value = ValueOf(feed.name);
+    value.dims = feed.dims;
+    value.dtype = feed.dtype;
+    value.defined = true;
+  }
+  std::unordered_set<std::string_view> fed;
+  for (const FeedSpec& feed : feeds) {
+    fed.insert(feed.name);
+  }
+  const std::vector<int> needed = NeededOpsOf(
+      program_.block(), {fetches.begin(), fetches.end()}, fed, &not_needed_);
+  static const std::vector<KernelHint> kNone;
+  const auto writer = [this](const std::string& var) {
+    const int id = LastWriter(var);
+    return id < 0 ? nullptr : &ops_[id];
+  };
+  KnownValues known(writer, feeds);
+  // Blocks are chosen by shapes and constants alone: a plan for each value that
+  // a condition depends on would be prepared again and again.
+  const std::vector<FeedSpec> no_feeds;
+  KnownValues of_shapes(writer, no_feeds);
+  std::vector<int> later;
+  for (const int id : needed) {
+    const OpDesc& desc = program_.block().ops[id];
+    const auto note = [&](const std::string& text) {
+      operand_remarks_.push_back(Format("op {} ({}): {}", id, desc.type, text));
+    };
+    const auto own = op_hints.find(id);
+    try {
+      const std::string reason = WhyLater(desc, &known);
+      const int block =
+          reason == kRunsBlocks ? TakenBlock(desc, &of_shapes) : -1;
+      if (block >= 0 && with_blocks_.count(id) == 0) {
+        note(Format("{} is known: block {} runs in its place",
+                    desc.Input("Cond")[0], block));
+        AddBlock(id, desc, {}, &known, &of_shapes);
+        continue;
+      }
+      if (reason.empty()) {
+        AddOp(id, WithKnownOperands(desc, &known, note),
+              own == op_hints.end() ? kNone : own->second);
+        continue;
+      }
+      if (later.empty())
+        rest_.reason = Format("op {} ({}) {}", id, desc.type, reason);
+    } catch (platform::Error& error) {
+      AddOpContext(desc, id, &error);
+      NoteRowsOfFeeds(program_, feeds, &error);
+      throw;
+    }
+    later.push_back(id);
+    for (const auto& [argument, vars] : desc.outputs) {
+      later_vars_.insert(vars.begin(), vars.end());
+    }
+  }
+  used_feeds_ = known.used_feeds();
+  if (!later.empty()) CheckLater(later);
+  FindResults(fetches, later);
+  if (!operand_remarks_.empty()) DropComputed();
+}
+
+// Why an op must wait until those before it have run; "" where it need not.
+std::string Graph::WhyLater(const OpDesc& desc, KnownValues* known) const {
+  std::string reason;
+  for (const auto& [argument, vars] : desc.inputs) {
+    for (const std::string& var : vars) {
+      // dims raises for what must be fed and is not.
+      if (later_vars_.count(var) == 0 && dims(var).known()) continue;
+      if (reason.empty()) {
+        reason = Format("reads {}, whose shape is not known before", var);
+      }
+    }
+  }
+  if (!reason.empty()) return reason;
+  const OpSchema& schema = Registry::Global().Schema(desc.type);
+  if (schema.holds_blocks()) return kRunsBlocks;
+  for (const ArgDef& def : schema.inputs()) {
+    const AttrDef* attr = GivenByOperand(schema, desc, def);
+    if (attr == nullptr) continue;
+    const std::string& var = desc.Input(def.name)[0];
+    // What was fed is as known as it will ever be.
+    if (LastWriter(var) < 0 || known->Find(var, &reason) != nullptr) continue;
+    return Format("takes {} from {}, which depends on data: {}", attr->name,
+                  var, reason);
+  }
+  return "";
+}
+
+// The block of an `if` whose condition is known; -1 otherwise.
+int Graph::TakenBlock(const OpDesc& desc, KnownValues* known) {
+  if (Registry::Global().Schema(desc.type).role() != OpRole::kIf) return -1;
+  std::string reason;
+  const Tensor* condition = known->Find(desc.Input("Cond")[0], &reason);
+  if (condition == nullptr || condition->numel() != 1) return -1;
+  const IfBlocks blocks = IfBlocksOf(desc);
+  return condition->data<bool>()[0] ? blocks.then_block : blocks.else_block;
+}
+
+// Adds the ops of the block that op `id` (or an op inside of its block) takes,
+// in its place; `names` are those that variables of the blocks around have
+// here. Raises BlockIsNotStatic.
+void Graph::AddBlock(int id,
+                     const OpDesc& desc,
+                     Names names,
+                     KnownValues* known,
+                     KnownValues* of_shapes) {
+  const IfBlocks blocks = IfBlocksOf(desc);
+  const int index = TakenBlock(desc, of_shapes);
+  if (index < 0) throw BlockIsNotStatic{id};
+  const auto& given =
+      index == blocks.then_block ? blocks.then_outputs : blocks.else_outputs;
+  const BlockDesc& block = program_.blocks()[index];
+  const ArgVars& outputs = desc.Output("Out");
+  std::unordered_set<std::string_view> needed;
+  for (size_t i = 0; i < given.size(); ++i) {
+    // A value of the blocks around, or two of one, would have to be copied.
+    const bool is_new =
+        block.FindVar(given[i]) != nullptr && needed.insert(given[i]).second;
+    if (!is_new) throw BlockIsNotStatic{id};
+    names[given[i]] = outputs[i];
+  }
+  const std::string prefix = outputs.empty() ? "" : outputs[0] + "/";
+  for (const VarDesc& var : block.vars()) {
+    if (needed.count(var.name) == 0) names[var.name] = prefix + var.name;
+  }
+  std::vector<int> not_needed;
+  for (const int at : NeededOpsOf(block, std::move(needed), {}, &not_needed)) {
+    OpDesc op = block.ops[at];
+    const auto rename = [&](auto* arguments) {
+      for (auto& [argument, vars] : *arguments) {
+        for (std::string& var : vars) {
+          const auto renamed = names.find(var);
+          if (renamed != names.end()) var = renamed->second;
+        }
+      }
+    };
+    rename(&op.inputs);
+    rename(&op.outputs);
+    const std::string reason = WhyLater(op, known);
+    if (reason == kRunsBlocks &&
+        Registry::Global().Schema(op.type).role() == OpRole::kIf) {
+      AddBlock(id, op, names, known, of_shapes);
+      continue;
+    }
+    if (!reason.empty()) throw BlockIsNotStatic{id};
+    const auto note = [&](const std::string& text) {
+      operand_remarks_.push_back(
+          Format("{} in block {}: {}", op.type, index, text));
+    };
+    const int added = static_cast<int>(ops_.size());
+    ops_.emplace_back();
+    AddOp(added, WithKnownOperands(op, known, note),
+          ParseKernelHints(op.hint, "op attribute"));
+    for (const DDim& dims : ops_[added].outputs) {
+      if (!dims.known()) throw BlockIsNotStatic{id};
+    }
+  }
+}
+
+void Graph::AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own) {
+  ops_[id] = Infer(std::move(desc));
+  PreparedOp& op = ops_[id];
+  op.id = id;
+  op.covers = {id};
+  SetHints(id, own);
+  Define(op);
+  order_.Append(id);
+  NoteUses(id);
+}
+
+// Ops that are left change nothing that others have read, and write nothing
+// that a failure later on would have to take back.
+void Graph::CheckLater(const std::vector<int>& later) const {
+  std::set<std::string_view> written;
+  const auto check = [&](int id) {
+    const OpDesc& op = program_.block().ops[id];
+    for (const auto& [argument, vars] : op.outputs) {
+      for (const std::string& var : vars) {
+        SLUICE_ENFORCE(
+            !IsPersistable(var) && written.insert(var).second,
+            ErrorCode::kUnimplemented, "plan.writes_in_stretches",
+            "{}, so the program runs in several stretches; then no op may "
+            "write a persistable variable, and no variable may be written "
+            "twice, but op {} ({}) writes {}",
+            rest_.reason, id, op.type, var);
+      }
+    }
+  };
+  for (const int id : order()) {
+    check(id);
+  }
+  for (const int id : later) {
+    check(id);
+  }
+}
+
+// What is fetched, or needed later, and computed or fed here.
+void Graph::FindResults(const std::vector<std::string>& fetches,
+                        const std::vector<int>& later) {
+  const bool all_known =
+      std::all_of(fetches.begin(), fetches.end(), [&](const std::string& var) {
+        return later_vars_.count(var) == 0 && dims(var).known();
+      });
+  if (all_known) {
+    results_ = fetches;
+    return;
+  }
+  const auto give = [&](const std::string& var) {
+    ValueOf(var).fetched = true;
+    if (std::find(results_.begin(), results_.end(), var) == results_.end()) {
+      results_.push_back(var);
+    }
+  };
+  for (const std::string& var : fetches) {
+    if (later_vars_.count(var) == 0) {
+      give(var);
+    } else {
+      ValueOf(var).fetched = false;
+      rest_.fetches.push_back(var);
+    }
+  }
+  std::set<std::string_view> made_by_blocks;
+  for (const int id : later) {
+    const OpDesc& desc = program_.block().ops[id];
+    bool ready = Registry::Global().Schema(desc.type).holds_blocks();
+    for (const auto& [argument, vars] : desc.inputs) {
+      for (const std::string& var : vars) {
+        ready &= later_vars_.count(var) == 0;
+      }
+    }
+    if (ready) {
+      rest_.block_ops.push_back(id);
+      for (const auto& [argument, vars] : desc.outputs) {
+        made_by_blocks.insert(vars.begin(), vars.end());
+      }
+    }
+    for (const auto& [argument, vars] : desc.inputs) {
+      for (const std::string& var : vars) {
+        const bool here = later_vars_.count(var) == 0;
+        if (here && IsPersistable(var)) continue;
+        if (here && LastWriter(var) >= 0) give(var);
+        auto& next = rest_.feeds;
+        const bool known = here || made_by_blocks.count(var) > 0;
+        if (known && !ready &&
+            std::find(next.begin(), next.end(), var) == next.end()) {
+          next.push_back(var);
+        }
+      }
+    }
+  }
+}
+
+// Takes out the ops that were there for the values of operands.
+void Graph::DropComputed() {
+  const std::vector<int> ids = order_.ids();
+  for (size_t i = ids.size(); i-- > 0;) {
+    const int id = ids[i];
+    bool needed = false;
+    for (const auto& [argument, vars] : ops_[id].desc.outputs) {
+      for (const std::string& var : vars) {
+        const Value& value = ValueOf(var);
+        needed |= value.fetched || value.persistable || !value.readers.empty();
+      }
+    }
+    if (needed) continue;
+    ForgetUses(id);
+    order_.Remove(id);
+    computed_.push_back(id);
+  }
+  std::reverse(computed_.begin(), computed_.end());
+}
+
+// Backwards from what is wanted and what persists; what is known already, from
+// an earlier plan, is not computed again.
+std::vector<int> Graph::NeededOpsOf(
+    const BlockDesc& block,
+    std::unordered_set<std::string_view> wanted,
+    const std::unordered_set<std::string_view>& known,
+    std::vector<int>* not_needed) const {
+  std::vector<int> order;
+  for (size_t i = block.ops.size(); i-- > 0;) {
+    const OpDesc& op = block.ops[i];
+    bool runs = false;
+    for (const auto& [argument, vars] : op.outputs) {
+      for (const std::string& var : vars) {
+        const bool is_wanted = wanted.erase(var) > 0 || IsPersistable(var);
+        runs |= is_wanted && known.count(var) == 0;
+      }
+    }
+    (runs ? order : *not_needed).push_back(static_cast<int>(i));
+    if (!runs) continue;
+    for (const auto& [argument, vars] : op.inputs) {
+      wanted.insert(vars.begin(), vars.end());
+    }
+  }
+  std::reverse(order.begin(), order.end());
+  std::reverse(not_needed->begin(), not_needed->end());
+  return order;
+}
+
+}  // namespace sluice::framework
