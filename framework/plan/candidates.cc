@@ -82,6 +82,13 @@ class Refusals {
     if (place.index >= platform::DeviceManager::Instance().Count(place.kind)) {
       return Format("there is no device {}", place);
     }
+    const bool on_cpu = place.kind == PlaceKind::kCPU;
+    const auto known = [](const DDim& dims) { return dims.known(); };
+    if (!on_cpu &&
+        !std::all_of(op_.outputs.begin(), op_.outputs.end(), known)) {
+      return "the shape of an output depends on data, which only kernels of "
+             "the CPU can find out";
+    }
     if (kernel.predicate == nullptr) return "";
     return kernel.predicate(op_.QueryAt(place));
   }

@@ -14,7 +14,8 @@ using platform::Format;
 namespace {
 
 void CheckFeed(const VarDesc& var, const FeedSpec& feed) {
-  SLUICE_ENFORCE(var.is_data || feed.handed_on, ErrorCode::kInvalidArgument, "feed.not_data",
+  SLUICE_ENFORCE(var.is_data || feed.handed_on, ErrorCode::kInvalidArgument,
+                 "feed.not_data",
                  "feed {}: only variables made with Program::Data can be fed",
                  feed.name);
   SLUICE_ENFORCE(feed.dtype == var.dtype, ErrorCode::kInvalidArgument,

@@ -127,8 +127,11 @@ std::string Graph::WhyLater(const OpDesc& desc, KnownValues* known) const {
     const AttrDef* attr = GivenByOperand(schema, desc, def);
     if (attr == nullptr) continue;
     const std::string& var = desc.Input(def.name)[0];
-    // What was fed is as known as it will ever be.
-    if (LastWriter(var) < 0 || known->Find(var, &reason) != nullptr) continue;
+    // What was fed is as known as it will ever be, and so is what is large.
+    if (LastWriter(var) < 0 || !KnownValues::IsSmall(dims(var)) ||
+        known->Find(var, &reason) != nullptr) {
+      continue;
+    }
     return Format("takes {} from {}, which depends on data: {}", attr->name,
                   var, reason);
   }

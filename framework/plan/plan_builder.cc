@@ -359,11 +359,6 @@ int PlanBuilder::OutputSlot(const ArgDef& def,
   if (persistable && last) {
     slot.kind = SlotKind::kShadow;
   } else if (!dims.known()) {
-    SLUICE_ENFORCE(
-        planned.device < 0, ErrorCode::kUnimplemented, "plan.late_on_device",
-        "the shape of output {} ({}) depends on data; only kernels of the CPU "
-        "can find one out",
-        def.name, var);
     slot.kind = SlotKind::kLate;
   } else if (fetched && !persistable && planned.device < 0) {
     slot.kind = SlotKind::kFetch;

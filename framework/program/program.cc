@@ -352,8 +352,8 @@ void Program::AddOutputs(const OpSchema& schema, OpDesc* op) {
       const size_t count =
           schema.holds_blocks() ? CountOutputs(*op, def.name) : 1;
       while (vars.size() < count) {
+        if (!vars.empty()) ++op_counts_[op->type];
         vars.push_back(NewName(op->type, def.name));
-        ++op_counts_[op->type];
       }
     }
     if (!vars.empty()) outputs.emplace_back(def.name, std::move(vars));

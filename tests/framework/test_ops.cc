@@ -161,6 +161,18 @@ void SomeSchema(OpSchema& op) {
       [](InferShapeContext& context) { context.SetOutput(0, DDim({-1})); });
 }
 
+template <typename T>
+class SomeKernel final : public OpKernel {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    const auto count = static_cast<int64_t>(x.data<T>()[0]);
+    if (count < 0) return;
+    Tensor& out = context.AllocateOutput(0, {count});
+    std::fill_n(out.data<T>(), count, x.data<T>()[0]);
+  }
+};
+
 // --- test_update
 void UpdateSchema(OpSchema& op) {
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
@@ -303,6 +315,9 @@ REGISTER_OP_CPU_KERNEL(test_fail, FailKernel<float>, FailKernel<double>);
 REGISTER_OPERATOR(test_divide, OneInput);
 REGISTER_OP_CPU_KERNEL(test_divide, DivideKernel<float>, DivideKernel<double>);
 REGISTER_OPERATOR(test_some, SomeSchema);
+REGISTER_OP_CPU_KERNEL(test_some, SomeKernel<float>);
+REGISTER_OP_KERNEL(
+    test_some, PLAIN, FPGAPlace, plain, KernelTraits(), SomeKernel<float>);
 REGISTER_OPERATOR(test_scratch, OneInput);
 REGISTER_OP_CPU_KERNEL(test_scratch,
                        ScratchKernel<float>,
@@ -332,6 +347,8 @@ void UseTestOps() {
     SLUICE_USE_OPERATOR(test_divide);
     SLUICE_USE_CPU_KERNEL(test_divide);
     SLUICE_USE_OPERATOR(test_some);
+    SLUICE_USE_CPU_KERNEL(test_some);
+    SluiceRegisterKernel_test_some_FPGAPlace_PLAIN_plain(registry);
     SLUICE_USE_OPERATOR(test_scratch);
     SLUICE_USE_CPU_KERNEL(test_scratch);
     SluiceRegisterKernel_test_scratch_CPUPlace_PLAIN_reluctant(

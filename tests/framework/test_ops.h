@@ -14,7 +14,8 @@
 //                  `foreign`: the error is a std::runtime_error.
 //   test_update    ParamOut = Param + Delta, in place of Param.
 //   test_divide    Out = 1 / X.
-//   test_some      Out has so many elements of X as nobody knows; no kernel.
+//   test_some      Out has as many elements as X[0] says; where that is
+//                  negative, the kernel forgets to allocate it.
 //   test_scratch   Out = X, by way of scratch memory, with NaN after it.
 //                  Variants: plain; reluctant (float32; its Prepare refuses
 //                  fewer than 1000 elements).

@@ -288,12 +288,24 @@ TEST_F(PlanBuilderTest, NamesAnUnknownFetch) {
   });
 }
 
-TEST_F(PlanBuilderTest, RefusesShapesThatDependOnData) {
+// A frame that is used again does not keep what an earlier run found.
+TEST_F(PlanBuilderTest, KernelsFindOutShapesThatDependOnData) {
   const std::string some = Append(&program_, "test_some", {{"X", {"x"}}});
-  ExpectError(ErrorCode::kUnimplemented, "plan.unknown_shape",
-              {"test_some", "output Out is still [?]", "in op 0"}, [&] {
-                Prepare({{"x", x_}}, {some});
-              });
+  const auto run = [&](float count) {
+    Tensor x = x_.CopyTo(platform::CPUPlace());
+    x.data<float>()[0] = count;
+    return Prepare({{"x", x}}, {some})->Run({{"x", x}})[0];
+  };
+  EXPECT_EQ(run(3).dims(), DDim({3}));
+  EXPECT_EQ(run(5).ToVector<float>(), std::vector<float>(5, 5));
+  EXPECT_EQ(run(0).dims(), DDim({0}));
+  ExpectError(ErrorCode::kInternal, "run.no_output",
+              {"did not allocate", some, "op 0 (test_some)"}, [&] { run(-1); });
+  // A device has nothing to say about it.
+  const std::string text = ExplainText(*Prepare({{"x", x_}}, {some}));
+  EXPECT_NE(text.find("only kernels of the CPU can find out"),
+            std::string::npos)
+      << text;
 }
 
 TEST_F(PlanBuilderTest, RefusesOutputsWhoseBytesOverflow) {
