@@ -17,8 +17,8 @@ const Table& AllHandlers() {
           ConversionHandlers(), ConvHandlers(), EinsumHandlers(),
           ElementwiseHandlers(), ImageHandlers(), IndexingHandlers(),
           LossHandlers(), MovementHandlers(), NormHandlers(), PoolHandlers(),
-          ReductionHandlers(), ResizeHandlers(), RotaryEmbeddingHandlers(),
-          SearchHandlers(), SignalHandlers()}) {
+          QuantizationHandlers(), ReductionHandlers(), ResizeHandlers(),
+          RotaryEmbeddingHandlers(), SearchHandlers(), SignalHandlers()}) {
       for (const HandlerRow& row : family) {
         (*rows)[row.type][row.since_version] = row.handler;
       }
