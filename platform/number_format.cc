@@ -87,8 +87,9 @@ uint64_t RoundedCode(const NumberFormat& format, double magnitude) {
   const int least = 1 - format.bias;  // exponent of the least normal number
   const int dropped = kDoubleMantissa - format.mantissa;
   if (exponent >= least) {
-    const auto offset = static_cast<uint64_t>(least - 1 + kDoubleBias);
-    return ShiftToNearestEven(bits - (offset << kDoubleMantissa), dropped);
+    const int64_t offset = int64_t{kDoubleBias} + least - 1;
+    return ShiftToNearestEven(
+        bits - (static_cast<uint64_t>(offset) << kDoubleMantissa), dropped);
   }
   if (exponent == -kDoubleBias) return 0;  // below half of all least numbers
   const uint64_t one = uint64_t{1} << kDoubleMantissa;

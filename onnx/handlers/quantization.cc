@@ -101,7 +101,7 @@ void DynamicQuantizeLinear(Node& node) {
 // Input `index` in float64, less the zero point, input `zero`. A zero point of
 // several numbers goes along dim `axis`.
 std::string Offset(Node& node, int index, int zero, int64_t axis) {
-  const std::string x = Cast(node, node.In(index), DType::kFloat64);
+  std::string x = Cast(node, node.In(index), DType::kFloat64);
   if (!node.HasInput(zero)) return x;
   const DDim dims = node.Dims(zero);
   const bool vector = dims.rank_known() && dims.rank() == 1 && dims[0] != 1;
@@ -173,7 +173,7 @@ std::string IntegerConv(Node& node, int filter, int x_zero, int filter_zero) {
     x = node.Append("unsqueeze", {{"X", {x}}}, {{"axes", Ints{2}}});
     weights = node.Append("unsqueeze", {{"X", {weights}}}, {{"axes", Ints{2}}});
   }
-  const std::string image =
+  std::string image =
       node.Append("conv2d", {{"Input", {x}}, {"Filter", {weights}}},
                   {{"strides", windows.strides},
                    {"paddings", windows.paddings},

@@ -14,7 +14,7 @@ namespace {
 
 platform::Narrowing NarrowingOf(const OpKernelConstruction& construction) {
   using platform::PowerRounding;
-  const auto mode = construction.Attr<std::string>("round_mode");
+  const auto& mode = construction.Attr<std::string>("round_mode");
   return {construction.Attr<bool>("saturate"), mode == "up" ? PowerRounding::kUp
                                                : mode == "down"
                                                    ? PowerRounding::kDown

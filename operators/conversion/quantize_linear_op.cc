@@ -10,7 +10,6 @@ namespace {
 
 using framework::DDim;
 using framework::InferShapeContext;
-using framework::kUnknownDim;
 using framework::OpSchema;
 using platform::DType;
 

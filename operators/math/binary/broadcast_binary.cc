@@ -200,8 +200,9 @@ void BinaryFunction::Same(const void* x,
                           const void* y,
                           int64_t count,
                           void* out) const {
-  if (!IsConverted(dtype_) && count <= kGrain)
+  if (!IsConverted(dtype_) && count <= kGrain) {
     return loops_.both(x, y, count, out);
+  }
   platform::ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
     Run(loops_.both, At(x, begin, size_), At(y, begin, size_), end - begin,
         At(out, begin, out_size_));
