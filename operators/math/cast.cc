@@ -106,12 +106,16 @@ inline constexpr bool kDirect = platform::kDTypeOf<T> <= DType::kBool;
 
 constexpr int64_t kBlock = 256;
 
+template <typename T>
+inline constexpr bool kIsInteger =
+    std::is_integral_v<T> || platform::kDTypeOf<T> >= DType::kInt4;
+
 // What the numbers of T are loaded as.
 template <typename T>
-using Loaded = std::conditional_t<
-    std::is_same_v<T, uint64_t>,
-    uint64_t,
-    std::conditional_t<std::is_integral_v<T>, int64_t, double>>;
+using Loaded =
+    std::conditional_t<std::is_same_v<T, uint64_t>,
+                       uint64_t,
+                       std::conditional_t<kIsInteger<T>, int64_t, double>>;
 
 template <typename From>
 void EncodeRange(const From* from,
@@ -168,7 +172,7 @@ void CastByBlocks(const From* from,
     if constexpr (platform::IsStoredNumber(platform::kDTypeOf<From>)) {
       const auto values = platform::StoredValues(platform::kDTypeOf<From>);
       for (int64_t i = 0; i < part; ++i) {
-        block[i] = values[from[at + i].bits];
+        block[i] = static_cast<Loaded<From>>(values[from[at + i].bits]);
       }
     } else {
       CastRange(from + at, part, block);
