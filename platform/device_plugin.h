@@ -68,7 +68,22 @@ enum {
   SLUICE_UINT8 = 6,
   SLUICE_INT32 = 7,
   SLUICE_INT64 = 8,
-  SLUICE_BOOL = 9
+  SLUICE_BOOL = 9,
+  SLUICE_INT16 = 10,
+  SLUICE_UINT16 = 11,
+  SLUICE_UINT32 = 12,
+  SLUICE_UINT64 = 13,
+  // A byte an element, also those of 4 and 2 bits, in its lowest bits.
+  SLUICE_FLOAT8_E4M3FN = 14,
+  SLUICE_FLOAT8_E4M3FNUZ = 15,
+  SLUICE_FLOAT8_E5M2 = 16,
+  SLUICE_FLOAT8_E5M2FNUZ = 17,
+  SLUICE_FLOAT8_E8M0FNU = 18,
+  SLUICE_FLOAT4_E2M1FN = 19,
+  SLUICE_INT4 = 20,
+  SLUICE_UINT4 = 21,
+  SLUICE_INT2 = 22,
+  SLUICE_UINT2 = 23
 };
 
 // Orders of the dimensions that a kernel expects. Any: the kernel does not

@@ -22,11 +22,31 @@ constexpr size_t kAlignment = 64;
 constexpr std::string_view kReserved = "__metadata__";
 
 constexpr std::pair<DType, std::string_view> kDTypes[] = {
-    {DType::kFloat32, "F32"}, {DType::kFloat64, "F64"},
-    {DType::kFloat16, "F16"}, {DType::kBFloat16, "BF16"},
-    {DType::kInt8, "I8"},     {DType::kUInt8, "U8"},
-    {DType::kInt32, "I32"},   {DType::kInt64, "I64"},
+    {DType::kFloat32, "F32"},
+    {DType::kFloat64, "F64"},
+    {DType::kFloat16, "F16"},
+    {DType::kBFloat16, "BF16"},
+    {DType::kInt8, "I8"},
+    {DType::kUInt8, "U8"},
+    {DType::kInt32, "I32"},
+    {DType::kInt64, "I64"},
     {DType::kBool, "BOOL"},
+    {DType::kInt16, "I16"},
+    {DType::kUInt16, "U16"},
+    {DType::kUInt32, "U32"},
+    {DType::kUInt64, "U64"},
+    {DType::kFloat8E4M3FN, "F8_E4M3"},
+    {DType::kFloat8E4M3FNUZ, "F8_E4M3FNUZ"},
+    {DType::kFloat8E5M2, "F8_E5M2"},
+    {DType::kFloat8E5M2FNUZ, "F8_E5M2FNUZ"},
+    {DType::kFloat8E8M0FNU, "F8_E8M0"},
+    // safetensors packs numbers of 4 bits, or has no name for them: they are
+    // saved as the bytes that they are in memory.
+    {DType::kFloat4E2M1FN, "U8"},
+    {DType::kInt4, "U8"},
+    {DType::kUInt4, "U8"},
+    {DType::kInt2, "U8"},
+    {DType::kUInt2, "U8"},
 };
 
 std::string_view NameOf(DType dtype) {
@@ -99,6 +119,11 @@ void CheckName(const std::string& name) {
 }
 
 }  // namespace
+
+bool IsStoredAs(DType dtype, DType stored) {
+  return NameOf(dtype) == NameOf(stored) &&
+         (dtype == stored || stored == DType::kUInt8);
+}
 
 std::optional<DType> FindSafetensorsDType(std::string_view name) {
   for (const auto& [dtype, known] : kDTypes) {

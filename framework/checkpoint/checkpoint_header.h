@@ -58,6 +58,9 @@ struct CheckpointHeader {
   void Sort();
 };
 
+// Whether a file has tensors of `dtype` as those of `stored`: numbers of 4 and
+// 2 bits are uint8 there.
+bool IsStoredAs(platform::DType dtype, platform::DType stored);
 // The dtype that safetensors calls `name`, e.g. "BF16"; nothing for one that
 // Sluice lacks.
 std::optional<platform::DType> FindSafetensorsDType(std::string_view name);

@@ -95,13 +95,13 @@ CheckpointHeader ReadHeader(InputFile* file) {
   return header;
 }
 
-// Compares the variables of a file with those of a program. Without `partial`
-// they have to be the same.
-LoadedParameters CheckProgram(const CheckpointHeader& file,
+// Compares the variables of a file with those of a program, and gives them the
+// dtypes of the program. Without `partial` they have to be the same.
+LoadedParameters CheckProgram(CheckpointHeader* file,
                               const CheckpointHeader& own,
                               bool partial) {
-  std::map<std::string, const CheckpointTensor*> saved;
-  for (const CheckpointTensor& tensor : file.tensors) {
+  std::map<std::string, CheckpointTensor*> saved;
+  for (CheckpointTensor& tensor : file->tensors) {
     saved[tensor.name] = &tensor;
   }
   LoadedParameters loaded;
@@ -113,7 +113,8 @@ LoadedParameters CheckProgram(const CheckpointHeader& file,
       missing.push_back(wanted.name);
       continue;
     }
-    const CheckpointTensor& tensor = *found->second;
+    CheckpointTensor& tensor = *found->second;
+    if (IsStoredAs(wanted.dtype, tensor.dtype)) tensor.dtype = wanted.dtype;
     if (tensor.dtype != wanted.dtype || tensor.dims != wanted.dims) {
       other.push_back(Format("{} is {} {} in the program, {} {} in the file",
                              wanted.name, wanted.dtype, wanted.dims,
@@ -238,7 +239,7 @@ LoadedParameters Load(const std::string& path,
   const CheckpointHeader own = PersistablesOf(program);
   InputFile file(path);
   CheckpointHeader header = ReadHeader(&file);
-  LoadedParameters loaded = CheckProgram(header, own, options.partial);
+  LoadedParameters loaded = CheckProgram(&header, own, options.partial);
   std::vector<Tensor> values = ReadValues(header, &file);
   for (const std::string& name : loaded.superfluous) {
     const auto found = std::find_if(

@@ -14,6 +14,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/number_format.h"
 
 namespace sluice::framework {
 
@@ -30,6 +31,8 @@ T Round(double value) {
     return std::bit_cast<T>(Eigen::half(static_cast<float>(value)));
   } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
     return std::bit_cast<T>(Eigen::bfloat16(static_cast<float>(value)));
+  } else if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
+    return {platform::EncodeNumber(platform::kDTypeOf<T>, value)};
   } else {
     return static_cast<T>(value);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 
@@ -31,16 +32,32 @@ struct KernelElement<Kernel<Args...>> {
 };
 
 template <typename Kernel>
+concept HasElement = requires {
+  KernelElement<Kernel>::kValue;
+};
+
+// Of a kernel class without an element type.
+template <typename Kernel>
+std::span<const DType> DTypesOf() {
+  if constexpr (requires { Kernel::kDTypes; }) {
+    return Kernel::kDTypes;
+  } else {
+    return platform::kAllDTypes;
+  }
+}
+
+template <typename Kernel>
 void AddKernel(Registry& registry,
                const std::string& op,
                platform::PlaceKind place,
                const char* library,
                const char* variant,
-               const KernelTraits& traits) {
+               const KernelTraits& traits,
+               DType dtype) {
   static_assert(std::is_base_of_v<OpKernel, Kernel>);
   KernelDef kernel;
   kernel.op = op;
-  kernel.key = {place, KernelElement<Kernel>::kValue, traits.layout, library};
+  kernel.key = {place, dtype, traits.layout, library};
   kernel.variant = variant;
   kernel.estimate = traits.estimate;
   kernel.version = traits.version;
@@ -58,7 +75,18 @@ void AddKernels(Registry& registry,
                 const char* library,
                 const char* variant,
                 const KernelTraits& traits) {
-  (AddKernel<Kernels>(registry, op, place.kind, library, variant, traits), ...);
+  const auto add = [&]<typename Kernel>(std::type_identity<Kernel> /*class*/) {
+    if constexpr (HasElement<Kernel>) {
+      AddKernel<Kernel>(registry, op, place.kind, library, variant, traits,
+                        KernelElement<Kernel>::kValue);
+    } else {
+      for (const DType dtype : DTypesOf<Kernel>()) {
+        AddKernel<Kernel>(registry, op, place.kind, library, variant, traits,
+                          dtype);
+      }
+    }
+  };
+  (add(std::type_identity<Kernels>()), ...);
 }
 
 }  // namespace sluice::framework::internal
@@ -87,7 +115,9 @@ void AddPlainKernels(Registry& registry,
 
 // The general form. `place_type` is CPUPlace, CUDAPlace or FPGAPlace, `variant`
 // an identifier; several variants may share a key. The dtype of a kernel is the
-// first element type among its template arguments.
+// first element type among its template arguments. A class without one, which
+// moves elements by their size, is a kernel for the dtypes of its static array
+// kDTypes, or for all.
 //   REGISTER_OP_KERNEL(manhattan_distance, PLAIN, CPUPlace, blocked,
 //                      KernelTraits().Estimate(&Work).When(&Fits),
 //                      BlockedKernel<float>, BlockedKernel<double>);

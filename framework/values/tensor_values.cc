@@ -4,6 +4,8 @@
 
 #include <Eigen/Core>
 
+#include "sluice/platform/number_format.h"
+
 namespace sluice::framework {
 
 namespace {
@@ -12,6 +14,10 @@ double Widen(platform::float16 value) {
 }
 double Widen(platform::bfloat16 value) {
   return static_cast<double>(std::bit_cast<Eigen::bfloat16>(value));
+}
+template <platform::DType kDType>
+double Widen(platform::StoredNumber<kDType> value) {
+  return platform::StoredValues(kDType)[value.bits];
 }
 template <typename T>
 double Widen(T value) {

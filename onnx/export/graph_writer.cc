@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "sluice/onnx/export/op_export.h"
+#include "sluice/onnx/import/packed_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -84,6 +85,34 @@ int OnnxDataType(DType dtype) {
       return TensorProto::INT32;
     case DType::kInt64:
       return TensorProto::INT64;
+    case DType::kInt16:
+      return TensorProto::INT16;
+    case DType::kUInt16:
+      return TensorProto::UINT16;
+    case DType::kUInt32:
+      return TensorProto::UINT32;
+    case DType::kUInt64:
+      return TensorProto::UINT64;
+    case DType::kFloat8E4M3FN:
+      return TensorProto::FLOAT8E4M3FN;
+    case DType::kFloat8E4M3FNUZ:
+      return TensorProto::FLOAT8E4M3FNUZ;
+    case DType::kFloat8E5M2:
+      return TensorProto::FLOAT8E5M2;
+    case DType::kFloat8E5M2FNUZ:
+      return TensorProto::FLOAT8E5M2FNUZ;
+    case DType::kFloat8E8M0FNU:
+      return TensorProto::FLOAT8E8M0;
+    case DType::kFloat4E2M1FN:
+      return TensorProto::FLOAT4E2M1;
+    case DType::kInt4:
+      return TensorProto::INT4;
+    case DType::kUInt4:
+      return TensorProto::UINT4;
+    case DType::kInt2:
+      return TensorProto::INT2;
+    case DType::kUInt2:
+      return TensorProto::UINT2;
     case DType::kBool:
       break;
   }
@@ -186,8 +215,7 @@ void GraphWriter::AddNode(const std::string& type,
 
 std::string GraphWriter::AddConstant(const Tensor& value) {
   constexpr size_t kSmall = 256;
-  const std::string bytes(static_cast<const char*>(value.raw_data()),
-                          value.bytes());
+  const std::string bytes = PackedBytes(value);
   std::string content;
   if (bytes.size() <= kSmall) {
     content = platform::Format("{} {} ", value.dtype(), value.dims()) + bytes;

@@ -5,6 +5,7 @@
 #include <shared_mutex>
 
 #include "sluice/onnx/export/graph_writer.h"
+#include "sluice/onnx/import/packed_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
 
@@ -93,6 +94,10 @@ std::vector<std::string_view> AddParameters(const Parameters& parameters,
     tensor->set_name(name);
     tensor->set_data_type(OnnxDataType(value.dtype()));
     tensor->mutable_dims()->Assign(value.dims().begin(), value.dims().end());
+    if (IsPacked(value.dtype())) {
+      tensor->set_raw_data(PackedBytes(value));
+      continue;
+    }
     const std::string_view bytes(static_cast<const char*>(value.raw_data()),
                                  value.bytes());
     if (file.empty() || bytes.size() < kLarge) {

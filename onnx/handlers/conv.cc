@@ -12,22 +12,6 @@ namespace sluice::onnx {
 
 namespace {
 
-// The size of the windows of the filter, input 1.
-Ints KernelOf(Node& node) {
-  const DDim filter = node.Dims(1);
-  if (!filter.known()) {
-    Node::Unsupported("the shape of its filter, {}, is not known",
-                      platform::Printable(filter));
-  }
-  Ints kernel(filter.begin() + std::min(filter.rank(), 2), filter.end());
-  const Ints stated = node.attributes().Ints("kernel_shape");
-  SLUICE_ENFORCE(stated.empty() || stated == kernel,
-                 ErrorCode::kInvalidArgument, "onnx.conv_kernel_shape",
-                 "attribute kernel_shape is not the size of the filter, {}",
-                 filter);
-  return kernel;
-}
-
 Inputs ConvInputs(Node& node) {
   Inputs inputs = {{"Input", {AsImage(node, 0)}},
                    {"Filter", {AsImage(node, 1)}}};
@@ -36,7 +20,7 @@ Inputs ConvInputs(Node& node) {
 }
 
 void Conv(Node& node) {
-  Ints kernel = KernelOf(node);
+  Ints kernel = KernelOf(node, 1);
   const Windows windows = ReadWindows(node, &kernel);
   FinishImage(node, "conv2d", ConvInputs(node),
               {{"strides", windows.strides},
@@ -92,7 +76,7 @@ void PadToSize(const Node& node,
 }
 
 void ConvTranspose(Node& node) {
-  Ints kernel = KernelOf(node);
+  Ints kernel = KernelOf(node, 1);
   const std::string auto_pad = node.attributes().String("auto_pad", "NOTSET");
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   Ints output_shape = node.attributes().Ints("output_shape");

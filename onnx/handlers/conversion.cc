@@ -5,21 +5,31 @@ namespace sluice::onnx {
 
 namespace {
 
-void Cast(Node& node) {
-  node.attributes().Ignore("saturate");    // of 8-bit floats
-  node.attributes().Ignore("round_mode");  // the same
-  const auto to = static_cast<int>(node.attributes().NeededInt("to"));
+void CastTo(Node& node, DType dtype) {
+  Attributes& attributes = node.attributes();
   node.Finish("cast", {{"X", {node.In(0)}}},
-              {{"dtype", ToDType(to, "attribute to")}});
+              {{"dtype", dtype},
+               {"saturate", attributes.Int("saturate", 1) != 0},
+               {"round_mode", attributes.String("round_mode", "up")}});
+}
+
+void Cast(Node& node) {
+  const auto to = static_cast<int>(node.attributes().NeededInt("to"));
+  CastTo(node, ToDType(to, "attribute to"));
 }
 
 void CastLike(Node& node) {
-  node.attributes().Ignore("saturate");
-  node.attributes().Ignore("round_mode");
-  node.Finish("cast", {{"X", {node.In(0)}}}, {{"dtype", node.TypeOf(1)}});
+  CastTo(node, node.TypeOf(1));
 }
 
-constexpr HandlerRow kRows[] = {{"Cast", 6, Cast}, {"CastLike", 15, CastLike}};
+void BitCast(Node& node) {
+  const auto to = static_cast<int>(node.attributes().NeededInt("to"));
+  node.Finish("bitcast", {{"X", {node.In(0)}}},
+              {{"dtype", ToDType(to, "attribute to")}});
+}
+
+constexpr HandlerRow kRows[] = {
+    {"BitCast", 26, BitCast}, {"Cast", 6, Cast}, {"CastLike", 15, CastLike}};
 
 }  // namespace
 

@@ -69,6 +69,21 @@ int64_t ImageSize(const Node& node, size_t dim) {
   return dim == 0 ? 1 : x[2];
 }
 
+Ints KernelOf(Node& node, int index) {
+  const DDim filter = node.Dims(index);
+  if (!filter.known()) {
+    Node::Unsupported("the shape of its filter, {}, is not known",
+                      platform::Printable(filter));
+  }
+  Ints kernel(filter.begin() + std::min(filter.rank(), 2), filter.end());
+  const Ints stated = node.attributes().Ints("kernel_shape");
+  SLUICE_ENFORCE(stated.empty() || stated == kernel,
+                 ErrorCode::kInvalidArgument, "onnx.conv_kernel_shape",
+                 "attribute kernel_shape is not the size of the filter, {}",
+                 filter);
+  return kernel;
+}
+
 std::string AsImage(Node& node, int index) {
   if (!IsSignal(node)) return node.In(index);
   return node.Append("unsqueeze", {{"X", {node.In(index)}}},

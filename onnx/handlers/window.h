@@ -28,6 +28,9 @@ size_t WindowRank(const Node& node);
 Ints ForTwoDims(const Node& node, Ints numbers, int64_t first);
 // H or W of input 0, or -1.
 int64_t ImageSize(const Node& node, size_t dim);
+// The windows of a convolution: the size of the filter, input `index`, which
+// attribute kernel_shape must not contradict.
+Ints KernelOf(Node& node, int index);
 // Input `index`, seen as having H.
 std::string AsImage(Node& node, int index);
 // Node::Finish for an output that has H.

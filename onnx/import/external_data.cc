@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "sluice/framework/files/file.h"
+#include "sluice/onnx/import/packed_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -101,8 +102,7 @@ void ReadExternalData(const ::onnx::TensorProto& tensor,
                       framework::Tensor* result) {
   const Place place = PlaceOf(tensor, what);
   framework::InputFile file(FileOf(place.location, folder, what).string());
-  const uint64_t wanted =
-      static_cast<uint64_t>(result->numel()) * platform::SizeOf(dtype);
+  const uint64_t wanted = BytesInFile(dtype, result->numel());
   SLUICE_ENFORCE(!place.has_length || place.length == wanted,
                  ErrorCode::kDataLoss, "onnx.external_length",
                  "{}: its external data has {} bytes, its shape {} of {} takes "
@@ -116,6 +116,7 @@ void ReadExternalData(const ::onnx::TensorProto& tensor,
   void* to = result->mutable_data(dtype, platform::CPUPlace());
   lseek(file.descriptor(), static_cast<off_t>(place.offset), SEEK_SET);
   if (wanted > 0) file.Read(to, wanted);
+  UnpackInPlace(dtype, result->numel(), to);
 }
 
 }  // namespace sluice::onnx

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sluice/onnx/import/external_data.h"
+#include "sluice/onnx/import/packed_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
 
@@ -47,22 +48,27 @@ int FieldsInUse(const ::onnx::TensorProto& tensor) {
          (tensor.uint64_data_size() > 0 ? 1 : 0);
 }
 
-// The elements of one of the typed fields.
+// The elements of one of the typed fields, which has a packed byte in an entry
+// where elements are packed.
 template <typename T, typename Field>
 void CopyField(const Field& field, Tensor* result, const std::string& what) {
-  SLUICE_ENFORCE(field.size() == result->numel(), ErrorCode::kDataLoss,
+  constexpr DType kDType = platform::kDTypeOf<T>;
+  const auto wanted =
+      static_cast<int64_t>(BytesInFile(kDType, result->numel()) / sizeof(T));
+  SLUICE_ENFORCE(field.size() == wanted, ErrorCode::kDataLoss,
                  "onnx.tensor_count",
-                 "{} has {} elements, its shape {} takes {}", what,
-                 field.size(), result->dims(), result->numel());
+                 "{} has {} elements, its shape {} of {} takes {}", what,
+                 field.size(), result->dims(), kDType, wanted);
   T* to = result->mutable_data<T>(platform::CPUPlace());
-  const int64_t count = std::min<int64_t>(field.size(), result->numel());
+  const int64_t count = std::min<int64_t>(field.size(), wanted);
   for (int i = 0; i < count; ++i) {
     if constexpr (requires { to[i].bits; }) {
-      to[i].bits = static_cast<uint16_t>(field[i]);
+      to[i].bits = static_cast<decltype(to[i].bits)>(field[i]);
     } else {
       to[i] = static_cast<T>(field[i]);
     }
   }
+  if (count == wanted) UnpackInPlace(kDType, result->numel(), to);
 }
 
 void CopyTyped(const ::onnx::TensorProto& tensor,
@@ -76,6 +82,9 @@ void CopyTyped(const ::onnx::TensorProto& tensor,
       CopyField<T>(tensor.double_data(), result, what);
     } else if constexpr (std::is_same_v<T, int64_t>) {
       CopyField<T>(tensor.int64_data(), result, what);
+    } else if constexpr (std::is_same_v<T, uint32_t> ||
+                         std::is_same_v<T, uint64_t>) {
+      CopyField<T>(tensor.uint64_data(), result, what);
     } else {
       CopyField<T>(tensor.int32_data(), result, what);
     }
@@ -104,6 +113,34 @@ DType ToDType(int data_type, const std::string& what) {
       return DType::kInt64;
     case ::onnx::TensorProto::BOOL:
       return DType::kBool;
+    case ::onnx::TensorProto::INT16:
+      return DType::kInt16;
+    case ::onnx::TensorProto::UINT16:
+      return DType::kUInt16;
+    case ::onnx::TensorProto::UINT32:
+      return DType::kUInt32;
+    case ::onnx::TensorProto::UINT64:
+      return DType::kUInt64;
+    case ::onnx::TensorProto::FLOAT8E4M3FN:
+      return DType::kFloat8E4M3FN;
+    case ::onnx::TensorProto::FLOAT8E4M3FNUZ:
+      return DType::kFloat8E4M3FNUZ;
+    case ::onnx::TensorProto::FLOAT8E5M2:
+      return DType::kFloat8E5M2;
+    case ::onnx::TensorProto::FLOAT8E5M2FNUZ:
+      return DType::kFloat8E5M2FNUZ;
+    case ::onnx::TensorProto::FLOAT8E8M0:
+      return DType::kFloat8E8M0FNU;
+    case ::onnx::TensorProto::FLOAT4E2M1:
+      return DType::kFloat4E2M1FN;
+    case ::onnx::TensorProto::INT4:
+      return DType::kInt4;
+    case ::onnx::TensorProto::UINT4:
+      return DType::kUInt4;
+    case ::onnx::TensorProto::INT2:
+      return DType::kInt2;
+    case ::onnx::TensorProto::UINT2:
+      return DType::kUInt2;
     default:
       break;
   }
@@ -137,8 +174,7 @@ Tensor ToTensor(const ::onnx::TensorProto& tensor,
   SLUICE_ENFORCE(fields <= 1, ErrorCode::kInvalidArgument, "onnx.tensor_fields",
                  "{} has its elements in {} fields; expected one", what,
                  fields);
-  const size_t bytes =
-      static_cast<size_t>(dims.numel()) * platform::SizeOf(dtype);
+  const uint64_t bytes = BytesInFile(dtype, dims.numel());
   if (tensor.has_raw_data()) {
     // Before the memory is taken: the shape may be a lie.
     SLUICE_ENFORCE(tensor.raw_data().size() == bytes, ErrorCode::kDataLoss,
@@ -147,6 +183,7 @@ Tensor ToTensor(const ::onnx::TensorProto& tensor,
                    tensor.raw_data().size(), dims, dtype, bytes);
     void* to = result.mutable_data(dtype, platform::CPUPlace());
     if (bytes > 0) std::memcpy(to, tensor.raw_data().data(), bytes);
+    UnpackInPlace(dtype, dims.numel(), to);
   } else {
     CopyTyped(tensor, dtype, &result, what);
   }

@@ -34,12 +34,13 @@ void ValueMap::NoteNames(const ::onnx::GraphProto& graph) {
 
 namespace {
 
-// Whether a constant is one that shapes and indices are computed with: small
+// Whether a constant is one that shapes and indices are computed with: few
 // integers, which must be known while a plan is prepared.
 bool IsOperand(const Tensor& constant) {
   constexpr int64_t kMostElements = 64;
   return constant.numel() <= kMostElements &&
-         !platform::IsFloating(constant.dtype());
+         !platform::IsFloating(constant.dtype()) &&
+         !platform::IsStoredNumber(constant.dtype());
 }
 
 }  // namespace
@@ -90,6 +91,7 @@ void ValueMap::AddToProgram(const std::string& name, const Tensor& value) {
   platform::VisitDType(value.dtype(), [&]<typename T>() {
     if constexpr (std::is_integral_v<T>) {
       const T* first = value.data<T>();
+      // Cast takes the bits of uint64 back from an int64.
       elements.assign(first, first + value.numel());
     }
   });

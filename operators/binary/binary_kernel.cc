@@ -165,8 +165,10 @@ void AddBinaryKernels(framework::Registry& registry) {
     }
     if (dtypes != BinaryDTypes::kFloats && dtypes != BinaryDTypes::kBool) {
       AddPlainKernels<BinaryKernel<int8_t>, BinaryKernel<uint8_t>,
-                      BinaryKernel<int32_t>, BinaryKernel<int64_t>>(registry,
-                                                                    name, cpu);
+                      BinaryKernel<int32_t>, BinaryKernel<int64_t>,
+                      BinaryKernel<int16_t>, BinaryKernel<uint16_t>,
+                      BinaryKernel<uint32_t>, BinaryKernel<uint64_t>>(
+          registry, name, cpu);
     }
     if (dtypes == BinaryDTypes::kBool || dtypes == BinaryDTypes::kAll) {
       AddPlainKernels<BinaryKernel<bool>>(registry, name, cpu);

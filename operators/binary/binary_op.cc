@@ -72,7 +72,16 @@ std::vector<OpDesc> GradientWithOut(const OpDesc& forward) {
 }
 
 std::vector<DType> IntegerDTypes() {
-  return {DType::kInt8, DType::kUInt8, DType::kInt32, DType::kInt64};
+  return {DType::kInt8,  DType::kUInt8,  DType::kInt32,  DType::kInt64,
+          DType::kInt16, DType::kUInt16, DType::kUInt32, DType::kUInt64};
+}
+
+std::vector<DType> NumberDTypes() {
+  std::vector<DType> dtypes = FloatDTypes();
+  for (const DType dtype : IntegerDTypes()) {
+    dtypes.push_back(dtype);
+  }
+  return dtypes;
 }
 
 std::vector<DType> DTypes(const BinaryInfo& info) {
@@ -80,7 +89,7 @@ std::vector<DType> DTypes(const BinaryInfo& info) {
     case BinaryDTypes::kFloats:
       return FloatDTypes();
     case BinaryDTypes::kNumbers:
-      return NumericDTypes();
+      return NumberDTypes();
     case BinaryDTypes::kIntegers:
       return IntegerDTypes();
     case BinaryDTypes::kBool:
@@ -88,7 +97,9 @@ std::vector<DType> DTypes(const BinaryInfo& info) {
     case BinaryDTypes::kAll:
       break;
   }
-  return AllDTypes();
+  std::vector<DType> dtypes = NumberDTypes();
+  dtypes.push_back(DType::kBool);
+  return dtypes;
 }
 
 void Axis(OpSchema& op) {

@@ -13,14 +13,14 @@ using framework::OpKernel;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-template <typename T>
 class WhereKernel final : public OpKernel {
  public:
   using OpKernel::OpKernel;
 
   void Prepare(KernelPreparation& preparation) override {
     const auto& inputs = preparation.query.inputs;
-    where_ = math::Where({inputs[0], inputs[1], inputs[2]}, sizeof(T));
+    where_ = math::Where({inputs[0], inputs[1], inputs[2]},
+                         platform::SizeOf(preparation.query.input_dtypes[1]));
     dims_ = preparation.query.outputs[0];
   }
 
@@ -85,16 +85,7 @@ class WhereGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(where,
-                       WhereKernel<float>,
-                       WhereKernel<double>,
-                       WhereKernel<platform::float16>,
-                       WhereKernel<platform::bfloat16>,
-                       WhereKernel<int8_t>,
-                       WhereKernel<uint8_t>,
-                       WhereKernel<int32_t>,
-                       WhereKernel<int64_t>,
-                       WhereKernel<bool>);
+REGISTER_OP_CPU_KERNEL(where, WhereKernel);
 REGISTER_OP_CPU_KERNEL(where_grad,
                        WhereGradKernel<float>,
                        WhereGradKernel<double>,

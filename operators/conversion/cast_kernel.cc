@@ -1,3 +1,5 @@
+#include <string>
+
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 
@@ -10,21 +12,32 @@ using framework::Tensor;
 
 namespace {
 
-template <typename T>
+platform::Narrowing NarrowingOf(const OpKernelConstruction& construction) {
+  using platform::PowerRounding;
+  const auto& mode = construction.Attr<std::string>("round_mode");
+  return {construction.Attr<bool>("saturate"), mode == "up" ? PowerRounding::kUp
+                                               : mode == "down"
+                                                   ? PowerRounding::kDown
+                                                   : PowerRounding::kNearest};
+}
+
 class CastKernel final : public OpKernel {
  public:
   explicit CastKernel(const OpKernelConstruction& construction)
-      : dtype_(construction.Attr<platform::DType>("dtype")) {}
+      : dtype_(construction.Attr<platform::DType>("dtype")),
+        narrowing_(NarrowingOf(construction)) {}
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
-    math::Cast(x.data<T>(), x.numel(), dtype_, out.raw_data());
+    math::Cast(x.dtype(), x.raw_data(), x.numel(), dtype_, out.raw_data(),
+               narrowing_);
   }
 
  private:
   platform::DType dtype_;
+  platform::Narrowing narrowing_;
 };
 
 // T is the dtype of X and its gradient; that of Out may be any float.
@@ -38,25 +51,14 @@ class CastGradKernel final : public OpKernel {
     const Tensor& out_grad = context.Input(1);
     Tensor& x_grad = context.AllocateOutput(0, out_grad.dims());
     if (x_grad.numel() == 0) return;
-    platform::VisitDType(out_grad.dtype(), [&]<typename From>() {
-      math::Cast(out_grad.data<From>(), out_grad.numel(), platform::kDTypeOf<T>,
-                 x_grad.raw_data());
-    });
+    math::Cast(out_grad.dtype(), out_grad.raw_data(), out_grad.numel(),
+               x_grad.dtype(), x_grad.raw_data());
   }
 };
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(cast,
-                       CastKernel<float>,
-                       CastKernel<double>,
-                       CastKernel<platform::float16>,
-                       CastKernel<platform::bfloat16>,
-                       CastKernel<int8_t>,
-                       CastKernel<uint8_t>,
-                       CastKernel<int32_t>,
-                       CastKernel<int64_t>,
-                       CastKernel<bool>);
+REGISTER_OP_CPU_KERNEL(cast, CastKernel);
 REGISTER_OP_CPU_KERNEL(cast_grad,
                        CastGradKernel<float>,
                        CastGradKernel<double>,

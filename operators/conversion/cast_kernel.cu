@@ -51,11 +51,17 @@ void Cast(OpKernelContext& context, const Tensor& input, Tensor* output) {
       [=] __device__(int64_t i) { to[i] = CastOne<To>(from[i]); });
 }
 
-// Halves are left to the CPU.
+// What a device has no arithmetic for is left to the CPU.
+template <typename T>
+inline constexpr bool kOnDevice =
+    platform::kDTypeOf<T> <= DType::kBool && !kIsHalf<T>;
+
 std::string Fits(const KernelQuery& query) {
   for (const DType dtype : {query.output_dtypes[0], query.input_dtypes[0],
                             query.input_dtypes.back()}) {
-    if (dtype == DType::kFloat16 || dtype == DType::kBFloat16) {
+    const bool has =
+        platform::VisitDType(dtype, []<typename T>() { return kOnDevice<T>; });
+    if (!has) {
       return platform::Format("has no {}", dtype);
     }
   }
@@ -71,7 +77,7 @@ class CastCUDAKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     platform::VisitDType(out.dtype(), [&]<typename To>() {
-      if constexpr (!kIsHalf<To>) Cast<T, To>(context, x, &out);
+      if constexpr (kOnDevice<To>) Cast<T, To>(context, x, &out);
     });
   }
 };

@@ -31,13 +31,24 @@ void CastSchema(OpSchema& op) {
       "X in another dtype. To a float: rounded to nearest, ties to even. From "
       "a float to an integer: the fraction is dropped, values past the ends of "
       "the range become its ends and NaN becomes 0. From an integer to a "
-      "smaller one: the upper bits are dropped. To bool: whether it is not 0, "
-      "which NaN is not; from bool: 0 or 1.");
+      "smaller one, and from a float to one of 4 or 2 bits: the upper bits are "
+      "dropped. To bool: whether it is not 0, which NaN is not; from bool: 0 "
+      "or 1.");
   op.TypeVar("T", AllDTypes());
   op.TypeVarFromAttr("U", "dtype", AllDTypes());
   op.Input("X", "T", "The tensor, of any shape.");
   op.Output("Out", "U", "The elements of X as `dtype`, in the shape of X.");
   op.Attr<platform::DType>("dtype", "The dtype of Out.");
+  op.Attr<bool>("saturate",
+                "Whether numbers past the range of a float of 8 bits become "
+                "its nearest end; else they become infinity, or NaN where "
+                "there is none.")
+      .Default(true);
+  op.Attr<std::string>("round_mode",
+                       "Where float8_e8m0fnu, which has powers of two only, "
+                       "rounds to.")
+      .Default(std::string("up"))
+      .OneOf({"up", "down", "nearest"});
   op.InferShape(CastShape).Elementwise().Gradient(CastGradient);
 }
 

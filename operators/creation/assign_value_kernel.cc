@@ -12,7 +12,6 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-template <typename T>
 class AssignValueKernel final : public OpKernel {
  public:
   explicit AssignValueKernel(const OpKernelConstruction& construction)
@@ -38,15 +37,6 @@ class AssignValueKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(assign_value,
-                       AssignValueKernel<float>,
-                       AssignValueKernel<double>,
-                       AssignValueKernel<platform::float16>,
-                       AssignValueKernel<platform::bfloat16>,
-                       AssignValueKernel<int8_t>,
-                       AssignValueKernel<uint8_t>,
-                       AssignValueKernel<int32_t>,
-                       AssignValueKernel<int64_t>,
-                       AssignValueKernel<bool>);
+REGISTER_OP_CPU_KERNEL(assign_value, AssignValueKernel);
 
 }  // namespace sluice::operators

@@ -13,37 +13,28 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-template <typename T>
 class FillConstantKernel final : public OpKernel {
  public:
   explicit FillConstantKernel(const OpKernelConstruction& construction)
       : dims_(construction.Attr<std::vector<int64_t>>("shape")) {
     const auto value = construction.Attr<double>("value");
-    math::Cast(&value, 1, platform::kDTypeOf<T>, &value_);
+    math::Cast(&value, 1, construction.Attr<platform::DType>("dtype"), &value_);
   }
 
   void Compute(OpKernelContext& context) const override {
     Tensor& out = context.AllocateOutput(0, dims_);
     if (out.numel() == 0) return;
-    math::Fill(value_, out.numel(), out.data<T>());
+    math::FillBytes(&value_, platform::SizeOf(out.dtype()), out.numel(),
+                    out.raw_data());
   }
 
  private:
   DDim dims_;
-  T value_{};
+  uint64_t value_ = 0;  // the first bytes are the element
 };
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(fill_constant,
-                       FillConstantKernel<float>,
-                       FillConstantKernel<double>,
-                       FillConstantKernel<platform::float16>,
-                       FillConstantKernel<platform::bfloat16>,
-                       FillConstantKernel<int8_t>,
-                       FillConstantKernel<uint8_t>,
-                       FillConstantKernel<int32_t>,
-                       FillConstantKernel<int64_t>,
-                       FillConstantKernel<bool>);
+REGISTER_OP_CPU_KERNEL(fill_constant, FillConstantKernel);
 
 }  // namespace sluice::operators

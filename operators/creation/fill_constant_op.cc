@@ -1,9 +1,8 @@
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/holds_number.h"
 #include "sluice/operators/op_dtypes.h"
 
 namespace sluice::operators {
@@ -15,21 +14,6 @@ using framework::OpSchema;
 using platform::DType;
 using Ints = std::vector<int64_t>;
 
-// Floats take every number, rounded; others the whole numbers they have.
-bool Holds(DType dtype, double value) {
-  return platform::VisitDType(dtype, [value]<typename T>() {
-    if constexpr (std::is_integral_v<T>) {
-      using Limits = std::numeric_limits<T>;
-      // 2^digits is a double; the largest T may not be.
-      return std::trunc(value) == value &&
-             value >= static_cast<double>(Limits::lowest()) &&
-             value < std::ldexp(1.0, Limits::digits);
-    } else {
-      return true;
-    }
-  });
-}
-
 void FillConstantShape(InferShapeContext& context) {
   const Ints& shape = context.Attr<Ints>("shape");
   context.Require(shape.size() <= DDim::kMaxRank, "fill_constant.rank",
@@ -37,7 +21,7 @@ void FillConstantShape(InferShapeContext& context) {
                   shape.size(), DDim::kMaxRank);
   const auto dtype = context.Attr<DType>("dtype");
   const auto value = context.Attr<double>("value");
-  context.Require(Holds(dtype, value), "fill_constant.value",
+  context.Require(HoldsNumber(dtype, value), "fill_constant.value",
                   "attribute value is {}, expected a number that {} holds",
                   value, dtype);
   context.SetOutput("Out", DDim(shape));

@@ -9,7 +9,6 @@ namespace {
 using framework::DDim;
 using framework::OpKernelConstruction;
 
-template <typename T>
 class ShapeKernel final : public framework::OpKernel {
  public:
   explicit ShapeKernel(const OpKernelConstruction& construction)
@@ -36,15 +35,6 @@ class ShapeKernel final : public framework::OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(shape,
-                       ShapeKernel<float>,
-                       ShapeKernel<double>,
-                       ShapeKernel<platform::float16>,
-                       ShapeKernel<platform::bfloat16>,
-                       ShapeKernel<int8_t>,
-                       ShapeKernel<uint8_t>,
-                       ShapeKernel<int32_t>,
-                       ShapeKernel<int64_t>,
-                       ShapeKernel<bool>);
+REGISTER_OP_CPU_KERNEL(shape, ShapeKernel);
 
 }  // namespace sluice::operators

@@ -15,29 +15,20 @@ using framework::Tensor;
 using platform::bfloat16;
 using platform::float16;
 
-// Elements of `size` bytes are moved, whatever they are.
-class GatherSizedKernel : public IndexKernel {
+// Elements are moved, whatever they are.
+class GatherByIndexKernel final : public IndexKernel {
  public:
-  explicit GatherSizedKernel(size_t size) : size_(size) {}
+  explicit GatherByIndexKernel(const OpKernelConstruction& /*construction*/) {}
 
   void Compute(OpKernelContext& context) const override {
     const int64_t* places = Places(context);
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
+    const size_t size = platform::SizeOf(out.dtype());
     math::Gather(context.Input(0).raw_data(), places, /*outer=*/1, plan_.slices,
-                 plan_.count, static_cast<size_t>(plan_.inner) * size_,
+                 plan_.count, static_cast<size_t>(plan_.inner) * size,
                  out.raw_data());
   }
-
- private:
-  size_t size_;
-};
-
-template <typename T>
-class GatherByIndexKernel final : public GatherSizedKernel {
- public:
-  explicit GatherByIndexKernel(const OpKernelConstruction& /*construction*/)
-      : GatherSizedKernel(sizeof(T)) {}
 };
 
 // Halves are summed in float, in scratch.
@@ -80,12 +71,7 @@ class GatherByIndexGradKernel final : public IndexKernel {
 void AddGatherKernels(framework::Registry& registry) {
   const platform::CPUPlace cpu;
   for (const std::string name : {"gather_elements", "gather_nd"}) {
-    framework::AddPlainKernels<
-        GatherByIndexKernel<float>, GatherByIndexKernel<double>,
-        GatherByIndexKernel<float16>, GatherByIndexKernel<bfloat16>,
-        GatherByIndexKernel<int8_t>, GatherByIndexKernel<uint8_t>,
-        GatherByIndexKernel<int32_t>, GatherByIndexKernel<int64_t>,
-        GatherByIndexKernel<bool>>(registry, name, cpu);
+    framework::AddPlainKernels<GatherByIndexKernel>(registry, name, cpu);
     framework::AddPlainKernels<
         GatherByIndexGradKernel<float>, GatherByIndexGradKernel<double>,
         GatherByIndexGradKernel<float16>, GatherByIndexGradKernel<bfloat16>>(

@@ -49,8 +49,10 @@ void FillOut(const OneHot& one,
   }
 }
 
-class OneHotAnyKernel : public framework::OpKernel {
+class OneHotKernel final : public framework::OpKernel {
  public:
+  explicit OneHotKernel(const OpKernelConstruction& /*construction*/) {}
+
   void Prepare(framework::KernelPreparation& preparation) override {
     one_ = OneHot::Of(preparation.query);
     out_dims_ = preparation.query.outputs[0];
@@ -78,23 +80,8 @@ class OneHotAnyKernel : public framework::OpKernel {
   framework::DDim out_dims_;
 };
 
-template <typename T>
-class OneHotKernel final : public OneHotAnyKernel {
- public:
-  explicit OneHotKernel(const OpKernelConstruction& /*construction*/) {}
-};
-
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(one_hot,
-                       OneHotKernel<float>,
-                       OneHotKernel<double>,
-                       OneHotKernel<platform::float16>,
-                       OneHotKernel<platform::bfloat16>,
-                       OneHotKernel<int8_t>,
-                       OneHotKernel<uint8_t>,
-                       OneHotKernel<int32_t>,
-                       OneHotKernel<int64_t>,
-                       OneHotKernel<bool>);
+REGISTER_OP_CPU_KERNEL(one_hot, OneHotKernel);
 
 }  // namespace sluice::operators

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,15 @@ inline void AddReductionAttribute(framework::OpSchema& op) {
 
 inline void RequireReducible(const framework::InferShapeContext& context) {
   const auto& reduction = context.Attr<std::string>("reduction");
+  const platform::DType dtype = context.input_dtype("X");
+  const std::vector<platform::DType> numbers = NumericDTypes();
   context.Require(
-      reduction == "none" || context.input_dtype("X") != platform::DType::kBool,
+      reduction == "none" ||
+          std::find(numbers.begin(), numbers.end(), dtype) != numbers.end(),
       "scatter.reduction",
-      "attribute reduction is {}, and input X of bool; expected "
-      "numbers, or none",
-      reduction);
+      "attribute reduction is {}, and input X of {}; expected a dtype that "
+      "is computed with, or none",
+      reduction, dtype);
 }
 
 // X and Updates get gradients where reduction is none or add.

@@ -1,5 +1,6 @@
 #include "sluice/operators/math/cast.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -14,6 +15,7 @@ namespace sluice::operators::math {
 namespace {
 
 using platform::bfloat16;
+using platform::DType;
 using platform::float16;
 
 constexpr int64_t kGrain = 16384;
@@ -40,9 +42,16 @@ float ToOddFloat(int64_t value) {
   return ToOddFloat(static_cast<double>(upper)) * 65536.0F;
 }
 
+float ToOddFloat(uint64_t value) {
+  const auto half = static_cast<int64_t>(value >> 1 | (value & 1));
+  return value <= INT64_MAX ? ToOddFloat(static_cast<int64_t>(value))
+                            : ToOddFloat(half) * 2.0F;
+}
+
 template <typename T>
 float ToFloatForHalf(T value) {
-  if constexpr (std::is_same_v<T, double> || std::is_same_v<T, int64_t>) {
+  if constexpr (std::is_same_v<T, double> || std::is_same_v<T, int64_t> ||
+                std::is_same_v<T, uint64_t>) {
     return ToOddFloat(value);
   } else if constexpr (std::is_same_v<T, int32_t>) {
     return ToOddFloat(static_cast<double>(value));
@@ -90,28 +99,130 @@ void CastRange(const From* from, int64_t count, To* to) {
   }
 }
 
-}  // namespace
+// Whether there is a loop from it to each other one. All others go by way of
+// double, int64 or uint64, which have all their numbers.
+template <typename T>
+inline constexpr bool kDirect = platform::kDTypeOf<T> <= DType::kBool;
+
+constexpr int64_t kBlock = 256;
 
 template <typename T>
-void Cast(const T* from, int64_t count, platform::DType dtype, void* out) {
+inline constexpr bool kIsInteger =
+    std::is_integral_v<T> || platform::kDTypeOf<T> >= DType::kInt4;
+
+// What the numbers of T are loaded as.
+template <typename T>
+using Loaded =
+    std::conditional_t<std::is_same_v<T, uint64_t>,
+                       uint64_t,
+                       std::conditional_t<kIsInteger<T>, int64_t, double>>;
+
+template <typename From>
+void EncodeRange(const From* from,
+                 int64_t count,
+                 DType dtype,
+                 platform::Narrowing narrowing,
+                 uint8_t* to) {
+  const platform::NumberFormat& format = platform::FormatOf(dtype);
+  if (!format.is_float()) {
+    const auto mask = static_cast<uint8_t>((1U << format.bits) - 1);
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = static_cast<uint8_t>(CastOne<int64_t>(from[i]) & mask);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    double value = 0;
+    if constexpr (std::is_same_v<From, double>) {
+      value = from[i];
+    } else {
+      // An odd float is between the same two codes as the number.
+      value = ToOddFloat(from[i]);
+    }
+    to[i] = platform::Encode(format, value, narrowing);
+  }
+}
+
+template <typename From>
+void StoreRange(const From* from,
+                int64_t count,
+                DType dtype,
+                platform::Narrowing narrowing,
+                void* out) {
   platform::VisitDType(dtype, [&]<typename To>() {
-    auto* to = static_cast<To*>(out);
-    platform::ParallelFor(count, kGrain, [=](int64_t begin, int64_t end) {
-      CastRange(from + begin, end - begin, to + begin);
-    });
+    if constexpr (platform::IsStoredNumber(platform::kDTypeOf<To>)) {
+      EncodeRange(from, count, dtype, narrowing, static_cast<uint8_t*>(out));
+    } else {
+      CastRange(from, count, static_cast<To*>(out));
+    }
   });
 }
 
-#define SLUICE_CAST(T) template SLUICE_API decltype(Cast<T>) Cast<T>
-SLUICE_CAST(float);
-SLUICE_CAST(double);
-SLUICE_CAST(float16);
-SLUICE_CAST(bfloat16);
-SLUICE_CAST(int8_t);
-SLUICE_CAST(uint8_t);
-SLUICE_CAST(int32_t);
-SLUICE_CAST(int64_t);
-SLUICE_CAST(bool);
-#undef SLUICE_CAST
+// One range on one thread, by blocks that are loaded first.
+template <typename From>
+void CastByBlocks(const From* from,
+                  int64_t count,
+                  DType dtype,
+                  platform::Narrowing narrowing,
+                  char* out) {
+  Loaded<From> block[kBlock];
+  const auto size = static_cast<int64_t>(platform::SizeOf(dtype));
+  for (int64_t at = 0; at < count; at += kBlock) {
+    const int64_t part = std::min(kBlock, count - at);
+    if constexpr (platform::IsStoredNumber(platform::kDTypeOf<From>)) {
+      const auto values = platform::StoredValues(platform::kDTypeOf<From>);
+      for (int64_t i = 0; i < part; ++i) {
+        block[i] = static_cast<Loaded<From>>(values[from[at + i].bits]);
+      }
+    } else {
+      CastRange(from + at, part, block);
+    }
+    StoreRange(block, part, dtype, narrowing, out + at * size);
+  }
+}
+
+template <typename From>
+void CastFrom(const From* from,
+              int64_t count,
+              DType dtype,
+              platform::Narrowing narrowing,
+              void* out) {
+  if constexpr (kDirect<From>) {
+    const bool done = platform::VisitDType(dtype, [&]<typename To>() {
+      if constexpr (kDirect<To>) {
+        CastRange(from, count, static_cast<To*>(out));
+      }
+      return kDirect<To>;
+    });
+    if (done) return;
+  }
+  CastByBlocks(from, count, dtype, narrowing, static_cast<char*>(out));
+}
+
+}  // namespace
+
+void Cast(DType from_dtype,
+          const void* from,
+          int64_t count,
+          DType dtype,
+          void* out,
+          platform::Narrowing narrowing) {
+  const size_t from_size = platform::SizeOf(from_dtype);
+  const size_t size = platform::SizeOf(dtype);
+  const auto* first = static_cast<const char*>(from);
+  auto* to = static_cast<char*>(out);
+  platform::ParallelFor(count, kGrain, [=](int64_t begin, int64_t end) {
+    const char* part = first + static_cast<size_t>(begin) * from_size;
+    char* result = to + static_cast<size_t>(begin) * size;
+    if (from_dtype == dtype) {
+      std::memcpy(result, part, static_cast<size_t>(end - begin) * size);
+      return;
+    }
+    platform::VisitDType(from_dtype, [&]<typename From>() {
+      CastFrom(reinterpret_cast<const From*>(part), end - begin, dtype,
+               narrowing, result);
+    });
+  });
+}
 
 }  // namespace sluice::operators::math

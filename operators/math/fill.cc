@@ -49,4 +49,21 @@ SLUICE_FILL(int64_t);
 SLUICE_FILL(bool);
 #undef SLUICE_FILL
 
+void FillBytes(const void* value, size_t size, int64_t count, void* to) {
+  const auto fill = [=]<typename T>(T element) {
+    std::memcpy(&element, value, sizeof(T));
+    Fill(element, count, static_cast<T*>(to));
+  };
+  switch (size) {
+    case 1:
+      return fill(uint8_t{});
+    case 2:
+      return fill(uint16_t{});
+    case 4:
+      return fill(uint32_t{});
+    default:
+      return fill(uint64_t{});
+  }
+}
+
 }  // namespace sluice::operators::math

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "sluice/platform/export.h"
@@ -12,5 +13,10 @@ template <typename T>
 SLUICE_API void FillContiguous(T value, int64_t count, T* to);
 template <typename T>
 SLUICE_API void Fill(T value, int64_t count, T* to);
+// The same for elements of `size` bytes, 1, 2, 4 or 8, whatever they are.
+SLUICE_API void FillBytes(const void* value,
+                          size_t size,
+                          int64_t count,
+                          void* to);
 
 }  // namespace sluice::operators::math

@@ -4,22 +4,12 @@
 namespace sluice::operators {
 namespace {
 
-template <typename T>
-class AssignKernel final : public CopyKernel<T, 0> {
-  using CopyKernel<T, 0>::CopyKernel;
+class AssignKernel final : public CopyKernel<0> {
+  using CopyKernel<0>::CopyKernel;
 };
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(assign,
-                       AssignKernel<float>,
-                       AssignKernel<double>,
-                       AssignKernel<platform::float16>,
-                       AssignKernel<platform::bfloat16>,
-                       AssignKernel<int8_t>,
-                       AssignKernel<uint8_t>,
-                       AssignKernel<int32_t>,
-                       AssignKernel<int64_t>,
-                       AssignKernel<bool>);
+REGISTER_OP_CPU_KERNEL(assign, AssignKernel);
 
 }  // namespace sluice::operators

@@ -39,7 +39,6 @@ std::vector<Part> PartsOf(const DDim* inputs,
   return parts;
 }
 
-template <typename T>
 class ConcatKernel final : public OpKernel {
  public:
   explicit ConcatKernel(const OpKernelConstruction& construction)
@@ -48,26 +47,30 @@ class ConcatKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     const auto& inputs = preparation.query.inputs;
     out_dims_ = preparation.query.outputs[0];
+    size_ = platform::SizeOf(preparation.query.input_dtypes[0]);
     parts_ = PartsOf(inputs.data(), inputs.size(), out_dims_, axis_);
     for (const Part& part : parts_) {
       copies_.emplace_back(part.sizes,
                            math::StridedCopy::Strides{part.sizes[1], 1},
-                           math::StridedCopy::Strides{part.row, 1}, sizeof(T));
+                           math::StridedCopy::Strides{part.row, 1}, size_);
     }
   }
 
   void Compute(OpKernelContext& context) const override {
-    T* out = context.AllocateOutput(0, out_dims_).data<T>();
+    Tensor& output = context.AllocateOutput(0, out_dims_);
+    auto* out = static_cast<char*>(output.raw_data());
     for (size_t i = 0; i < parts_.size(); ++i) {
       if (parts_[i].sizes.numel() == 0) continue;
-      const T* x = context.Input(static_cast<int>(i)).data<T>();
+      const void* x = context.Input(static_cast<int>(i)).raw_data();
       // One input alone may be what Out looks into.
-      if (x != out) copies_[i](x, out + parts_[i].first);
+      if (x == out) continue;
+      copies_[i](x, out + static_cast<size_t>(parts_[i].first) * size_);
     }
   }
 
  private:
   int64_t axis_;
+  size_t size_ = 0;  // of an element
   DDim out_dims_;
   std::vector<Part> parts_;
   std::vector<math::StridedCopy> copies_;
@@ -107,16 +110,7 @@ class ConcatGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(concat,
-                       ConcatKernel<float>,
-                       ConcatKernel<double>,
-                       ConcatKernel<platform::float16>,
-                       ConcatKernel<platform::bfloat16>,
-                       ConcatKernel<int8_t>,
-                       ConcatKernel<uint8_t>,
-                       ConcatKernel<int32_t>,
-                       ConcatKernel<int64_t>,
-                       ConcatKernel<bool>);
+REGISTER_OP_CPU_KERNEL(concat, ConcatKernel);
 REGISTER_OP_CPU_KERNEL(concat_grad,
                        ConcatGradKernel<float>,
                        ConcatGradKernel<double>,

@@ -7,7 +7,7 @@ namespace sluice::operators {
 
 // Output 0 is input number kInput, in the planned shape: of ops whose output
 // may look into the memory of that input. Nothing is copied where it does.
-template <typename T, int kInput>
+template <int kInput>
 class CopyKernel : public framework::OpKernel {
  public:
   explicit CopyKernel(const framework::OpKernelConstruction& construction)
@@ -20,8 +20,8 @@ class CopyKernel : public framework::OpKernel {
   void Compute(framework::OpKernelContext& context) const override {
     framework::Tensor& out = context.AllocateOutput(0, dims_);
     if (out.numel() == 0) return;
-    const T* from = context.Input(kInput).template data<T>();
-    T* to = out.data<T>();
+    const void* from = context.Input(kInput).raw_data();
+    void* to = out.raw_data();
     if (from != to) math::CopyBytes(from, to, out.bytes());
   }
 

@@ -78,16 +78,7 @@ void CropBox::CopyRows(const OpKernelContext& context,
   }
 }
 
-REGISTER_OP_CPU_KERNEL(crop,
-                       CropKernel<float>,
-                       CropKernel<double>,
-                       CropKernel<platform::float16>,
-                       CropKernel<platform::bfloat16>,
-                       CropKernel<int8_t>,
-                       CropKernel<uint8_t>,
-                       CropKernel<int32_t>,
-                       CropKernel<int64_t>,
-                       CropKernel<bool>);
+REGISTER_OP_CPU_KERNEL(crop, CropAnyKernel);
 REGISTER_OP_CPU_KERNEL(crop_grad,
                        CropGradKernel<CPUDeviceContext, float>,
                        CropGradKernel<CPUDeviceContext, double>,

@@ -48,34 +48,42 @@ class SLUICE_API CropBox {
 
 // Out = the box of X, at any place. On a device it is only a fallback: a kernel
 // of its own needs one launch.
-template <typename T>
-class CropKernel final : public framework::OpKernel {
+class CropAnyKernel : public framework::OpKernel {
  public:
-  explicit CropKernel(const framework::OpKernelConstruction& construction)
+  explicit CropAnyKernel(const framework::OpKernelConstruction& construction)
       : box_(construction) {}
 
   void Prepare(framework::KernelPreparation& preparation) override {
     const framework::KernelQuery& query = preparation.query;
     box_.Prepare(query.inputs[0], query.outputs[0]);
-    copy_ = math::StridedCopy(box_.dims(), box_.x_strides(), box_.strides(),
-                              sizeof(T));
+    size_ = platform::SizeOf(query.input_dtypes[0]);
+    copy_ =
+        math::StridedCopy(box_.dims(), box_.x_strides(), box_.strides(), size_);
   }
 
   void Compute(framework::OpKernelContext& context) const override {
     const int64_t first = box_.First(context);
     framework::Tensor& out = context.AllocateOutput(0, box_.dims());
     if (out.numel() == 0) return;
-    const T* from = context.Input(0).data<T>() + first;
+    const char* from = static_cast<const char*>(context.Input(0).raw_data()) +
+                       first * static_cast<int64_t>(size_);
     if (context.place().kind == platform::PlaceKind::kCPU) {
-      copy_(from, out.data<T>());
+      copy_(from, out.raw_data());
     } else {
-      box_.CopyRows(context, from, out.data<T>(), sizeof(T));
+      box_.CopyRows(context, from, out.raw_data(), size_);
     }
   }
 
  private:
   CropBox box_;
   math::StridedCopy copy_;
+  size_t size_ = 0;  // of an element
+};
+
+// The kernel of one dtype.
+template <typename T>
+class CropKernel final : public CropAnyKernel {
+  using CropAnyKernel::CropAnyKernel;
 };
 
 // X@GRAD = Out@GRAD where X was cut, 0 elsewhere. That of CUDADeviceContext is

@@ -58,7 +58,6 @@ void CheckIndices(const OpKernelContext& context,
                  values[outside], size, size, axis, context.Input(0).dims());
 }
 
-template <typename T>
 class GatherKernel final : public OpKernel {
  public:
   explicit GatherKernel(const OpKernelConstruction& construction)
@@ -87,9 +86,12 @@ class GatherKernel final : public OpKernel {
     CheckIndices<Index>(context, index, slices_.size, axis_);
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
-    math::Gather(context.Input(0).data<T>(), index.data<Index>(), slices_.outer,
-                 slices_.size, index.numel(),
-                 static_cast<size_t>(slices_.inner) * sizeof(T), out.data<T>());
+    const Tensor& x = context.Input(0);
+    math::Gather(
+        x.raw_data(), index.data<Index>(), slices_.outer, slices_.size,
+        index.numel(),
+        static_cast<size_t>(slices_.inner) * platform::SizeOf(x.dtype()),
+        out.raw_data());
   }
 
   int64_t axis_;
@@ -152,16 +154,7 @@ class GatherGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(gather,
-                       GatherKernel<float>,
-                       GatherKernel<double>,
-                       GatherKernel<platform::float16>,
-                       GatherKernel<platform::bfloat16>,
-                       GatherKernel<int8_t>,
-                       GatherKernel<uint8_t>,
-                       GatherKernel<int32_t>,
-                       GatherKernel<int64_t>,
-                       GatherKernel<bool>);
+REGISTER_OP_CPU_KERNEL(gather, GatherKernel);
 REGISTER_OP_CPU_KERNEL(gather_grad,
                        GatherGradKernel<float>,
                        GatherGradKernel<double>,

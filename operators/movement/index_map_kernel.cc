@@ -1,6 +1,6 @@
-#include <type_traits>
-
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/cast.h"
+#include "sluice/operators/math/fill.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/movement/mapped_copy.h"
 #include "sluice/operators/math/strided_copy.h"
@@ -134,26 +134,24 @@ AxisMaps IndexMapsOf(const KernelQuery& query, const DDim& x, const DDim& out) {
 
 namespace {
 
-template <typename T>
-T FillValue(const OpKernelConstruction& construction) {
-  if (construction.op() != "pad") return T{};
-  if (construction.Attr<std::string>("mode") != "constant") return T{};
-  const auto value = construction.Attr<double>("value");
-  if constexpr (std::is_same_v<T, bool>) {
-    return value != 0;
-  } else {
-    return math::Narrow<T>(static_cast<math::Computed<T>>(value));
-  }
+// The element that pad adds; its bytes are the first ones.
+uint64_t FillValue(const KernelQuery& query) {
+  uint64_t element = 0;
+  if (query.op.type != "pad") return element;
+  if (query.Attr<std::string>("mode") != "constant") return element;
+  const auto value = query.Attr<double>("value");
+  math::Cast(&value, 1, query.input_dtypes[0], &element);
+  return element;
 }
 
-template <typename T>
 class IndexMapKernel final : public OpKernel {
  public:
-  explicit IndexMapKernel(const OpKernelConstruction& construction)
-      : fill_(FillValue<T>(construction)) {}
+  explicit IndexMapKernel(const OpKernelConstruction& /*construction*/) {}
 
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
+    fill_ = FillValue(query);
+    size_ = platform::SizeOf(query.input_dtypes[0]);
     out_dims_ = query.outputs[0];
     if (out_dims_.numel() == 0) return;
     none_ = query.inputs[0].numel() == 0;
@@ -161,18 +159,18 @@ class IndexMapKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    T* const out = context.AllocateOutput(0, out_dims_).data<T>();
+    void* const out = context.AllocateOutput(0, out_dims_).raw_data();
     if (out_dims_.numel() == 0) return;
     if (none_) {
-      std::fill(out, out + out_dims_.numel(), fill_);
+      math::FillBytes(&fill_, size_, out_dims_.numel(), out);
     } else {
-      math::MappedCopy(maps_, context.Input(0).data<T>(), &fill_, sizeof(T),
-                       out);
+      math::MappedCopy(maps_, context.Input(0).raw_data(), &fill_, size_, out);
     }
   }
 
  private:
-  T fill_;
+  uint64_t fill_ = 0;
+  size_t size_ = 0;  // of an element
   bool none_ = false;
   DDim out_dims_;
   AxisMaps maps_;
@@ -231,12 +229,7 @@ void AddIndexMapKernels(framework::Registry& registry) {
   using platform::float16;
   const platform::CPUPlace cpu;
   for (const std::string name : {"slice", "pad", "expand", "tile"}) {
-    framework::AddPlainKernels<IndexMapKernel<float>, IndexMapKernel<double>,
-                               IndexMapKernel<float16>,
-                               IndexMapKernel<bfloat16>, IndexMapKernel<int8_t>,
-                               IndexMapKernel<uint8_t>, IndexMapKernel<int32_t>,
-                               IndexMapKernel<int64_t>, IndexMapKernel<bool>>(
-        registry, name, cpu);
+    framework::AddPlainKernels<IndexMapKernel>(registry, name, cpu);
     framework::AddPlainKernels<
         IndexMapGradKernel<float>, IndexMapGradKernel<double>,
         IndexMapGradKernel<float16>, IndexMapGradKernel<bfloat16>>(

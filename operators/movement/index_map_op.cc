@@ -1,13 +1,11 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/holds_number.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/movement/index_map.h"
 #include "sluice/operators/op_dtypes.h"
@@ -75,18 +73,11 @@ DDim SlicedDims(const InferShapeContext& context) {
 }
 
 void RequireValue(const InferShapeContext& context, double value) {
-  platform::VisitDType(context.input_dtype("X"), [&]<typename T>() {
-    if constexpr (std::is_integral_v<T>) {
-      using Limits = std::numeric_limits<T>;
-      const bool fits = std::trunc(value) == value &&
-                        value >= static_cast<double>(Limits::min()) &&
-                        value < static_cast<double>(Limits::max()) + 1;
-      context.Require(fits, "pad.value",
-                      "attribute value = {}; expected a number that is an "
-                      "element of input X of {}",
-                      value, context.input_dtype("X"));
-    }
-  });
+  const platform::DType dtype = context.input_dtype("X");
+  context.Require(HoldsNumber(dtype, value), "pad.value",
+                  "attribute value = {}; expected a number that is an element "
+                  "of input X of {}",
+                  value, dtype);
 }
 
 DDim PaddedDims(const InferShapeContext& context) {

@@ -14,7 +14,6 @@ using framework::Tensor;
 
 namespace {
 
-template <typename T>
 class TransposeKernel final : public OpKernel {
  public:
   explicit TransposeKernel(const OpKernelConstruction& construction)
@@ -28,14 +27,15 @@ class TransposeKernel final : public OpKernel {
     for (size_t i = 0; i < axes_.size(); ++i) {
       from[i] = x[axes_[i]];
     }
-    copy_ = math::StridedCopy(out_dims_, from, math::RowMajorStrides(out_dims_),
-                              sizeof(T));
+    copy_ =
+        math::StridedCopy(out_dims_, from, math::RowMajorStrides(out_dims_),
+                          platform::SizeOf(preparation.query.input_dtypes[0]));
   }
 
   void Compute(OpKernelContext& context) const override {
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
-    copy_(context.Input(0).data<T>(), out.data<T>());
+    copy_(context.Input(0).raw_data(), out.raw_data());
   }
 
  private:
@@ -72,14 +72,6 @@ REGISTER_OP_KERNEL(transpose,
                    CPUPlace,
                    plain,
                    framework::KernelTraits().Estimate(&Work),
-                   TransposeKernel<float>,
-                   TransposeKernel<double>,
-                   TransposeKernel<platform::float16>,
-                   TransposeKernel<platform::bfloat16>,
-                   TransposeKernel<int8_t>,
-                   TransposeKernel<uint8_t>,
-                   TransposeKernel<int32_t>,
-                   TransposeKernel<int64_t>,
-                   TransposeKernel<bool>);
+                   TransposeKernel);
 
 }  // namespace sluice::operators

@@ -9,7 +9,6 @@ namespace {
 using framework::OpKernelConstruction;
 using framework::Tensor;
 
-template <typename T>
 class TriluKernel final : public framework::OpKernel {
  public:
   explicit TriluKernel(const OpKernelConstruction& construction)
@@ -25,21 +24,22 @@ class TriluKernel final : public framework::OpKernel {
     const int64_t rows = x.dims()[rank - 2], columns = x.dims()[rank - 1];
     // Past these every k does the same.
     const int64_t k = std::clamp(k_, -rows, columns) + (upper_ ? 0 : 1);
-    const T* from = x.data<T>();
-    T* to = out.data<T>();
+    const auto size = static_cast<int64_t>(platform::SizeOf(x.dtype()));
+    const auto* from = static_cast<const char*>(x.raw_data());
+    auto* to = static_cast<char*>(out.raw_data());
     platform::ParallelFor(
         x.numel() / columns, std::max<int64_t>(1, kGrain / columns),
         [=, this](int64_t begin, int64_t end) {
           for (int64_t row = begin; row < end; ++row) {
             // Where the upper triangle begins.
             const int64_t at = std::clamp<int64_t>(row % rows + k, 0, columns);
-            const T* in = from + row * columns;
-            T* of_row = to + row * columns;
-            const int64_t first = upper_ ? at : 0;
-            const int64_t last = upper_ ? columns : at;
-            std::fill(of_row, of_row + first, T{});
+            const char* in = from + row * columns * size;
+            char* of_row = to + row * columns * size;
+            const int64_t first = upper_ ? at * size : 0;
+            const int64_t last = (upper_ ? columns : at) * size;
+            std::fill(of_row, of_row + first, 0);
             std::copy(in + first, in + last, of_row + first);
-            std::fill(of_row + last, of_row + columns, T{});
+            std::fill(of_row + last, of_row + columns * size, 0);
           }
         });
   }
@@ -51,15 +51,6 @@ class TriluKernel final : public framework::OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(trilu,
-                       TriluKernel<float>,
-                       TriluKernel<double>,
-                       TriluKernel<platform::float16>,
-                       TriluKernel<platform::bfloat16>,
-                       TriluKernel<int8_t>,
-                       TriluKernel<uint8_t>,
-                       TriluKernel<int32_t>,
-                       TriluKernel<int64_t>,
-                       TriluKernel<bool>);
+REGISTER_OP_CPU_KERNEL(trilu, TriluKernel);
 
 }  // namespace sluice::operators

@@ -13,9 +13,9 @@ using framework::Tensor;
 using platform::ErrorCode;
 
 // Bytes are moved, whatever they are.
-class CompressAnyKernel : public framework::OpKernel {
+class CompressKernel final : public framework::OpKernel {
  public:
-  explicit CompressAnyKernel(const OpKernelConstruction& construction)
+  explicit CompressKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")),
         flatten_(construction.Attr<bool>("flatten")) {}
 
@@ -65,23 +65,8 @@ class CompressAnyKernel : public framework::OpKernel {
   bool flatten_;
 };
 
-template <typename T>
-class CompressKernel final : public CompressAnyKernel {
- public:
-  using CompressAnyKernel::CompressAnyKernel;
-};
-
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(compress,
-                       CompressKernel<float>,
-                       CompressKernel<double>,
-                       CompressKernel<platform::float16>,
-                       CompressKernel<platform::bfloat16>,
-                       CompressKernel<int8_t>,
-                       CompressKernel<uint8_t>,
-                       CompressKernel<int32_t>,
-                       CompressKernel<int64_t>,
-                       CompressKernel<bool>);
+REGISTER_OP_CPU_KERNEL(compress, CompressKernel);
 
 }  // namespace sluice::operators

@@ -1,8 +1,9 @@
+#include <array>
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/platform/number_format.h"
 
 namespace sluice::operators {
 namespace {
@@ -10,24 +11,23 @@ namespace {
 using framework::DDim;
 using framework::OpKernelContext;
 using framework::Tensor;
+using platform::DType;
 
-// The same for all dtypes of one size: a number is zero where all its bits are,
-// but for the sign of a floating one.
-template <typename Bits>
-void FindNonzero(OpKernelContext& context, Bits mask) {
+template <typename Code, typename IsNonzero>
+void FindNonzero(OpKernelContext& context, IsNonzero is_nonzero) {
   const Tensor& x = context.Input(0);
-  const auto* values = static_cast<const Bits*>(x.raw_data());
+  const auto* codes = static_cast<const Code*>(x.raw_data());
   const int64_t size = x.numel();
   int64_t count = 0;
   for (int64_t i = 0; i < size; ++i) {
-    count += (values[i] & mask) != 0;
+    count += is_nonzero(codes[i]) ? 1 : 0;
   }
   const int rank = x.dims().rank();
   auto* out = context.AllocateOutput(0, DDim({rank, count})).data<int64_t>();
   std::vector<int64_t> index(static_cast<size_t>(rank));
   int64_t column = 0;
   for (int64_t i = 0; i < size && column < count; ++i) {
-    if ((values[i] & mask) != 0) {
+    if (is_nonzero(codes[i])) {
       for (int axis = 0; axis < rank; ++axis) {
         out[axis * count + column] = index[static_cast<size_t>(axis)];
       }
@@ -41,35 +41,45 @@ void FindNonzero(OpKernelContext& context, Bits mask) {
   }
 }
 
-template <typename T>
+// A number is zero where all its bits are, but for the sign of a floating one.
+template <typename Code>
+void FindSetBits(OpKernelContext& context) {
+  const auto all = static_cast<Code>(~Code{0});
+  const bool has_sign = platform::IsFloating(context.Input(0).dtype());
+  const auto mask = static_cast<Code>(has_sign ? all >> 1 : all);
+  FindNonzero<Code>(context, [=](Code code) { return (code & mask) != 0; });
+}
+
+// The codes of stored numbers have zeros of their own, or none.
+void FindStored(OpKernelContext& context) {
+  const auto values = platform::StoredValues(context.Input(0).dtype());
+  FindNonzero<uint8_t>(context,
+                       [&](uint8_t code) { return values[code] != 0; });
+}
+
 class NonzeroKernel final : public framework::OpKernel {
  public:
   explicit NonzeroKernel(
       const framework::OpKernelConstruction& /*construction*/) {}
 
   void Compute(OpKernelContext& context) const override {
-    using Bits = std::conditional_t<
-        sizeof(T) == 1, uint8_t,
-        std::conditional_t<
-            sizeof(T) == 2, uint16_t,
-            std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
-    const auto all = static_cast<Bits>(~Bits{0});
-    const bool has_sign = platform::IsFloating(platform::kDTypeOf<T>);
-    FindNonzero<Bits>(context, static_cast<Bits>(has_sign ? all >> 1 : all));
+    const DType dtype = context.Input(0).dtype();
+    if (platform::IsStoredNumber(dtype)) return FindStored(context);
+    switch (platform::SizeOf(dtype)) {
+      case 1:
+        return FindSetBits<uint8_t>(context);
+      case 2:
+        return FindSetBits<uint16_t>(context);
+      case 4:
+        return FindSetBits<uint32_t>(context);
+      default:
+        return FindSetBits<uint64_t>(context);
+    }
   }
 };
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(nonzero,
-                       NonzeroKernel<float>,
-                       NonzeroKernel<double>,
-                       NonzeroKernel<platform::float16>,
-                       NonzeroKernel<platform::bfloat16>,
-                       NonzeroKernel<int8_t>,
-                       NonzeroKernel<uint8_t>,
-                       NonzeroKernel<int32_t>,
-                       NonzeroKernel<int64_t>,
-                       NonzeroKernel<bool>);
+REGISTER_OP_CPU_KERNEL(nonzero, NonzeroKernel);
 
 }  // namespace sluice::operators

@@ -53,6 +53,7 @@ REGISTER_OP_CPU_KERNEL(top_k,
                        TopKKernel<int8_t>,
                        TopKKernel<uint8_t>,
                        TopKKernel<int32_t>,
-                       TopKKernel<int64_t>);
+                       TopKKernel<int64_t>,
+                       TopKKernel<uint64_t>);
 
 }  // namespace sluice::operators

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/op_dtypes.h"
@@ -38,7 +40,9 @@ void TopKSchema(OpSchema& op) {
       "The k largest (or smallest) elements of each row of X and where they "
       "stand. Equal elements come by lower index first. NaN counts as larger "
       "than every number, as in NumPy's sort; 0 and -0 are equal.");
-  op.TypeVar("T", NumericDTypes());
+  std::vector<platform::DType> dtypes = NumericDTypes();
+  dtypes.push_back(platform::DType::kUInt64);
+  op.TypeVar("T", dtypes);
   op.Input("X", "T", "[..., n]: rows along the last dimension, n >= k.");
   op.Output("Out", "T", "[..., k]: the elements.");
   op.Output("Indices", "int64", "[..., k]: their indices in the row.");

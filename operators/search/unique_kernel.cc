@@ -8,6 +8,7 @@
 
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/platform/number_format.h"
 
 namespace sluice::operators {
 namespace {
@@ -122,11 +123,27 @@ void GiveRows(OpKernelContext& context,
   }
 }
 
-// Every dtype but int64 has its numbers in float64.
+// Every dtype but these two has its numbers in float64.
 template <typename T>
-using KeyOf = std::conditional_t<std::is_same_v<T, int64_t>, int64_t, double>;
+using KeyOf = std::conditional_t<std::is_same_v<T, int64_t> ||
+                                     std::is_same_v<T, uint64_t>,
+                                 T,
+                                 double>;
 
 template <typename T>
+std::vector<KeyOf<T>> KeysOf(const Tensor& x) {
+  const T* values = x.data<T>();
+  std::vector<KeyOf<T>> keys(static_cast<size_t>(x.numel()));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
+      keys[i] = platform::StoredValues(x.dtype())[values[i].bits];
+    } else {
+      keys[i] = static_cast<KeyOf<T>>(math::Widen(values[i]));
+    }
+  }
+  return keys;
+}
+
 class UniqueKernel final : public framework::OpKernel {
  public:
   explicit UniqueKernel(const OpKernelConstruction& construction)
@@ -144,12 +161,9 @@ class UniqueKernel final : public framework::OpKernel {
     for (int i = 0; i < dims.rank(); ++i) {
       if (i != axis) (i < axis ? rows.outer : rows.inner) *= dims[i];
     }
-    const T* values = x.data<T>();
-    std::vector<KeyOf<T>> keys(static_cast<size_t>(x.numel()));
-    for (size_t i = 0; i < keys.size(); ++i) {
-      keys[i] = static_cast<KeyOf<T>>(math::Widen(values[i]));
-    }
-    const Sets sets = FindSets(rows, keys.data(), sorted_);
+    const Sets sets = platform::VisitDType(x.dtype(), [&]<typename T>() {
+      return FindSets(rows, KeysOf<T>(x).data(), sorted_);
+    });
     DDim out = dims;
     out[axis] = static_cast<int64_t>(sets.first.size());
     GiveRows(context, out, rows, sets.first);
@@ -166,15 +180,6 @@ class UniqueKernel final : public framework::OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(unique,
-                       UniqueKernel<float>,
-                       UniqueKernel<double>,
-                       UniqueKernel<platform::float16>,
-                       UniqueKernel<platform::bfloat16>,
-                       UniqueKernel<int8_t>,
-                       UniqueKernel<uint8_t>,
-                       UniqueKernel<int32_t>,
-                       UniqueKernel<int64_t>,
-                       UniqueKernel<bool>);
+REGISTER_OP_CPU_KERNEL(unique, UniqueKernel);
 
 }  // namespace sluice::operators

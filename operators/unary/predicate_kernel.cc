@@ -55,10 +55,12 @@ void AddRow(Registry& registry) {
                     PredicateKernel<platform::bfloat16, Row>>(
         registry, Row::kInfo.name, cpu);
   } else if constexpr (kDTypes == PredicateDTypes::kIntegers) {
-    AddPlainKernels<PredicateKernel<int8_t, Row>, PredicateKernel<uint8_t, Row>,
-                    PredicateKernel<int32_t, Row>,
-                    PredicateKernel<int64_t, Row>>(registry, Row::kInfo.name,
-                                                   cpu);
+    AddPlainKernels<
+        PredicateKernel<int8_t, Row>, PredicateKernel<uint8_t, Row>,
+        PredicateKernel<int32_t, Row>, PredicateKernel<int64_t, Row>,
+        PredicateKernel<int16_t, Row>, PredicateKernel<uint16_t, Row>,
+        PredicateKernel<uint32_t, Row>, PredicateKernel<uint64_t, Row>>(
+        registry, Row::kInfo.name, cpu);
   } else {
     AddPlainKernels<PredicateKernel<bool, Row>>(registry, Row::kInfo.name, cpu);
   }

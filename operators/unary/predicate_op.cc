@@ -23,7 +23,8 @@ std::vector<DType> DTypes(const PredicateInfo& info) {
     case PredicateDTypes::kFloats:
       return FloatDTypes();
     case PredicateDTypes::kIntegers:
-      return {DType::kInt8, DType::kUInt8, DType::kInt32, DType::kInt64};
+      return {DType::kInt8,  DType::kUInt8,  DType::kInt32,  DType::kInt64,
+              DType::kInt16, DType::kUInt16, DType::kUInt32, DType::kUInt64};
     case PredicateDTypes::kBool:
       break;
   }

@@ -91,12 +91,12 @@ void CheckKernel(const std::string& path, const SluiceKernelDef& kernel) {
                  "plug-in {}: a kernel needs an op and a variant, each a name "
                  "of [a-z][a-z0-9_]* with at most {} letters, got {} and {}",
                  path, kLongestName, Quoted(kernel.op), Quoted(kernel.variant));
-  SLUICE_ENFORCE(kernel.dtype >= SLUICE_FLOAT32 && kernel.dtype <= SLUICE_BOOL,
+  SLUICE_ENFORCE(kernel.dtype >= SLUICE_FLOAT32 && kernel.dtype <= SLUICE_UINT2,
                  ErrorCode::kInvalidArgument, "plugin.kernel_dtype",
                  "plug-in {}: kernel {}/{}: expected a dtype from {} to {}, "
                  "got {}",
                  path, kernel.op, kernel.variant, int{SLUICE_FLOAT32},
-                 int{SLUICE_BOOL}, kernel.dtype);
+                 int{SLUICE_UINT2}, kernel.dtype);
   SLUICE_ENFORCE(
       kernel.layout >= SLUICE_LAYOUT_ANY && kernel.layout <= SLUICE_LAYOUT_NHWC,
       ErrorCode::kInvalidArgument, "plugin.kernel_layout",

@@ -28,6 +28,10 @@ struct Element {
   uint8_t bits;
   const char* format;  // of the buffer protocol; null where it has none
 };
+// A type code of DLPack 1.1.
+constexpr nb::dlpack::dtype_code CodeOf(uint8_t code) {
+  return static_cast<nb::dlpack::dtype_code>(code);
+}
 constexpr Element kElements[] = {
     {DType::kFloat32, nb::dlpack::dtype_code::Float, 32, "f"},
     {DType::kFloat64, nb::dlpack::dtype_code::Float, 64, "d"},
@@ -38,7 +42,23 @@ constexpr Element kElements[] = {
     {DType::kInt32, nb::dlpack::dtype_code::Int, 32, "i"},
     {DType::kInt64, nb::dlpack::dtype_code::Int, 64, "l"},
     {DType::kBool, nb::dlpack::dtype_code::Bool, 8, "?"},
+    {DType::kInt16, nb::dlpack::dtype_code::Int, 16, "h"},
+    {DType::kUInt16, nb::dlpack::dtype_code::UInt, 16, "H"},
+    {DType::kUInt32, nb::dlpack::dtype_code::UInt, 32, "I"},
+    {DType::kUInt64, nb::dlpack::dtype_code::UInt, 64, "L"},
+    {DType::kFloat8E4M3FN, CodeOf(10), 8, nullptr},
+    {DType::kFloat8E4M3FNUZ, CodeOf(11), 8, nullptr},
+    {DType::kFloat8E5M2, CodeOf(12), 8, nullptr},
+    {DType::kFloat8E5M2FNUZ, CodeOf(13), 8, nullptr},
+    {DType::kFloat8E8M0FNU, CodeOf(14), 8, nullptr},
+    // DLPack packs these: what it gets are their bytes.
+    {DType::kFloat4E2M1FN, nb::dlpack::dtype_code::UInt, 8, nullptr},
+    {DType::kInt4, nb::dlpack::dtype_code::UInt, 8, nullptr},
+    {DType::kUInt4, nb::dlpack::dtype_code::UInt, 8, nullptr},
+    {DType::kInt2, nb::dlpack::dtype_code::UInt, 8, nullptr},
+    {DType::kUInt2, nb::dlpack::dtype_code::UInt, 8, nullptr},
 };
+static_assert(std::size(kElements) + 1 == platform::kDTypeNumbers);
 
 const Element& ElementOf(DType dtype) {
   return kElements[static_cast<size_t>(dtype) - 1];
@@ -55,6 +75,13 @@ DType DTypeOf(const nb::dlpack::dtype& dtype) {
                   "the array's elements (DLPack type code {}, {} bits) are of "
                   "no dtype that Sluice has",
                   int{dtype.code}, int{dtype.bits});
+}
+
+// The dtype of as many bytes that NumPy exchanges instead of one of ml_dtypes,
+// which has no buffers.
+DType ExchangedAs(DType dtype) {
+  if (dtype == DType::kBFloat16) return DType::kFloat16;
+  return platform::IsStoredNumber(dtype) ? DType::kUInt8 : dtype;
 }
 
 // Whether NumPy can have an array of that shape: it multiplies the sizes that
@@ -165,11 +192,15 @@ const PyType_Slot kBufferSlots[] = {
 Tensor ImportArray(nb::handle source) {
   if (nb::isinstance<Tensor>(source)) return nb::cast<const Tensor&>(source);
   if (nb::hasattr(source, "dtype") && nb::hasattr(source, "view") &&
-      ToDType(source.attr("dtype")) == DType::kBFloat16 &&
-      nb::hasattr(source, "ctypes")) {  // NumPy has no name for it
-    Tensor halves = ImportArray(source.attr("view")("float16"));
-    halves.Bind(halves.holder(), 0, DType::kBFloat16, halves.dims());
-    return halves;
+      nb::hasattr(source, "ctypes")) {
+    const DType dtype = ToDType(source.attr("dtype"));
+    const DType exchanged = ExchangedAs(dtype);
+    if (dtype != exchanged) {
+      const std::string name(platform::ToString(exchanged));
+      Tensor tensor = ImportArray(source.attr("view")(name.c_str()));
+      tensor.Bind(tensor.holder(), 0, dtype, tensor.dims());
+      return tensor;
+    }
   }
   Array array;
   SLUICE_ENFORCE(nb::try_cast(source, array), ErrorCode::kInvalidArgument,
@@ -206,7 +237,8 @@ nb::object FetchedArray(const Tensor& tensor) {
       nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
   static std::array<PyObject*, std::size(kElements)> dtypes{};
   constexpr size_t kSmall = 2048;
-  if (tensor.bytes() > kSmall || tensor.dtype() == DType::kBFloat16) {
+  if (tensor.bytes() > kSmall ||
+      tensor.dtype() != ExchangedAs(tensor.dtype())) {
     return ExportArray(tensor);
   }
   CheckFitsNumpy(tensor);
@@ -233,20 +265,20 @@ nb::object ExportArray(const Tensor& tensor) {
   static PyObject* asarray =
       nb::object(nb::module_::import_("numpy").attr("asarray")).release().ptr();
   CheckFitsNumpy(tensor);
-  if (tensor.dtype() != DType::kBFloat16) {
-    return nb::handle(asarray)(tensor);
-  }
-  Tensor halves;
+  const DType exchanged = ExchangedAs(tensor.dtype());
+  if (tensor.dtype() == exchanged) return nb::handle(asarray)(tensor);
+  Tensor bytes;
   const size_t offset =
       static_cast<size_t>(static_cast<const char*>(tensor.raw_data()) -
                           static_cast<const char*>(tensor.holder()->pointer()));
-  halves.Bind(tensor.holder(), offset, DType::kFloat16, tensor.dims());
-  nb::object array = nb::handle(asarray)(halves);
+  bytes.Bind(tensor.holder(), offset, exchanged, tensor.dims());
+  nb::object array = nb::handle(asarray)(bytes);
   try {
-    return array.attr("view")(ToPython(DType::kBFloat16).attr("dtype"));
+    return array.attr("view")(ToPython(tensor.dtype()).attr("dtype"));
   } catch (const nb::python_error& error) {
     if (!error.matches(PyExc_ImportError)) throw;
-    return array.attr("view")("uint16");  // ml_dtypes is not installed
+    // ml_dtypes is not installed.
+    return array.attr("view")(exchanged == DType::kUInt8 ? "uint8" : "uint16");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "sluice/platform/number_format.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 
@@ -17,7 +18,7 @@ struct PyDType {
 };
 
 // By the number of the dtype; they live as long as the process.
-std::array<PyObject*, 10> g_dtypes{};
+std::array<PyObject*, platform::kDTypeNumbers> g_dtypes{};
 
 std::string Name(const PyDType& dtype) {
   return std::string(platform::ToString(dtype.value));
@@ -26,9 +27,10 @@ std::string Name(const PyDType& dtype) {
 // ml_dtypes has what NumPy lacks.
 nb::object NumpyDType(const PyDType& dtype) {
   nb::object numpy = nb::module_::import_("numpy");
-  if (dtype.value == DType::kBFloat16) {
+  if (dtype.value == DType::kBFloat16 ||
+      platform::IsStoredNumber(dtype.value)) {
     return numpy.attr("dtype")(
-        nb::module_::import_("ml_dtypes").attr("bfloat16"));
+        nb::module_::import_("ml_dtypes").attr(Name(dtype).c_str()));
   }
   return numpy.attr("dtype")(Name(dtype));
 }
@@ -84,10 +86,12 @@ void BindDTypes(nb::module_& m) {
           "itemsize",
           [](const PyDType& self) { return platform::SizeOf(self.value); })
       .def_prop_ro("dtype", &NumpyDType,
-                   "As numpy.dtype; bfloat16 needs the package ml_dtypes.")
-      .def_prop_ro(
-          "is_floating",
-          [](const PyDType& self) { return platform::IsFloating(self.value); })
+                   "As numpy.dtype; bfloat16 and dtypes of 8 bits or less, but "
+                   "int8, uint8 and bool, need the package ml_dtypes.")
+      .def_prop_ro("is_floating",
+                   [](const PyDType& self) {
+                     return platform::FormatOf(self.value).is_float();
+                   })
       .def("__str__", &Name)
       .def("__repr__",
            [](const PyDType& self) { return "sluice." + Name(self); })

@@ -57,8 +57,21 @@ bool ParseFormat(const char* format, DType* dtype) {
     case 'B':
       *dtype = DType::kUInt8;
       return true;
+    case 'h':
+      *dtype = DType::kInt16;
+      return true;
+    case 'H':
+      *dtype = DType::kUInt16;
+      return true;
     case 'i':
       *dtype = DType::kInt32;
+      return true;
+    case 'I':
+      *dtype = DType::kUInt32;
+      return true;
+    case 'L':
+    case 'Q':
+      *dtype = DType::kUInt64;
       return true;
     case 'l':
     case 'q':
@@ -172,7 +185,8 @@ Tensor FeedArrays::Import(const Program& program,
     }
     copies_.push_back(array);
     if (ImportBuffer(array, &tensor)) return tensor;
-    // bfloat16, which DLPack hands out only where it may be written.
+    // What is not NumPy's own, which DLPack hands out only where it may be
+    // written.
     if (!nb::cast<bool>(array.attr("flags").attr("writeable"))) {
       copies_.push_back(array.attr("copy")());
     }

@@ -52,12 +52,23 @@ def _refuse(name: str, dtype: np.dtype, value: Any, at: tuple) -> None:
     )
 
 
+def _limits(dtype: np.dtype) -> Any:
+    """The least and the largest integer; None for other dtypes."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype)
+    if dtype.name in ("int4", "uint4", "int2", "uint2"):
+        import ml_dtypes
+
+        return ml_dtypes.iinfo(dtype)
+    return None
+
+
 def _lost(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Where a value cannot be held: what is rounded to a float is."""
     if dtype.kind == "b":
         return (array != 0) & (array != 1)
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
+    limits = _limits(dtype)
+    if limits is not None:
         if array.dtype.kind in "biu" and (
             array.size == 0
             or (
@@ -74,7 +85,8 @@ def _lost(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
             within &= np.trunc(array) == array
         return ~within.astype(bool)
     with np.errstate(over="ignore"):
-        return np.isinf(array.astype(dtype)) & ~np.isinf(array)
+        held = array.astype(dtype).astype(np.float64)
+        return ~np.isfinite(held) & np.isfinite(array)
 
 
 def as_dtype(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
@@ -86,8 +98,9 @@ def as_dtype(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype == dtype:
         return array
-    # Kind V: bfloat16, the only one of ours that is not NumPy's own.
-    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+    if array.dtype.kind == "V" and array.dtype.type.__module__ != "numpy":
+        array = array.astype(np.float64)  # one of ml_dtypes
+    if array.dtype.kind not in "biuf":
         flat = array.astype(object)
         strange = [not isinstance(v, (int, float)) for v in flat.ravel()]
         mask = np.array(strange, bool).reshape(flat.shape)
@@ -95,7 +108,7 @@ def as_dtype(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
             at = _first(mask)
             _refuse(name, dtype, repr(flat[at]), at)
         array = flat  # integers past 64 bits
-        if dtype.kind == "f":
+        if dtype.kind not in "biu" and _limits(dtype) is None:
             array = flat.astype(np.float64)
     lost = np.asarray(_lost(array, dtype), bool)
     if lost.any():

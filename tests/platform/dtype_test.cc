@@ -40,6 +40,20 @@ TEST(DTypeTest, NumbersNeverChange) {
   EXPECT_EQ(static_cast<int>(DType::kInt32), 7);
   EXPECT_EQ(static_cast<int>(DType::kInt64), 8);
   EXPECT_EQ(static_cast<int>(DType::kBool), 9);
+  EXPECT_EQ(static_cast<int>(DType::kInt16), 10);
+  EXPECT_EQ(static_cast<int>(DType::kUInt16), 11);
+  EXPECT_EQ(static_cast<int>(DType::kUInt32), 12);
+  EXPECT_EQ(static_cast<int>(DType::kUInt64), 13);
+  EXPECT_EQ(static_cast<int>(DType::kFloat8E4M3FN), 14);
+  EXPECT_EQ(static_cast<int>(DType::kFloat8E4M3FNUZ), 15);
+  EXPECT_EQ(static_cast<int>(DType::kFloat8E5M2), 16);
+  EXPECT_EQ(static_cast<int>(DType::kFloat8E5M2FNUZ), 17);
+  EXPECT_EQ(static_cast<int>(DType::kFloat8E8M0FNU), 18);
+  EXPECT_EQ(static_cast<int>(DType::kFloat4E2M1FN), 19);
+  EXPECT_EQ(static_cast<int>(DType::kInt4), 20);
+  EXPECT_EQ(static_cast<int>(DType::kUInt4), 21);
+  EXPECT_EQ(static_cast<int>(DType::kInt2), 22);
+  EXPECT_EQ(static_cast<int>(DType::kUInt2), 23);
 }
 
 TEST(DTypeTest, VisitingGivesTheElementTypeOfEveryDType) {

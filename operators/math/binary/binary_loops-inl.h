@@ -151,6 +151,7 @@ BinaryRow MakeBinaryRow() {
     AddBinaryForward<Row, uint8_t>(&row);
     AddBinaryForward<Row, int32_t>(&row);
     AddBinaryForward<Row, int64_t>(&row);
+    AddBinaryForward<Row, uint64_t>(&row);
   }
   return row;
 }

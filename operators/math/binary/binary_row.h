@@ -107,7 +107,8 @@ using BinaryGradLoops = LoopsOfTwo<void (*)(const void* out_grad,
                                             int64_t count,
                                             void* terms)>;
 
-// Functions for one dtype; float16 and bfloat16 go with those of float.
+// Functions for one dtype. Others than ComputedDType(dtype)
+// (broadcast_binary.h) have none.
 struct BinaryFunctions {
   BinaryLoops forward;
   BinaryGradLoops x_terms;
@@ -116,7 +117,7 @@ struct BinaryFunctions {
 
 struct BinaryRow {
   BinaryInfo info;
-  std::array<BinaryFunctions, 10> functions;  // by DType
+  std::array<BinaryFunctions, platform::kDTypeNumbers> functions;  // by DType
 
   template <typename T>
   BinaryFunctions& Of() {

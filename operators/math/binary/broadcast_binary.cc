@@ -13,11 +13,13 @@ using platform::DType;
 
 // Below this many elements waking a thread costs more than computing.
 constexpr int64_t kGrain = 32768;
-// Halves that are converted at a time.
-constexpr int64_t kHalfBlock = 256;
+// Elements that are converted at a time, for dtypes that are computed as
+// another one.
+constexpr int64_t kBlock = 256;
+constexpr size_t kBlockBytes = kBlock * sizeof(uint64_t);
 
-bool IsHalf(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+bool IsConverted(DType dtype) {
+  return ComputedDType(dtype) != dtype;
 }
 
 // A piece of a row of the walk: where it begins in each tensor, in elements.
@@ -97,18 +99,42 @@ void NarrowToBFloat16(const float* from, int64_t count, void* to) {
   }
 }
 
-void Widen(DType dtype, const void* from, int64_t count, float* to) {
-  if (dtype == DType::kFloat16) {
-    WidenFloat16(from, count, to);
-  } else {
-    WidenBFloat16(from, count, to);
+// The lower bits are kept of integers.
+template <typename To, typename From>
+void ConvertIntegers(const void* from, int64_t count, void* to) {
+  const auto* values = static_cast<const From*>(from);
+  auto* results = static_cast<To*>(to);
+  for (int64_t i = 0; i < count; ++i) {
+    results[i] = static_cast<To>(values[i]);
   }
 }
-void Narrow(DType dtype, const float* from, int64_t count, void* to) {
-  if (dtype == DType::kFloat16) {
-    NarrowToFloat16(from, count, to);
-  } else {
-    NarrowToBFloat16(from, count, to);
+
+// To the dtype that `dtype` is computed as, and back.
+void Widen(DType dtype, const void* from, int64_t count, void* to) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return WidenFloat16(from, count, static_cast<float*>(to));
+    case DType::kBFloat16:
+      return WidenBFloat16(from, count, static_cast<float*>(to));
+    case DType::kInt16:
+      return ConvertIntegers<int32_t, int16_t>(from, count, to);
+    case DType::kUInt16:
+      return ConvertIntegers<int32_t, uint16_t>(from, count, to);
+    default:
+      return ConvertIntegers<int64_t, uint32_t>(from, count, to);
+  }
+}
+void Narrow(DType dtype, const void* from, int64_t count, void* to) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return NarrowToFloat16(static_cast<const float*>(from), count, to);
+    case DType::kBFloat16:
+      return NarrowToBFloat16(static_cast<const float*>(from), count, to);
+    case DType::kInt16:
+    case DType::kUInt16:
+      return ConvertIntegers<uint16_t, int32_t>(from, count, to);
+    default:
+      return ConvertIntegers<uint32_t, int64_t>(from, count, to);
   }
 }
 
@@ -121,32 +147,47 @@ char* At(void* to, int64_t element, int64_t size) {
   return static_cast<char*>(to) + element * size;
 }
 
-// Halves of an operand as floats, block by block; one that is repeated is
-// converted once. Of nullptr there are none.
-class HalfOperand {
+// Elements of an operand as they are computed with, block by block; one that
+// is repeated is converted once. Of nullptr there are none.
+class ConvertedOperand {
  public:
-  HalfOperand(DType dtype, const void* from, bool single)
-      : dtype_(dtype), from_(from), single_(single) {
+  ConvertedOperand(DType dtype, const void* from, bool single)
+      : dtype_(dtype),
+        size_(static_cast<int64_t>(platform::SizeOf(dtype))),
+        from_(from),
+        single_(single) {
     if (from_ != nullptr && single_) Widen(dtype_, from_, 1, values_);
   }
-  const float* Block(int64_t at, int64_t count) {
+  const void* Block(int64_t at, int64_t count) {
     if (from_ != nullptr && !single_) {
-      Widen(dtype_, At(from_, at, sizeof(uint16_t)), count, values_);
+      Widen(dtype_, At(from_, at, size_), count, values_);
     }
     return values_;
   }
 
  private:
   DType dtype_;
+  int64_t size_;
   const void* from_;
   bool single_;
-  float values_[kHalfBlock];
+  alignas(uint64_t) char values_[kBlockBytes];
 };
 
 }  // namespace
 
 DType ComputedDType(DType dtype) {
-  return IsHalf(dtype) ? DType::kFloat32 : dtype;
+  switch (dtype) {
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return DType::kFloat32;
+    case DType::kInt16:
+    case DType::kUInt16:
+      return DType::kInt32;
+    case DType::kUInt32:
+      return DType::kInt64;
+    default:
+      return dtype;
+  }
 }
 
 BinaryFunction::BinaryFunction(const BinaryRow& row, DType dtype)
@@ -159,7 +200,9 @@ void BinaryFunction::Same(const void* x,
                           const void* y,
                           int64_t count,
                           void* out) const {
-  if (!IsHalf(dtype_) && count <= kGrain) return loops_.both(x, y, count, out);
+  if (!IsConverted(dtype_) && count <= kGrain) {
+    return loops_.both(x, y, count, out);
+  }
   platform::ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
     Run(loops_.both, At(x, begin, size_), At(y, begin, size_), end - begin,
         At(out, begin, out_size_));
@@ -182,14 +225,14 @@ void BinaryFunction::Run(decltype(BinaryLoops::both) loop,
                          const void* y,
                          int64_t count,
                          void* out) const {
-  if (!IsHalf(dtype_)) return loop(x, y, count, out);
-  HalfOperand left(dtype_, x, loop == loops_.left);
-  HalfOperand right(dtype_, y, loop == loops_.right);
-  float results[kHalfBlock];
-  for (int64_t at = 0; at < count; at += kHalfBlock) {
-    const int64_t block = std::min(kHalfBlock, count - at);
-    const float* a = left.Block(at, block);
-    const float* b = right.Block(at, block);
+  if (!IsConverted(dtype_)) return loop(x, y, count, out);
+  ConvertedOperand left(dtype_, x, loop == loops_.left);
+  ConvertedOperand right(dtype_, y, loop == loops_.right);
+  alignas(uint64_t) char results[kBlockBytes];
+  for (int64_t at = 0; at < count; at += kBlock) {
+    const int64_t block = std::min(kBlock, count - at);
+    const void* a = left.Block(at, block);
+    const void* b = right.Block(at, block);
     if (out_size_ == size_) {
       loop(a, b, block, results);
       Narrow(dtype_, results, block, At(out, at, out_size_));
@@ -208,7 +251,7 @@ void BinaryGradFunction::Terms(const BroadcastPlan& plan,
   const Sides sides = SidesOf(plan);
   const auto loop = LoopOf(loops_, sides);
   const auto size = static_cast<int64_t>(platform::SizeOf(dtype_));
-  if (!IsHalf(dtype_)) {
+  if (!IsConverted(dtype_)) {
     return ForEachPiece(plan, [&](const Piece& piece) {
       loop(At(out_grad, piece.out, size), At(x, piece.x, size),
            At(y, piece.y, size), At(out, piece.out, size), piece.count,
@@ -216,13 +259,14 @@ void BinaryGradFunction::Terms(const BroadcastPlan& plan,
     });
   }
   ForEachPiece(plan, [&](const Piece& piece) {
-    HalfOperand grads(dtype_, At(out_grad, piece.out, size), false);
-    HalfOperand left(dtype_, At(x, piece.x, size), sides == Sides::kLeft);
-    HalfOperand right(dtype_, At(y, piece.y, size), sides == Sides::kRight);
-    HalfOperand outs(dtype_, At(out, piece.out, size), false);
-    float results[kHalfBlock];
-    for (int64_t at = 0; at < piece.count; at += kHalfBlock) {
-      const int64_t count = std::min(kHalfBlock, piece.count - at);
+    ConvertedOperand grads(dtype_, At(out_grad, piece.out, size), false);
+    ConvertedOperand left(dtype_, At(x, piece.x, size), sides == Sides::kLeft);
+    ConvertedOperand right(dtype_, At(y, piece.y, size),
+                           sides == Sides::kRight);
+    ConvertedOperand outs(dtype_, At(out, piece.out, size), false);
+    alignas(uint64_t) char results[kBlockBytes];
+    for (int64_t at = 0; at < piece.count; at += kBlock) {
+      const int64_t count = std::min(kBlock, piece.count - at);
       loop(grads.Block(at, count), left.Block(at, count),
            right.Block(at, count), outs.Block(at, count), count, results);
       Narrow(dtype_, results, count, At(terms, piece.out + at, size));

@@ -10,7 +10,8 @@
 namespace sluice::operators::math {
 
 // Whose functions of a row those of `dtype` are computed with: float32's for
-// float16 and bfloat16, else its own.
+// float16 and bfloat16, int32's for int16 and uint16, int64's for uint32, else
+// its own.
 SLUICE_API platform::DType ComputedDType(platform::DType dtype);
 
 // A row's function of two tensors of one of its dtypes, over raw memory on the

@@ -42,7 +42,7 @@ BinaryRow MakePlainRow() {
     AddPlainLoops<Row, float, double>(&row);
   }
   if constexpr (kDTypes != BinaryDTypes::kBool) {
-    AddPlainLoops<Row, int8_t, uint8_t, int32_t, int64_t>(&row);
+    AddPlainLoops<Row, int8_t, uint8_t, int32_t, int64_t, uint64_t>(&row);
   }
   if constexpr (kAll || kDTypes == BinaryDTypes::kBool) {
     AddPlainLoops<Row, bool>(&row);

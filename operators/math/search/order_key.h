@@ -32,7 +32,7 @@ struct FloatBits<platform::bfloat16> {
   static constexpr Bits kInfinity = 0x7F80;
 };
 
-// A signed integer that orders as the element does, for every dtype alike:
+// An integer that orders as the element does, for every dtype alike:
 // equal elements have equal keys and NaN has the largest.
 template <typename T>
 constexpr auto OrderKey(T value) {

@@ -135,6 +135,7 @@ SLUICE_TOP_K(int8_t);
 SLUICE_TOP_K(uint8_t);
 SLUICE_TOP_K(int32_t);
 SLUICE_TOP_K(int64_t);
+SLUICE_TOP_K(uint64_t);
 #undef SLUICE_TOP_K
 
 }  // namespace sluice::operators::math

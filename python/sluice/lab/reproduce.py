@@ -45,14 +45,14 @@ B = {part_b}
 
 
 def arrays(file):
-    """Arrays by name; bfloat16 is kept as uint16."""
+    """Arrays by name; what NumPy cannot store is kept as its bits."""
     stored = np.load(pathlib.Path(__file__).resolve().parent / file)
-    return {{
-        name.removesuffix(":bfloat16"): stored[name].view(sl.bfloat16.dtype)
-        if name.endswith(":bfloat16")
-        else stored[name]
-        for name in stored.files
-    }}
+    kept = {{}}
+    for key in stored.files:
+        name, _, dtype = key.rpartition(":bits:")
+        array = stored[key]
+        kept[name or key] = array.view(sl.DType(dtype).dtype) if name else array
+    return kept
 
 
 class Side:
@@ -207,8 +207,9 @@ def _part(part: _core.ProgramPart) -> str:
 def _save(path: str, arrays: dict[str, np.ndarray]) -> None:
     stored = {}
     for name, array in arrays.items():
-        if array.dtype.kind == "V" or array.dtype.name == "bfloat16":
-            stored[f"{name}:bfloat16"] = array.view(np.uint16)
+        if array.dtype.type.__module__ != "numpy":
+            bits = np.uint16 if array.dtype.itemsize == 2 else np.uint8
+            stored[f"{name}:bits:{array.dtype.name}"] = array.view(bits)
         else:
             stored[name] = array
     np.savez(path, **stored)

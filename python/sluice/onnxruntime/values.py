@@ -8,7 +8,16 @@ from ..onnx.load import Metadata, Value
 
 __all__ = ["ModelMetadata", "NodeArg"]
 
-_TYPES = {"float32": "float", "float64": "double"}
+_TYPES = {
+    "float32": "float",
+    "float64": "double",
+    "float8_e4m3fn": "float8e4m3fn",
+    "float8_e4m3fnuz": "float8e4m3fnuz",
+    "float8_e5m2": "float8e5m2",
+    "float8_e5m2fnuz": "float8e5m2fnuz",
+    "float8_e8m0fnu": "float8e8m0",
+    "float4_e2m1fn": "float4e2m1",
+}
 
 
 @dataclass(frozen=True)

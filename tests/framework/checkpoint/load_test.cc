@@ -171,8 +171,8 @@ TEST_F(CheckpointTest, NamesWhatIsWrongWithTheFilesOfOthers) {
     Write(File(header, 53));
     ExpectRefused(code, id, fragments);
   };
-  refused("\"F64\"", "\"F8_E4M3\"", {"tensor w", "F8_E4M3"},
-          "checkpoint.foreign_dtype", ErrorCode::kUnimplemented);
+  refused("\"F64\"", "\"C64\"", {"tensor w", "C64"}, "checkpoint.foreign_dtype",
+          ErrorCode::kUnimplemented);
   refused("[8,40]", "[8,48]", {"tensor w", "40 bytes, expected 32"});
   refused("[8,40]", "[9,41]", {"tensor w", "begins at byte 9, expected 8"});
   refused("[8,40]", "[8]", {"tensor w", "lacks"});

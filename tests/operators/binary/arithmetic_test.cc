@@ -240,7 +240,14 @@ TEST(Arithmetic, PowersThatAreOneWhateverTheOtherNumber) {
 
 template <typename T>
 class IntegerArithmetic : public ::testing::Test {};
-using Integers = ::testing::Types<int8_t, uint8_t, int32_t, int64_t>;
+using Integers = ::testing::Types<int8_t,
+                                  uint8_t,
+                                  int32_t,
+                                  int64_t,
+                                  int16_t,
+                                  uint16_t,
+                                  uint32_t,
+                                  uint64_t>;
 TYPED_TEST_SUITE(IntegerArithmetic, Integers);
 
 TYPED_TEST(IntegerArithmetic, DivisionsByZeroGiveZero) {

@@ -5,6 +5,8 @@
 
 #include "tests/operators/binary/binary_domain.h"
 
+#include "sluice/platform/number_format.h"
+
 namespace sluice::testing {
 
 using framework::DDim;
@@ -52,7 +54,8 @@ double Wrapped(double value, platform::DType dtype) {
   const double count =
       std::ldexp(1.0, 8 * static_cast<int>(platform::SizeOf(dtype)));
   value -= count * std::floor(value / count);
-  const bool negative = dtype != platform::DType::kUInt8 && value >= count / 2;
+  const bool negative =
+      platform::FormatOf(dtype).is_signed && value >= count / 2;
   return negative ? value - count : value;
 }
 

@@ -66,6 +66,10 @@ TEST(Comparison, TheLargestAndTheLeastIntegers) {
   ExpectEndsAreInOrder<uint8_t>();
   ExpectEndsAreInOrder<int32_t>();
   ExpectEndsAreInOrder<int64_t>();
+  ExpectEndsAreInOrder<int16_t>();
+  ExpectEndsAreInOrder<uint16_t>();
+  ExpectEndsAreInOrder<uint32_t>();
+  ExpectEndsAreInOrder<uint64_t>();
 }
 
 TEST(Comparison, BoolsAreEqualOrNot) {
@@ -150,6 +154,17 @@ TEST(Bits, ShiftsByAnyCountAreDefined) {
   EXPECT_EQ(Apply<uint8_t>("bitwise_right_shift", Bytes{255, 255, 255},
                            Bytes{1, 8, 255}),
             (Bytes{127, 0, 0}));
+  using Longs = std::vector<uint64_t>;
+  EXPECT_EQ(Apply<uint64_t>("bitwise_right_shift",
+                            Longs{UINT64_MAX, UINT64_MAX, 1}, Longs{63, 64, 1}),
+            (Longs{1, 0, 0}));
+  using Shorts = std::vector<int16_t>;
+  EXPECT_EQ(Apply<int16_t>("bitwise_left_shift", Shorts{3, 3, 3, 3},
+                           Shorts{14, 15, 16, -1}),
+            (Shorts{-16384, -32768, 0, 0}));
+  EXPECT_EQ(
+      Apply<int16_t>("bitwise_right_shift", Shorts{-3, -3}, Shorts{1, 16}),
+      (Shorts{-2, -1}));
 }
 
 TEST(Bits, RefusesFloats) {

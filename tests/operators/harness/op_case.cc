@@ -1,10 +1,14 @@
 #include "tests/operators/harness/op_case.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <stdexcept>
 
 #include <Eigen/Core>
 #include <gtest/gtest.h>
+
+#include "sluice/platform/number_format.h"
 
 namespace sluice::testing {
 
@@ -22,6 +26,8 @@ double ToDouble(T value) {
     return static_cast<float>(std::bit_cast<Eigen::half>(value));
   } else if constexpr (std::is_same_v<T, bfloat16>) {
     return static_cast<float>(std::bit_cast<Eigen::bfloat16>(value));
+  } else if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
+    return platform::StoredValues(platform::kDTypeOf<T>)[value.bits];
   } else {
     return static_cast<double>(value);
   }
@@ -33,6 +39,8 @@ T FromDouble(double value) {
     return std::bit_cast<T>(Eigen::half(static_cast<float>(value)));
   } else if constexpr (std::is_same_v<T, bfloat16>) {
     return std::bit_cast<T>(Eigen::bfloat16(static_cast<float>(value)));
+  } else if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
+    return {platform::EncodeNumber(platform::kDTypeOf<T>, value)};
   } else {
     return static_cast<T>(value);
   }
@@ -105,9 +113,16 @@ Tensor ExampleMaker::Integers(DType dtype,
 }
 
 Tensor ExampleMaker::Values(const DDim& dims) {
-  if (dtype_ == DType::kBool) return Integers(dtype_, dims, 0, 1);
-  if (dtype_ == DType::kUInt8) return Integers(dtype_, dims, 0, 19);
-  if (!platform::IsFloating(dtype_)) return Integers(dtype_, dims, -9, 9);
+  const platform::NumberFormat& format = platform::FormatOf(dtype_);
+  if (!format.is_float()) {
+    // As far as the few bits go.
+    const int64_t end = int64_t{1} << std::min(int{format.bits}, 8);
+    return format.is_signed
+               ? Integers(dtype_, dims, -std::min<int64_t>(9, end / 2),
+                          std::min<int64_t>(9, end / 2 - 1))
+               : Integers(dtype_, dims, 0, std::min<int64_t>(19, end - 1));
+  }
+  if (platform::IsStoredNumber(dtype_)) return Codes(dims);
   Array array(dims);
   for (double& value : array.values) {
     if (dtype_ == DType::kFloat64) {
@@ -117,6 +132,19 @@ Tensor ExampleMaker::Values(const DDim& dims) {
     } else {
       value = static_cast<double>(Integer(-96, 96)) / 64;
     }
+  }
+  return ToTensor(array, dtype_);
+}
+
+// Numbers that it has and all larger floats, too.
+Tensor ExampleMaker::Codes(const DDim& dims) {
+  const auto numbers = platform::StoredValues(dtype_);
+  Array array(dims);
+  for (double& value : array.values) {
+    do {
+      value = numbers[static_cast<size_t>(Integer(0, 255))];
+    } while (!std::isfinite(value) || std::fabs(value) > 200 ||
+             (value != 0 && std::fabs(value) < 0x1p-6));
   }
   return ToTensor(array, dtype_);
 }

@@ -71,6 +71,8 @@ class ExampleMaker {
   static constexpr double kSpacing = 4e-4;
 
  private:
+  framework::Tensor Codes(const framework::DDim& dims);
+
   platform::DType dtype_;
   uint32_t state_ = 20261121;
   int64_t distinct_ = 0;

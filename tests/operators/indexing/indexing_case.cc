@@ -200,8 +200,9 @@ std::vector<OpExample> WithUpdates(std::vector<OpExample> examples,
     example.inputs.emplace_back("Updates", make.Values(dims));
     const bool large = example.inputs[0].second.numel() > 400;
     for (size_t i = 0; i < (large ? 5 : 2); ++i) {
-      // Kernels for bool, and on devices those for halves, only replace.
-      if (make.dtype() == DType::kBool && i > 0) break;
+      // Kernels for bool and for dtypes that are not computed with, and on
+      // devices those for halves, only replace.
+      if (make.dtype() >= DType::kBool && i > 0) break;
       whole.push_back(example);
       whole.back().attributes["reduction"] = std::string(all[i]);
     }

@@ -104,6 +104,7 @@ struct FromOne {
   template <typename From>
   void operator()() const {
     for (platform::DType dtype : platform::kAllDTypes) {
+      if (dtype == platform::DType::kFloat8E8M0FNU) continue;
       const float ones[] = {1, 0, 1};
       From from[3];
       Cast(ones, 3, platform::kDTypeOf<From>, from);
@@ -111,7 +112,7 @@ struct FromOne {
       Cast(from, 3, dtype, storage);
       float back[3];
       platform::VisitDType(dtype, [&]<typename To>() {
-        Cast(reinterpret_cast<To*>(storage), 3, platform::DType::kFloat32,
+        Cast(reinterpret_cast<const To*>(storage), 3, platform::DType::kFloat32,
              back);
       });
       EXPECT_EQ(back[0], 1.0F) << platform::ToString(dtype);
@@ -123,6 +124,7 @@ struct FromOne {
 
 TEST(Cast, KeepsOneAndZeroBetweenAllPairsOfDTypes) {
   for (platform::DType dtype : platform::kAllDTypes) {
+    if (dtype == platform::DType::kFloat8E8M0FNU) continue;  // has no 0
     platform::VisitDType(dtype, FromOne());
   }
 }

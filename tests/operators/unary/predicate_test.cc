@@ -11,6 +11,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/unary/predicate_row.h"
+#include "sluice/platform/number_format.h"
 
 namespace sluice::operators {
 namespace {
@@ -129,10 +130,12 @@ std::vector<OpExample> Examples(ExampleMaker& make) {
     op_case.examples = Examples;
     op_case.reference = [&info](const Arrays& in, const framework::OpDesc&) {
       Array out = in.at("X");
-      const bool wraps = out.dtype == platform::DType::kUInt8;
+      const bool wraps = !platform::FormatOf(out.dtype).is_signed;
       for (double& value : out.values) {
         value = info.reference(value);
-        if (wraps && value < 0) value += 256;
+        if (wraps && value < 0) {
+          value += std::ldexp(1.0, platform::FormatOf(out.dtype).bits);
+        }
       }
       return Arrays{{"Out", out}};
     };

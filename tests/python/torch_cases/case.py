@@ -24,10 +24,15 @@ CASES: dict[str, list[Any]] = {}
 NO_COUNTERPART = {
     "average_embedding_mask": "own op; tests/operators has its formula",
     "crf_decoding": "all paths are tried in tests/operators/sequence/crf_paths.h",
+    "bitcast": "tests/operators/conversion/bitcast_test.cc has all dtypes",
+    "dequantize_linear": "tests/operators/conversion/quantize_linear_test.cc "
+    "has its formula",
     "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
     "linear_chain_crf": "all paths are summed in tests/operators/sequence/crf_paths.h",
     "quantize_and_dequantize": "torch rounds halves to even and has no ranges "
     "without a zero; tests/operators has its formula",
+    "quantize_linear": "tests/operators/conversion/quantize_linear_test.cc has "
+    "its formula",
     "uniform_random": "own numbers; tests/operators/random/random_reference.h",
 }
 

@@ -1,0 +1,36 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/cast.h"
+#include "sluice/operators/math/strided_copy.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::DType;
+
+class BitcastKernel final : public framework::OpKernel {
+ public:
+  explicit BitcastKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, x.dims());
+    if (out.numel() == 0) return;
+    if (out.dtype() == DType::kBool) {
+      // No other bytes than 0 and 1 are bools.
+      math::Cast(DType::kUInt8, x.raw_data(), x.numel(), DType::kBool,
+                 out.raw_data());
+    } else if (x.raw_data() != out.raw_data()) {
+      math::CopyBytes(x.raw_data(), out.raw_data(), out.bytes());
+    }
+  }
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(bitcast, BitcastKernel);
+
+}  // namespace sluice::operators

@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/cast.h"
+#include "sluice/platform/number_format.h"
+#include "sluice/platform/parallel_for.h"
+
+// quantize_linear and dequantize_linear. Elements of every dtype are converted
+// to float64 and back, a block at a time.
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::DType;
+
+constexpr int64_t kBlock = 256;
+
+// X as rows of `inner` elements that have one number of the scale, or as many
+// side by side.
+struct ScaleMap {
+  ScaleMap() = default;
+  ScaleMap(const KernelQuery& query, const DDim& x, const DDim& scale) {
+    const auto block_size = query.Attr<int64_t>("block_size");
+    inner = x.numel();
+    if (block_size == 0 && scale.numel() == 1) return;
+    const auto given = query.Attr<int64_t>("axis");
+    const int axis = static_cast<int>(given < 0 ? given + x.rank() : given);
+    size = x[axis];
+    inner = x.Product(axis + 1, x.rank());
+    together = std::max<int64_t>(block_size, 1);
+    if (block_size == 0) return;
+    step = 1;
+    outer_step = scale.Product(axis, scale.rank());
+  }
+
+  // Of row `row`: its first number of the scale.
+  int64_t First(int64_t row) const {
+    const int64_t of_axis = row % size / together;
+    return row / size * outer_step + of_axis * (step == 1 ? inner : 1);
+  }
+
+  int64_t inner = 0;
+  int64_t size = 1;        // rows of X until the scale begins again
+  int64_t together = 1;    // rows that have the same numbers
+  int64_t step = 0;        // of the scale, along a row
+  int64_t outer_step = 0;  // from one block of `size` rows to the next
+};
+
+// The scale and the zero point in float64, one after the other, in scratch.
+class ScaledKernel : public OpKernel {
+ public:
+  explicit ScaledKernel(const OpKernelConstruction& construction)
+      : dtype_(construction.Attr<DType>("dtype")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    dims_ = query.outputs[0];
+    scales_ = query.inputs[1].numel();
+    if (dims_.numel() == 0) return;
+    map_ = ScaleMap(query, query.inputs[0], query.inputs[1]);
+    preparation.scratch_bytes =
+        2 * static_cast<size_t>(scales_) * sizeof(double);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, dims_);
+    if (out.numel() == 0) return;
+    auto* scales = static_cast<double*>(context.scratch());
+    double* zeros = scales + scales_;
+    const Tensor& scale = context.Input("Scale");
+    math::Cast(scale.dtype(), scale.raw_data(), scales_, DType::kFloat64,
+               scales);
+    std::fill(zeros, zeros + scales_, 0.0);
+    if (context.HasInput("ZeroPoint")) {
+      const Tensor& zero = context.Input("ZeroPoint");
+      math::Cast(zero.dtype(), zero.raw_data(), scales_, DType::kFloat64,
+                 zeros);
+    }
+    const auto* from = static_cast<const char*>(x.raw_data());
+    auto* to = static_cast<char*>(out.raw_data());
+    const auto from_size = static_cast<int64_t>(platform::SizeOf(x.dtype()));
+    const auto to_size = static_cast<int64_t>(platform::SizeOf(dtype_));
+    // Pieces of rows: a row may be all of X, or one element.
+    const int64_t pieces = (map_.inner + kBlock - 1) / kBlock;
+    const int64_t grain =
+        std::max<int64_t>(1, 16384 / std::min(map_.inner, kBlock));
+    platform::ParallelFor(
+        out.numel() / map_.inner * pieces, grain,
+        [&](int64_t begin, int64_t end) {
+          double values[kBlock];
+          for (int64_t piece = begin; piece < end; ++piece) {
+            const int64_t row = piece / pieces;
+            const int64_t at = piece % pieces * kBlock;
+            const int64_t count = std::min(kBlock, map_.inner - at);
+            const int64_t element = row * map_.inner + at;
+            const int64_t first = map_.First(row) + at * map_.step;
+            math::Cast(x.dtype(), from + element * from_size, count,
+                       DType::kFloat64, values);
+            Convert(scales + first, zeros + first, map_.step, count, values);
+            math::Cast(DType::kFloat64, values, count, dtype_,
+                       to + element * to_size, narrowing_);
+          }
+        });
+  }
+
+ protected:
+  // scale and zero: of value i at i * step.
+  virtual void Convert(const double* scale,
+                       const double* zero,
+                       int64_t step,
+                       int64_t count,
+                       double* values) const = 0;
+
+  DType dtype_;
+  platform::Narrowing narrowing_;
+
+ private:
+  int64_t scales_ = 0;
+  DDim dims_;
+  ScaleMap map_;
+};
+
+// x / scale for numbers that are rounded to `precision`. The quotient of two
+// halves is rounded twice, which gives the same: float32 has more than twice
+// their bits.
+double Quotient(double x, double scale, DType precision) {
+  if (precision == DType::kFloat64) return x / scale;
+  return static_cast<float>(x) / static_cast<float>(scale);
+}
+
+class QuantizeLinearKernel final : public ScaledKernel {
+ public:
+  static constexpr DType kDTypes[] = {DType::kFloat32, DType::kFloat64,
+                                      DType::kFloat16, DType::kBFloat16,
+                                      DType::kInt32};
+
+  explicit QuantizeLinearKernel(const OpKernelConstruction& construction)
+      : ScaledKernel(construction),
+        precision_(construction.Attr<DType>("precision")) {
+    narrowing_.saturate = construction.Attr<bool>("saturate");
+    const platform::NumberFormat& format = platform::FormatOf(dtype_);
+    to_integer_ = !format.is_float();
+    const double count = std::ldexp(1.0, format.bits);
+    least_ = format.is_signed ? -count / 2 : 0;
+    largest_ = least_ + count - 1;
+  }
+
+ private:
+  void Convert(const double* scale,
+               const double* zero,
+               int64_t step,
+               int64_t count,
+               double* values) const override {
+    // Halves and bfloat16 are made by cast.
+    double divisors[kBlock];
+    for (int64_t i = 0; i < count; ++i) {
+      divisors[i] = scale[i * step];
+    }
+    Round(count, values);
+    Round(count, divisors);
+    for (int64_t i = 0; i < count; ++i) {
+      values[i] = Quotient(values[i], divisors[i], precision_);
+    }
+    Round(count, values);
+    for (int64_t i = 0; i < count; ++i) {
+      const double offset = zero[i * step];
+      if (to_integer_) {
+        const double whole = std::isnan(values[i]) ? 0 : std::rint(values[i]);
+        values[i] = std::clamp(whole + offset, least_, largest_);
+      } else if (offset != 0) {
+        values[i] += offset;  // or else -0 would become 0
+      }
+    }
+  }
+
+  // To the precision, where float32 is too much.
+  void Round(int64_t count, double* values) const {
+    if (platform::SizeOf(precision_) > 2) return;
+    uint16_t halves[kBlock];
+    math::Cast(DType::kFloat64, values, count, precision_, halves);
+    math::Cast(precision_, halves, count, DType::kFloat64, values);
+  }
+
+  DType precision_;
+  bool to_integer_ = false;
+  double least_ = 0;
+  double largest_ = 0;
+};
+
+class DequantizeLinearKernel final : public ScaledKernel {
+ public:
+  static constexpr DType kDTypes[] = {
+      DType::kInt8,           DType::kUInt8,      DType::kInt16,
+      DType::kUInt16,         DType::kInt4,       DType::kUInt4,
+      DType::kInt2,           DType::kUInt2,      DType::kFloat8E4M3FN,
+      DType::kFloat8E4M3FNUZ, DType::kFloat8E5M2, DType::kFloat8E5M2FNUZ,
+      DType::kFloat4E2M1FN,   DType::kInt32};
+
+  using ScaledKernel::ScaledKernel;
+
+ private:
+  void Convert(const double* scale,
+               const double* zero,
+               int64_t step,
+               int64_t count,
+               double* values) const override {
+    for (int64_t i = 0; i < count; ++i) {
+      values[i] = (values[i] - zero[i * step]) * scale[i * step];
+    }
+  }
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(quantize_linear, QuantizeLinearKernel);
+REGISTER_OP_CPU_KERNEL(dequantize_linear, DequantizeLinearKernel);
+
+}  // namespace sluice::operators

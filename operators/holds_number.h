@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cmath>
+
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/number_format.h"
+
+namespace sluice::operators {
+
+// Whether `value` is an element of `dtype`, for attributes that say what to
+// fill with: floats take every number, rounded; others the whole numbers that
+// they have.
+inline bool HoldsNumber(platform::DType dtype, double value) {
+  const platform::NumberFormat& format = platform::FormatOf(dtype);
+  if (format.is_float()) return true;
+  const double count = std::ldexp(1.0, format.bits);
+  const double least = format.is_signed ? -count / 2 : 0;
+  return std::trunc(value) == value && value >= least && value < least + count;
+}
+
+}  // namespace sluice::operators

@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+#include "sluice/framework/values/tensor_values.h"
+#include "sluice/platform/number_format.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::RunOp;
+using framework::Tensor;
+using platform::DType;
+using platform::ErrorCode;
+using testing::ExpectError;
+using testing::InferOpShapes;
+using Doubles = std::vector<double>;
+using Floats = std::vector<float>;
+
+Doubles Quantize(const Tensor& x,
+                 const Tensor& scale,
+                 DType dtype,
+                 AttributeMap attributes = {}) {
+  attributes["dtype"] = dtype;
+  return ToDoubles(
+      RunOp("quantize_linear", {{"X", x}, {"Scale", scale}}, attributes)
+          .at("Out"));
+}
+
+Tensor Row(const Floats& values) {
+  return Tensor::FromVector<float>({static_cast<int64_t>(values.size())},
+                                   values);
+}
+Tensor Number(float value) {
+  return Tensor::FromVector<float>({}, {value});
+}
+
+TEST(QuantizeLinear, RoundsToEvenAndSaturates) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Tensor x = Row({1, 3, -1, -3, 1e9F, -kInfinity, kNaN});
+  EXPECT_EQ(Quantize(x, Number(2), DType::kInt8),
+            (Doubles{0, 2, 0, -2, 127, -128, 0}));
+  EXPECT_EQ(Quantize(x, Number(2), DType::kUInt16),
+            (Doubles{0, 2, 0, 0, 65535, 0, 0}));
+  EXPECT_EQ(Quantize(x, Number(2), DType::kInt4),
+            (Doubles{0, 2, 0, -2, 7, -8, 0}));
+  EXPECT_EQ(Quantize(x, Number(2), DType::kUInt2),
+            (Doubles{0, 2, 0, 0, 3, 0, 0}));
+}
+
+TEST(QuantizeLinear, TheZeroPointIsAddedAfterRounding) {
+  const Tensor zero = Tensor::FromVector<uint8_t>({}, {3});
+  const Tensor out = RunOp("quantize_linear", {{"X", Row({1, -1, -100, 600})},
+                                               {"Scale", Number(2)},
+                                               {"ZeroPoint", zero}})["Out"];
+  EXPECT_EQ(out.ToVector<uint8_t>(), (std::vector<uint8_t>{3, 3, 0, 255}));
+}
+
+// 1.1 / 0.1 is 11.000001 in float32 and more than 11 in float64, too; as
+// float16 it is 11.
+TEST(QuantizeLinear, DividesInThePrecision) {
+  const Tensor x = Row({0.35F}), scale = Number(0.1F);
+  EXPECT_EQ(Quantize(x, scale, DType::kInt8), Doubles{4});  // 3.5
+  EXPECT_EQ(Quantize(x, scale, DType::kInt8, {{"precision", DType::kFloat64}}),
+            Doubles{std::rint(double{0.35F} / double{0.1F})});
+  EXPECT_EQ(Quantize(Row({2.51F}), Number(1), DType::kInt8), Doubles{3});
+  EXPECT_EQ(Quantize(Row({2.501F}), Number(1), DType::kInt8,
+                     {{"precision", DType::kBFloat16}}),
+            Doubles{2});  // 2.5
+}
+
+TEST(QuantizeLinear, FloatsKeepTheirZerosAndEnds) {
+  const Tensor x = Row({-0.0F, 1000, 1.0625F});
+  const Doubles out = Quantize(x, Number(1), DType::kFloat8E4M3FN);
+  EXPECT_TRUE(std::signbit(out[0]));
+  EXPECT_EQ(out[1], 448);
+  EXPECT_EQ(out[2], 1);
+  EXPECT_TRUE(std::isnan(
+      Quantize(x, Number(1), DType::kFloat8E4M3FN, {{"saturate", false}})[1]));
+}
+
+TEST(QuantizeLinear, ScalesGoAlongAnAxisOrBlocks) {
+  const Tensor x = Tensor::FromVector<float>({2, 3}, {8, 8, 8, 8, 8, 8});
+  EXPECT_EQ(Quantize(x, Row({1, 2, 4}), DType::kInt8),
+            (Doubles{8, 4, 2, 8, 4, 2}));
+  EXPECT_EQ(Quantize(x, Row({1, 2}), DType::kInt8, {{"axis", int64_t{-2}}}),
+            (Doubles{8, 8, 8, 4, 4, 4}));
+  const Tensor blocks = Tensor::FromVector<float>({2, 2}, {1, 2, 4, 8});
+  EXPECT_EQ(Quantize(x, blocks, DType::kInt8, {{"block_size", int64_t{2}}}),
+            (Doubles{8, 8, 4, 2, 2, 1}));
+  const Tensor columns = Tensor::FromVector<float>({1, 3}, {1, 2, 4});
+  EXPECT_EQ(Quantize(x, columns, DType::kInt8,
+                     {{"block_size", int64_t{2}}, {"axis", int64_t{0}}}),
+            (Doubles{8, 4, 2, 8, 4, 2}));
+}
+
+TEST(DequantizeLinear, MultipliesWhatIsLeftOfTheZeroPoint) {
+  const Tensor x = Tensor::FromVector<int16_t>({3}, {-32768, 1, 32767});
+  const Tensor zero = Tensor::FromVector<int16_t>({}, {-1});
+  const Tensor out =
+      RunOp("dequantize_linear",
+            {{"X", x}, {"Scale", Number(0.5F)}, {"ZeroPoint", zero}})["Out"];
+  EXPECT_EQ(out.ToVector<float>(), (Floats{-16383.5F, 1, 16384}));
+}
+
+TEST(DequantizeLinear, IsTheInverseForEveryCode) {
+  for (const DType dtype : {DType::kInt4, DType::kUInt2, DType::kFloat4E2M1FN,
+                            DType::kFloat8E5M2FNUZ}) {
+    const auto numbers = platform::StoredValues(dtype);
+    const int codes = 1 << platform::FormatOf(dtype).bits;
+    Floats values;
+    for (int code = 0; code < codes; ++code) {
+      const float number = numbers[static_cast<size_t>(code)];
+      if (std::isfinite(number)) values.push_back(number * 0.25F);
+    }
+    const Tensor x = Row(values);
+    const Tensor coded =
+        RunOp("quantize_linear", {{"X", x}, {"Scale", Number(0.25F)}},
+              {{"dtype", dtype}})["Out"];
+    const Tensor back = RunOp("dequantize_linear",
+                              {{"X", coded}, {"Scale", Number(0.25F)}})["Out"];
+    EXPECT_EQ(back.ToVector<float>(), values) << platform::ToString(dtype);
+  }
+}
+
+void Refused(const char* id,
+             const DDim& x,
+             const DDim& scale,
+             const AttributeMap& attributes) {
+  ExpectError(ErrorCode::kInvalidArgument, id, {"quantize_linear"}, [&] {
+    InferOpShapes("quantize_linear", {{"X", x}, {"Scale", scale}}, attributes);
+  });
+}
+
+TEST(QuantizeLinear, RefusesScalesThatDoNotFit) {
+  Refused("quantize_linear.axis", {2, 3}, {3}, {{"axis", int64_t{2}}});
+  Refused("quantize_linear.scale", {2, 3}, {2}, {});
+  Refused("quantize_linear.scale", {2, 3}, {2, 3}, {});
+  Refused("quantize_linear.scale", {2, 5}, {2, 2},
+          {{"block_size", int64_t{2}}});
+  Refused("quantize_linear.scale", {2, 5}, {1, 3},
+          {{"block_size", int64_t{2}}});
+  Refused("quantize_linear.precision", {2}, {}, {{"precision", DType::kInt8}});
+  EXPECT_EQ(InferOpShapes("quantize_linear", {{"X", {-1, 5}}, {"Scale", {5}}})
+                .at("Out"),
+            DDim({-1, 5}));
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the ops with.
+namespace sluice::testing {
+namespace {
+
+using framework::DDim;
+using framework::OpDesc;
+using framework::Tensor;
+using platform::DType;
+
+struct Shape {
+  DDim x;
+  DDim scale;
+  int64_t axis;
+  int64_t block_size;
+};
+
+const std::vector<Shape>& Shapes() {
+  static const std::vector<Shape> kShapes = {
+      {{3, 7}, {}, 1, 0},        {{2, 5, 3}, {5}, 1, 0},
+      {{2, 5, 3}, {3}, -1, 0},   {{4, 7, 2}, {4, 3, 2}, 1, 3},
+      {{4, 7}, {2, 7}, -2, 3},   {{0, 3}, {3}, 1, 0},
+      {{}, {1}, 0, 0},           {{1}, {}, 0, 0},
+      {{251, 263}, {251}, 0, 0}, {{251, 263}, {}, 1, 0}};
+  return kShapes;
+}
+
+// Powers of two, so that every quotient is exact.
+Tensor Scale(ExampleMaker& make, DType dtype, const DDim& dims) {
+  Array scale(dims);
+  for (double& value : scale.values) {
+    value = std::ldexp(1.0, static_cast<int>(make.Integer(-2, 1)));
+  }
+  return ToTensor(scale, dtype);
+}
+
+void AddExamples(ExampleMaker& make,
+                 DType zero_dtype,
+                 DType scale_dtype,
+                 DType dtype,
+                 std::vector<OpExample>* examples) {
+  for (const Shape& shape : Shapes()) {
+    OpExample example;
+    example.inputs = {{"X", make.Values(shape.x)},
+                      {"Scale", Scale(make, scale_dtype, shape.scale)}};
+    if (zero_dtype != DType::kInt32) {
+      example.inputs.emplace_back("ZeroPoint",
+                                  make.Integers(zero_dtype, shape.scale, 0, 1));
+    }
+    example.attributes = {{"dtype", dtype},
+                          {"axis", shape.axis},
+                          {"block_size", shape.block_size}};
+    examples->push_back(example);
+  }
+}
+
+std::vector<OpExample> QuantizeExamples(ExampleMaker& make) {
+  const bool integer = make.dtype() == DType::kInt32;
+  std::vector<OpExample> examples;
+  for (const DType to :
+       {DType::kInt8, DType::kUInt16, DType::kInt4, DType::kUInt2,
+        DType::kFloat8E4M3FN, DType::kFloat8E5M2FNUZ, DType::kFloat4E2M1FN}) {
+    const DType scale = to == DType::kInt8 ? DType::kFloat8E8M0FNU
+                        : integer          ? DType::kFloat32
+                                           : make.dtype();
+    AddExamples(make, to, scale, to, &examples);
+  }
+  return examples;
+}
+
+std::vector<OpExample> DequantizeExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  AddExamples(make, make.dtype(), DType::kFloat32, DType::kFloat32, &examples);
+  AddExamples(make, make.dtype(), DType::kFloat8E8M0FNU, DType::kFloat16,
+              &examples);
+  return examples;
+}
+
+// Which number of the scale element `index` of X has.
+size_t PlaceOf(const OpDesc& op,
+               const Array& x,
+               const Array& scale,
+               int64_t element) {
+  const auto block = GetAttr<int64_t>(op, "block_size");
+  if (block == 0 && scale.values.size() == 1) return 0;
+  std::vector<int64_t> index = x.IndexOf(element);
+  const auto given = GetAttr<int64_t>(op, "axis");
+  const auto axis =
+      static_cast<size_t>(given < 0 ? given + x.dims.rank() : given);
+  if (block == 0) return static_cast<size_t>(index[axis]);
+  index[axis] /= block;
+  return scale.Offset(index);
+}
+
+template <typename Convert>
+Arrays Reference(const Arrays& in, const OpDesc& op, Convert convert) {
+  const Array& x = in.at("X");
+  const Array& scale = in.at("Scale");
+  const auto zero = in.find("ZeroPoint");
+  Array out = x;
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const size_t place = PlaceOf(op, x, scale, static_cast<int64_t>(i));
+    out.values[i] = convert(x.values[i], scale.values[place],
+                            zero == in.end() ? 0 : zero->second.values[place]);
+  }
+  return {{"Out", out}};
+}
+
+Arrays QuantizeReference(const Arrays& in, const OpDesc& op) {
+  const platform::NumberFormat& format =
+      platform::FormatOf(GetAttr<DType>(op, "dtype"));
+  const double count = std::ldexp(1.0, format.bits);
+  const double least = format.is_signed ? -count / 2 : 0;
+  return Reference(in, op, [&](double x, double scale, double zero) {
+    const double quotient = static_cast<float>(x) / scale;
+    if (format.is_float()) {
+      return double{platform::StoredValues(
+          format.dtype)[platform::Encode(format, quotient + zero)]};
+    }
+    const double whole = std::isnan(quotient) ? 0 : std::rint(quotient);
+    return std::min(std::max(whole + zero, least), least + count - 1);
+  });
+}
+
+Arrays DequantizeReference(const Arrays& in, const OpDesc& op) {
+  return Reference(in, op, [](double x, double scale, double zero) {
+    return (x - zero) * scale;
+  });
+}
+
+REGISTER_OP_CASE(quantize_linear, QuantizeExamples, QuantizeReference);
+REGISTER_OP_CASE(dequantize_linear, DequantizeExamples, DequantizeReference);
+
+}  // namespace
+}  // namespace sluice::testing

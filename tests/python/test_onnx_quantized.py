@@ -1,0 +1,236 @@
+"""ONNX's small dtypes and quantised operators, against its reference."""
+
+import numpy as np
+import pytest
+
+import sluice as sl
+import sluice.onnxruntime as onnxruntime
+
+onnx = pytest.importorskip("onnx")
+ml_dtypes = pytest.importorskip("ml_dtypes")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+
+SMALL = {
+    "int4": [-8, 7, -1],
+    "uint4": [15, 0, 9],
+    "int2": [-2, 1, -1, 0, 1],
+    "uint2": [3, 0, 2, 1, 3],
+    "float4_e2m1fn": [-6, 0.5, 3],
+    "float8_e5m2": [-57344, 0.5, 3],
+}
+
+
+def model_of(op, arrays, constants=(), outputs=1, **attributes):
+    """A model of one node; the names of `constants` are initialisers."""
+    names = list(arrays)
+    results = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op, names, results, name="node_5", **attributes)
+    graph = helper.make_graph(
+        [node],
+        "one",
+        [
+            helper.make_tensor_value_info(
+                name,
+                helper.np_dtype_to_tensor_dtype(array.dtype),
+                array.shape,
+            )
+            for name, array in arrays.items()
+            if name not in constants
+        ],
+        [onnx.ValueInfoProto(name=name) for name in results],
+        [numpy_helper.from_array(arrays[name], name) for name in constants],
+    )
+    opset = helper.make_opsetid("", 26)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=11)
+
+
+def compare(op, arrays, constants=(), outputs=1, **attributes):
+    model = model_of(op, arrays, constants, outputs, **attributes)
+    feed = {k: v for k, v in arrays.items() if k not in constants}
+    results = sl.onnx.load(model.SerializeToString()).run(feed)
+    for got, want in zip(
+        results, ReferenceEvaluator(model).run(None, feed), strict=True
+    ):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.astype("f8"), want.astype("f8"))
+    return results
+
+
+@pytest.mark.parametrize("dtype", SMALL)
+@pytest.mark.parametrize("typed", [False, True])
+def test_packed_initialisers_are_read(dtype, typed):
+    array = np.array(SMALL[dtype]).astype(getattr(ml_dtypes, dtype))
+    model = model_of("Cast", {"w": array}, ["w"], to=TensorProto.FLOAT)
+    stored = model.graph.initializer[0]
+    if typed:
+        stored.int32_data.extend(stored.raw_data)
+        stored.ClearField("raw_data")
+    (result,) = sl.onnx.load(model.SerializeToString()).run({})
+    np.testing.assert_array_equal(result, np.float32(SMALL[dtype]))
+
+
+def test_packed_external_data_is_read(tmp_path):
+    array = np.array(SMALL["int4"]).astype(ml_dtypes.int4)
+    model = model_of("Cast", {"w": array}, ["w"], to=TensorProto.FLOAT)
+    onnx.save_model(
+        model,
+        tmp_path / "net.onnx",
+        save_as_external_data=True,
+        size_threshold=0,
+        location="w.bin",
+    )
+    assert (tmp_path / "w.bin").stat().st_size == 2
+    (result,) = sl.onnx.load(tmp_path / "net.onnx").run({})
+    np.testing.assert_array_equal(result, np.float32(SMALL["int4"]))
+
+
+def test_too_few_packed_bytes_are_refused():
+    array = np.array(SMALL["int4"]).astype(ml_dtypes.int4)
+    model = model_of("Cast", {"w": array}, ["w"], to=TensorProto.FLOAT)
+    model.graph.initializer[0].raw_data = b"\x00"
+    with pytest.raises(sl.DataLossError, match=r"w has 1 bytes.* takes 2"):
+        sl.onnx.load(model.SerializeToString())
+
+
+def test_unsigned_initialisers_are_read_from_their_field():
+    for dtype in ("uint32", "uint64"):
+        array = np.array([2**31 + 5, 7], dtype)
+        model = model_of("Identity", {"w": array}, ["w"])
+        stored = model.graph.initializer[0]
+        stored.ClearField("raw_data")
+        stored.uint64_data.extend(array.tolist())
+        (result,) = sl.onnx.load(model.SerializeToString()).run({})
+        assert result.dtype == array.dtype
+        np.testing.assert_array_equal(result, array)
+
+
+@pytest.mark.parametrize(
+    "dtype, name",
+    [
+        ("uint16", "uint16"),
+        ("int4", "int4"),
+        ("float8_e4m3fn", "float8e4m3fn"),
+        ("float4_e2m1fn", "float4e2m1"),
+    ],
+)
+def test_onnxruntimes_names_of_dtypes(dtype, name):
+    array = np.ones(3).astype(sl.DType(dtype).dtype)
+    session = onnxruntime.InferenceSession(
+        model_of("Identity", {"x": array}).SerializeToString()
+    )
+    assert session.get_inputs()[0].type == f"tensor({name})"
+    (result,) = session.run(None, {"x": array})
+    assert result.tobytes() == array.tobytes()
+
+
+QUANTISED = ["int8", "uint8", "int16", "uint16", "int4", "uint4", "uint2"]
+
+
+@pytest.mark.parametrize("dtype", [*QUANTISED, "float8_e4m3fn"])
+@pytest.mark.parametrize(
+    "shape, attributes",
+    [
+        ((), {}),
+        ((5,), {"axis": 1}),
+        ((4,), {"axis": -2}),
+        ((4, 3), {"axis": 1, "block_size": 2}),
+    ],
+)
+def test_quantising_and_back(dtype, shape, attributes, rng):
+    dtype = sl.DType(dtype).dtype
+    x = rng.normal(0, 9, (4, 5)).astype("f4")
+    scale = rng.uniform(0.1, 2, shape).astype("f4")
+    zero = np.zeros(shape) if "float" in dtype.name else np.ones(shape)
+    arrays = {"x": x, "scale": scale, "zero": zero.astype(dtype)}
+    (coded,) = compare("QuantizeLinear", arrays, ["scale"], **attributes)
+    assert coded.dtype == dtype
+    compare("DequantizeLinear", {**arrays, "x": coded}, **attributes)
+
+
+def test_quantising_without_a_zero_point_has_a_dtype(rng):
+    arrays = {
+        "x": rng.normal(0, 9, (4, 5)).astype("f2"),
+        "scale": np.array(0.5, "f2"),
+    }
+    assert compare("QuantizeLinear", arrays)[0].dtype == "uint8"
+    to = TensorProto.INT16
+    assert compare("QuantizeLinear", arrays, output_dtype=to)[0].dtype == "i2"
+
+
+@pytest.mark.parametrize("values", [[0.3, -2, 9], [0, 0], [3, 4], [-1, -7]])
+def test_dynamic_quantisation(values):
+    compare("DynamicQuantizeLinear", {"x": np.float32(values)}, outputs=3)
+
+
+@pytest.mark.parametrize("rows", [(), (3,)])
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_products_of_integers(rows, columns, rng):
+    arrays = {
+        "a": rng.integers(0, 256, (3, 70), np.uint8),
+        "b": rng.integers(-128, 128, (70, 2), np.int8),
+        "a_zero": rng.integers(0, 256, rows, np.uint8),
+        "b_zero": rng.integers(-128, 128, columns, np.int8),
+    }
+    model = model_of("MatMulInteger", arrays)
+    (got,) = sl.onnx.load(model.SerializeToString()).run(arrays)
+    a = arrays["a"].astype("i4") - arrays["a_zero"].reshape(-1, 1)
+    b = arrays["b"].astype("i4") - arrays["b_zero"]
+    assert got.dtype == np.int32
+    np.testing.assert_array_equal(got, a @ b)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_quantised_matmul(dtype, rng):
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max + 1
+    arrays = {
+        "a": rng.integers(low, high, (2, 3, 7), dtype),
+        "a_scale": np.float32(0.03),
+        "a_zero": dtype(5),
+        "b": rng.integers(low, high, (7, 4), dtype),
+        "b_scale": np.float32([0.01, 0.02, 0.005, 0.1]),
+        "b_zero": np.array([1, 2, 3, 4], dtype),
+        "y_scale": np.float32(0.11),
+        "y_zero": dtype(7),
+    }
+    arrays = {k: np.asarray(v) for k, v in arrays.items()}
+    compare("QLinearMatMul", arrays)
+
+
+@pytest.mark.parametrize(
+    "attributes", [{}, {"pads": [1, 0, 2, 1]}, {"strides": [2, 1]}]
+)
+@pytest.mark.parametrize("group", [1, 2])
+def test_convolutions_of_integers(attributes, group, rng):
+    arrays = {
+        "x": rng.integers(0, 256, (2, 4, 6, 5), np.uint8),
+        "w": rng.integers(0, 256, (4, 4 // group, 3, 2), np.uint8),
+        "x_zero": np.array(7, np.uint8),
+        "w_zero": np.array(130, np.uint8),
+    }
+    compare("ConvInteger", arrays, group=group, **attributes)
+    scales = {
+        "x_scale": np.array(0.02, "f4"),
+        "w_scale": np.float32([0.01, 0.03, 0.02, 0.005]),
+        "y_scale": np.array(0.7, "f4"),
+    }
+    whole = {
+        "x": arrays["x"],
+        "x_scale": scales["x_scale"],
+        "x_zero": arrays["x_zero"],
+        "w": arrays["w"],
+        "w_scale": scales["w_scale"],
+        "w_zero": np.array([130, 1, 2, 99], np.uint8),
+        "y_scale": scales["y_scale"],
+        "y_zero": np.array(11, np.uint8),
+        "bias": rng.integers(-5000, 5000, 4, np.int32),
+    }
+    compare("QLinearConv", whole, group=group, **attributes)
+
+
+def test_bitcast():
+    compare(
+        "BitCast",
+        {"x": np.array([1.5, -0.0, np.nan], "f4")},
+        to=TensorProto.UINT32,
+    )
