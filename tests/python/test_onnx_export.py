@@ -43,6 +43,7 @@ WITHOUT_COUNTERPART = {
 # Some cannot, with opset 21.
 IN_PART = {
     "batch_norm": "it is in training",
+    "bitcast": "BitCast is an operator of ONNX from opset 26 on",
     "bitwise_left_shift": "BitShift of ONNX takes",
     "bitwise_right_shift": "BitShift of ONNX takes",
     "celu": "Celu of ONNX takes float64 from opset 28 on",
@@ -52,7 +53,7 @@ IN_PART = {
     "resize": "Resize of ONNX takes sizes or scales",
 }
 # All of them, with opset 21.
-LATER = {"cumprod"}
+LATER = {"bitcast", "cumprod"}
 # Of these ONNX's operator, or Sluice's exporter, has fewer outputs.
 ONE_OUTPUT = {
     "batch_norm": "Y",

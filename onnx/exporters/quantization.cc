@@ -1,0 +1,102 @@
+#include <vector>
+
+#include "sluice/onnx/export/exporters.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+// The first opset whose QuantizeLinear knows a dtype; 0: none does.
+int64_t SinceOpset(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return 0;
+    case DType::kInt2:
+    case DType::kUInt2:
+      return 25;
+    case DType::kFloat8E8M0FNU:
+      return 24;
+    case DType::kFloat4E2M1FN:
+      return 23;
+    default:
+      return 21;
+  }
+}
+
+void RequireKnown(const OpExport& op, const char* onnx, DType dtype) {
+  const int64_t since = SinceOpset(dtype);
+  if (since == 0) {
+    OpExport::Unsupported("{} of ONNX does not take {}", onnx, dtype);
+  }
+  if (op.opset() < since) {
+    OpExport::Unsupported("{} of ONNX takes {} from opset {} on", onnx, dtype,
+                          since);
+  }
+}
+
+Names Inputs(OpExport& op) {
+  Names inputs = {op.In("X"), op.In("Scale")};
+  if (op.Has("ZeroPoint")) inputs.push_back(op.In("ZeroPoint"));
+  return inputs;
+}
+
+void QuantizeLinear(OpExport& op) {
+  constexpr int64_t kPrecision = 23;
+  for (const DType dtype : {op.TypeOf("X"), op.TypeOf("Scale"), op.OutType()}) {
+    RequireKnown(op, "QuantizeLinear", dtype);
+  }
+  AttributeMap attributes = {{"axis", op.Attr("axis")},
+                             {"block_size", op.Attr("block_size")},
+                             {"output_dtype", op.OutType()},
+                             {"saturate", op.Attr("saturate")}};
+  const auto precision = std::get<DType>(op.Attr("precision"));
+  if (op.opset() >= kPrecision) {
+    RequireKnown(op, "QuantizeLinear", precision);
+    attributes["precision"] = precision;
+  } else if (precision != op.TypeOf("Scale")) {
+    OpExport::Unsupported(
+        "QuantizeLinear of ONNX divides with another precision than that of "
+        "the scale from opset {} on",
+        kPrecision);
+  }
+  op.Finish("QuantizeLinear", Inputs(op), attributes);
+}
+
+void DequantizeLinear(OpExport& op) {
+  constexpr int64_t kOutputDType = 23;
+  for (const DType dtype : {op.TypeOf("X"), op.TypeOf("Scale")}) {
+    RequireKnown(op, "DequantizeLinear", dtype);
+  }
+  AttributeMap attributes = {{"axis", op.Attr("axis")},
+                             {"block_size", op.Attr("block_size")}};
+  if (op.opset() >= kOutputDType) {
+    attributes["output_dtype"] = op.OutType();
+  } else if (op.OutType() != op.TypeOf("Scale")) {
+    OpExport::Unsupported(
+        "DequantizeLinear of ONNX gives another dtype than the scale's from "
+        "opset {} on",
+        kOutputDType);
+  }
+  op.Finish("DequantizeLinear", Inputs(op), attributes);
+}
+
+void BitCast(OpExport& op) {
+  constexpr int64_t kBitCast = 26;
+  if (op.opset() < kBitCast) {
+    OpExport::Unsupported("BitCast is an operator of ONNX from opset {} on",
+                          kBitCast);
+  }
+  op.Finish("BitCast", {op.In("X")}, {{"to", op.OutType()}});
+}
+
+constexpr ExporterRow kRows[] = {{"bitcast", BitCast},
+                                 {"dequantize_linear", DequantizeLinear},
+                                 {"quantize_linear", QuantizeLinear}};
+
+}  // namespace
+
+std::span<const ExporterRow> QuantizationExporters() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx
