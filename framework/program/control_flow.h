@@ -26,7 +26,7 @@ SLUICE_API Vars Cond(const Var& condition,
 struct WhileOptions {
   // The shapes of the variables within the loop, for those that change from one
   // iteration to the next: -1 for sizes that do. Empty: those of `first`.
-  std::vector<DDim> dims;
+  std::vector<DDim> dims = {};
   // More iterations are an error.
   int64_t limit = 10'000'000;
 };

@@ -215,11 +215,17 @@ def with_onnxruntime(model):
     return lambda feed: session.run(None, feed)
 
 
+# onnx 1.23: no reversed Scan, and single numbers are stacked as rows of one.
+REFERENCE_LACKS = {"reversed", "loop"}
+
+
 @pytest.mark.parametrize("by", ["sluice", "reference", "onnxruntime"])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_blocks_come_back_from_onnx_and_give_the_same(network, by):
     if by == "onnxruntime":
         pytest.importorskip("onnxruntime")
+    if by == "reference" and network in REFERENCE_LACKS:
+        pytest.skip("ONNX's reference evaluator lacks it")
     make, operators = NETWORKS[network]
     outputs, feeds = make()
     model = saved(outputs)
