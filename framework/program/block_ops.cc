@@ -322,9 +322,9 @@ std::vector<VarDesc> LoopOutputs(const Program& program, const OpDesc& op) {
     const int64_t axis = loop.sequence_axes.empty() ? 0 : loop.sequence_axes[i];
     SLUICE_ENFORCE(axis >= -rank && axis < rank, ErrorCode::kInvalidArgument,
                    "loop.sequence_axis",
-                   "{}: attribute sequence_axes has {}, but sequence {} has "
-                   "shape {}",
-                   op.type, axis, sequence.name, sequence.dims);
+                   "{}: sequence {} has shape {}, and so no dimension {} to be "
+                   "taken apart along (attribute sequence_axes)",
+                   op.type, sequence.name, sequence.dims, axis);
     const int64_t size =
         sequence.dims[static_cast<int>(axis < 0 ? axis + rank : axis)];
     SLUICE_ENFORCE(trips < 0 || size < 0 || trips == size,

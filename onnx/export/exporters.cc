@@ -15,10 +15,10 @@ const Table& AllExporters() {
   static const Table* const kTable = [] {
     auto* rows = new Table();  // read at any time, also while exiting
     for (const auto family :
-         {ContractionExporters(), CreationExporters(), ElementwiseExporters(),
-          ImageExporters(), IndexingExporters(), LossExporters(),
-          MovementExporters(), NormExporters(), QuantizationExporters(),
-          ReductionExporters()}) {
+         {ContractionExporters(), ControlFlowExporters(), CreationExporters(),
+          ElementwiseExporters(), ImageExporters(), IndexingExporters(),
+          LossExporters(), MovementExporters(), NormExporters(),
+          QuantizationExporters(), ReductionExporters(), SearchExporters()}) {
       for (const ExporterRow& row : family) {
         (*rows)[row.op] = &row;
       }

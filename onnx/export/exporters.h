@@ -25,6 +25,7 @@ struct ExporterRow {
 
 // The tables, one a file in onnx/exporters/.
 std::span<const ExporterRow> ContractionExporters();
+std::span<const ExporterRow> ControlFlowExporters();
 std::span<const ExporterRow> CreationExporters();
 std::span<const ExporterRow> ElementwiseExporters();
 std::span<const ExporterRow> ImageExporters();
@@ -34,6 +35,7 @@ std::span<const ExporterRow> MovementExporters();
 std::span<const ExporterRow> NormExporters();
 std::span<const ExporterRow> QuantizationExporters();
 std::span<const ExporterRow> ReductionExporters();
+std::span<const ExporterRow> SearchExporters();
 
 // Writes the op. Raises Unimplemented with the id OpExport::kFormId, and the
 // reason, for one that ONNX has nothing for.

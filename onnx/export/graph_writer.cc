@@ -3,9 +3,11 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "sluice/onnx/export/op_export.h"
+#include "sluice/onnx/export/value_types.h"
 #include "sluice/onnx/import/packed_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
@@ -122,15 +124,40 @@ int OnnxDataType(DType dtype) {
 GraphWriter::GraphWriter(const framework::Program& program,
                          const Names& outputs,
                          int64_t opset,
+                         WriteOps write_ops,
                          ::onnx::GraphProto* graph)
     : program_(program),
+      block_(program.block()),
       opset_(opset),
-      graph_(graph),
-      read_(outputs.begin(), outputs.end()) {
-  for (const framework::VarDesc& var : program.block().vars()) {
+      write_ops_(std::move(write_ops)),
+      graph_(graph) {
+  for (const framework::VarDesc& var : block_.vars()) {
     taken_.insert(var.name);
   }
-  for (const OpDesc& op : program.block().ops) {
+  CountVariables(outputs);
+}
+
+GraphWriter::GraphWriter(GraphWriter* around,
+                         int block,
+                         const Names& outputs,
+                         ::onnx::GraphProto* graph)
+    : program_(around->program_),
+      block_(program_.blocks()[static_cast<size_t>(block)]),
+      opset_(around->opset_),
+      write_ops_(around->write_ops_),
+      around_(around),
+      graph_(graph) {
+  graph_->set_name(platform::Format("block_{}", block));
+  for (const framework::VarDesc& var : block_.vars()) {
+    names_[var.name] = NewName(var.name);
+    if (var.is_data) ++writes_left_[var.name];  // by the node around
+  }
+  CountVariables(outputs);
+}
+
+void GraphWriter::CountVariables(const Names& outputs) {
+  read_.insert(outputs.begin(), outputs.end());
+  for (const OpDesc& op : block_.ops) {
     for (const auto& [argument, vars] : op.inputs) {
       read_.insert(vars.begin(), vars.end());
     }
@@ -143,7 +170,9 @@ GraphWriter::GraphWriter(const framework::Program& program,
 }
 
 const framework::VarDesc& GraphWriter::Var(const std::string& name) const {
-  return program_.FindVar(name);
+  const framework::VarDesc* own = block_.FindVar(name);
+  if (own != nullptr) return *own;
+  return around_ == nullptr ? program_.FindVar(name) : around_->Var(name);
 }
 
 bool GraphWriter::IsRead(const std::string& variable) const {
@@ -154,10 +183,17 @@ void GraphWriter::BeginOp(const OpDesc& op) {
   op_name_ = op.type;
   for (const auto& [argument, vars] : op.outputs) {
     if (vars.empty()) continue;
-    op_name_ = vars[0];
+    op_name_ = LastName(vars[0]);
     break;
   }
   op_location_ = framework::DescribeLocation(op.location);
+  op_nodes_ = 0;
+  op_properties_.clear();
+}
+
+void GraphWriter::BeginNodes(const std::string& name) {
+  op_name_ = name;
+  op_location_.clear();
   op_nodes_ = 0;
   op_properties_.clear();
 }
@@ -168,15 +204,26 @@ void GraphWriter::DescribeOp(const std::string& key, const std::string& value) {
 
 const std::string& GraphWriter::ValueOf(const std::string& variable) const {
   const auto found = values_.find(variable);
-  return found == values_.end() ? variable : found->second;
+  if (found != values_.end()) return found->second;
+  if (around_ != nullptr && block_.FindVar(variable) == nullptr) {
+    return around_->ValueOf(variable);
+  }
+  return LastName(variable);
+}
+
+const std::string& GraphWriter::LastName(const std::string& variable) const {
+  const auto found = names_.find(variable);
+  return found == names_.end() ? variable : found->second;
 }
 
 std::string GraphWriter::Define(const std::string& variable) {
   const bool last = --writes_left_[variable] == 0;
-  return values_[variable] = last ? variable : NewName(variable);
+  const std::string& name = LastName(variable);
+  return values_[variable] = last ? name : NewName(name);
 }
 
 std::string GraphWriter::NewName(const std::string& base) {
+  if (around_ != nullptr) return around_->NewName(base);
   std::string name = base;
   for (int i = 1; !taken_.insert(name).second; ++i) {
     name = platform::Format("{}.{}", base, i);
@@ -187,7 +234,8 @@ std::string GraphWriter::NewName(const std::string& base) {
 void GraphWriter::AddNode(const std::string& type,
                           const Names& inputs,
                           const Names& outputs,
-                          const framework::AttributeMap& attributes) {
+                          const framework::AttributeMap& attributes,
+                          const Subgraphs& subgraphs) {
   auto* node = graph_->add_node();
   node->set_op_type(type);
   node->set_name(op_nodes_ == 0
@@ -206,10 +254,37 @@ void GraphWriter::AddNode(const std::string& type,
   for (const auto& [name, value] : attributes) {
     SetAttribute(name, value, node->add_attribute());
   }
+  for (const auto& [name, graph] : subgraphs) {
+    auto* attribute = node->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(AttributeProto::GRAPH);
+    attribute->mutable_g()->Swap(graph);
+  }
   for (const auto& [key, value] : op_properties_) {
     auto* property = node->add_metadata_props();
     property->set_key(key);
     property->set_value(value);
+  }
+}
+
+void GraphWriter::AddInput(const framework::VarDesc& var,
+                           const std::string& name) {
+  shown_.insert(name);
+  SetType(var, name, graph_->add_input());
+}
+
+void GraphWriter::AddOutput(const framework::VarDesc& var,
+                            const std::string& name) {
+  shown_.insert(name);
+  SetType(var, name, graph_->add_output());
+}
+
+void GraphWriter::AddValueInfo() {
+  for (const framework::VarDesc& var : block_.vars()) {
+    const std::string& name = LastName(var.name);
+    if (var.is_data || var.persistable || shown_.contains(name)) continue;
+    if (!IsRead(var.name) || !var.dims.rank_known()) continue;
+    SetType(var, name, graph_->add_value_info());
   }
 }
 

@@ -36,9 +36,11 @@ class OpExport {
  public:
   OpExport(const framework::OpDesc& op, Widened widened, GraphWriter* graph);
 
+  const framework::OpDesc& op() const { return op_; }
   const std::string& type() const { return op_.type; }
   const framework::OpSchema& schema() const { return schema_; }
   int64_t opset() const { return graph_.opset(); }
+  GraphWriter& graph() { return graph_; }
 
   bool Has(std::string_view input) const;
   // The value of an input, for nodes to read; "" for one that was left out.
@@ -74,7 +76,8 @@ class OpExport {
               const Names& inputs,
               const AttributeMap& attributes = {},
               std::string_view output = "Out");
-  // The same for several of them, in their order.
+  // The same for several of them, in their order, and for those that the op
+  // does not have.
   void FinishAll(const std::string& type,
                  const Names& inputs,
                  const AttributeMap& attributes,

@@ -8,8 +8,8 @@
 #include "sluice/framework/files/file.h"
 #include "sluice/framework/measure/record.h"
 #include "sluice/framework/program/prune.h"
-#include "sluice/onnx/export/exporters.h"
 #include "sluice/onnx/export/graph_writer.h"
+#include "sluice/onnx/export/ops_writer.h"
 #include "sluice/onnx/export/parameters.h"
 #include "sluice/onnx/export/plan_notes.h"
 #include "sluice/onnx/export/value_types.h"
@@ -107,120 +107,6 @@ Names InputsOf(const Program& whole,
   return given;
 }
 
-// Why an op cannot be part of a model that computes outputs from inputs; "" if
-// it can.
-std::string WhyNot(const Program& program, const OpDesc& op) {
-  if (op.purpose != OpPurpose::kForward) {
-    return Format(
-        "it is {} op: export program.clone(for_test=True) (C++: "
-        "CloneForTest), or name outputs that need no such op",
-        op.purpose == OpPurpose::kBackward ? "a gradient" : "an optimizer's");
-  }
-  const auto test = op.attributes.find("is_test");
-  if (test != op.attributes.end() &&
-      test->second == framework::Attribute(true)) {
-    return "";
-  }
-  for (const auto& [argument, vars] : op.outputs) {
-    for (const std::string& var : vars) {
-      if (!program.FindVar(var).persistable) continue;
-      return Format(
-          "it changes parameter {}; export "
-          "program.clone(for_test=True) (C++: CloneForTest)",
-          Shown(var));
-    }
-  }
-  return "";
-}
-
-std::string FirstLine(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
-
-// Writes the ops of a pruned program; those that cannot be written are listed.
-class OpsWriter {
- public:
-  OpsWriter(const Program& whole,
-            const Program& pruned,
-            const OnnxSaveOptions& options,
-            GraphWriter* graph)
-      : whole_(whole), pruned_(pruned), options_(options), graph_(*graph) {}
-
-  void Write() {
-    for (const OpDesc& op : pruned_.block().ops) {
-      const std::string reason = WhyNot(pruned_, op);
-      if (!reason.empty()) {
-        Refuse(op, reason);
-        is_training_ = true;
-      } else {
-        Write(op);
-      }
-    }
-    RaiseRefused();
-  }
-
- private:
-  void Write(const OpDesc& op) {
-    graph_.BeginOp(op);
-    AddNotes(op);
-    try {
-      ExportOp(op, &graph_);
-    } catch (platform::Error& error) {
-      if (error.check_id() == OpExport::kFormId) {
-        return Refuse(op, FirstLine(error.what()));
-      }
-      framework::AddLocation(op.location, &error);
-      throw;
-    }
-  }
-
-  void AddNotes(const OpDesc& op) {
-    if (options_.plan == nullptr || op.outputs.empty()) return;
-    const auto notes =
-        NotesOfOp(*options_.plan, whole_, op.outputs[0].second.at(0));
-    for (const auto& [key, value] : notes) {
-      graph_.DescribeOp(key, value);
-    }
-  }
-
-  void Refuse(const OpDesc& op, const std::string& reason) {
-    const std::string made =
-        op.outputs.empty() ? "" : op.outputs[0].second.at(0);
-    const std::string where = framework::DescribeLocation(op.location);
-    refused_.push_back(Format("{} (makes {}): {}{}", op.type, Shown(made),
-                              reason, where.empty() ? "" : "; " + where));
-  }
-
-  void RaiseRefused() const {
-    constexpr size_t kMostListed = 100;
-    if (refused_.empty()) return;
-    std::string lines;
-    for (size_t i = 0; i < std::min(refused_.size(), kMostListed); ++i) {
-      lines += "\n  " + refused_[i];
-    }
-    if (refused_.size() > kMostListed) {
-      lines += Format("\n  and {} more", refused_.size() - kMostListed);
-    }
-    if (is_training_) {
-      platform::Raise(ErrorCode::kInvalidArgument, "onnx.save_training",
-                      "{} of {} ops cannot be exported, some of them because "
-                      "they train:{}",
-                      refused_.size(), pruned_.block().ops.size(), lines);
-    }
-    platform::Raise(ErrorCode::kUnimplemented, "onnx.no_counterpart",
-                    "{} of {} ops cannot be exported to ONNX (opset {}):{}",
-                    refused_.size(), pruned_.block().ops.size(), options_.opset,
-                    lines);
-  }
-
-  const Program& whole_;
-  const Program& pruned_;
-  const OnnxSaveOptions& options_;
-  GraphWriter& graph_;
-  std::vector<std::string> refused_;
-  bool is_training_ = false;
-};
-
 void AddProperty(const std::string& key,
                  const std::string& value,
                  ::onnx::ModelProto* model) {
@@ -273,21 +159,20 @@ Program WriteGraph(const Program& program,
   const Names inputs = InputsOf(program, pruned, options.inputs);
   auto* graph = model->mutable_graph();
   DescribeModel(options, model);
-  GraphWriter writer(pruned, outputs, options.opset, graph);
-  OpsWriter(program, pruned, options, &writer).Write();
+  OpsWriter ops(program, options);
+  GraphWriter writer(
+      pruned, outputs, options.opset,
+      [&ops](GraphWriter* of_block) { ops.Write(of_block); }, graph);
+  writer.Write();
+  ops.RaiseRefused();
   for (const std::string& name : inputs) {
-    SetType(program.FindVar(name), graph->add_input());
+    writer.AddInput(program.FindVar(name), name);
   }
   NameSizes(options.size_names, graph);
-  std::set<std::string_view> shown(outputs.begin(), outputs.end());
   for (const std::string& name : outputs) {
-    SetType(pruned.FindVar(name), graph->add_output());
+    writer.AddOutput(pruned.FindVar(name), name);
   }
-  for (const VarDesc& var : pruned.block().vars()) {
-    if (var.is_data || var.persistable || shown.contains(var.name)) continue;
-    if (!writer.IsRead(var.name) || !var.dims.rank_known()) continue;
-    SetType(var, graph->add_value_info());
-  }
+  writer.AddValueInfo();
   return pruned;
 }
 

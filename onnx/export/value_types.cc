@@ -29,8 +29,10 @@ bool IsOpen(const ::onnx::ValueInfoProto& value, int dim) {
 
 }  // namespace
 
-void SetType(const framework::VarDesc& var, ::onnx::ValueInfoProto* to) {
-  to->set_name(var.name);
+void SetType(const framework::VarDesc& var,
+             const std::string& name,
+             ::onnx::ValueInfoProto* to) {
+  to->set_name(name);
   auto* type = to->mutable_type()->mutable_tensor_type();
   type->set_elem_type(OnnxDataType(var.dtype));
   if (!var.dims.rank_known()) return;

@@ -9,8 +9,10 @@
 
 namespace sluice::onnx {
 
-// The name, dtype and shape of a variable, as a value of the model.
-void SetType(const framework::VarDesc& var, ::onnx::ValueInfoProto* to);
+// The dtype and shape of a variable, as a value of the model.
+void SetType(const framework::VarDesc& var,
+             const std::string& name,
+             ::onnx::ValueInfoProto* to);
 
 // Names the sizes that inputs leave open: as `given` says by input and dim,
 // else "batch" where there is only one whose first size is open, else by input

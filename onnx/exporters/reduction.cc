@@ -19,32 +19,10 @@ void OfBools(OpExport& op) {
             {{"keepdims", op.Attr("keep_dim")}});
 }
 
-void ArgBest(OpExport& op) {
-  const bool keep = op.Bool("keepdims");
-  const AttributeMap attributes = {
-      {"axis", op.Bool("flatten") ? int64_t{0} : op.Int("axis")},
-      {"keepdims", int64_t{keep}},
-      {"select_last_index", op.Attr("select_last_index")}};
-  const char* type = op.type() == "arg_max" ? "ArgMax" : "ArgMin";
-  if (!op.Bool("flatten")) return op.Finish(type, {op.In("X")}, attributes);
-  const std::string row = op.Reshape(op.In("X"), {-1});
-  if (!keep) return op.Finish(type, {row}, attributes);
-  const Ints ones(static_cast<size_t>(op.Rank("X")), 1);
-  op.Finish("Reshape", {op.Append(type, {row}, attributes), op.Vector(ones)});
-}
-
-void TopK(OpExport& op) {
-  const std::string k =
-      op.Has("K") ? op.Reshape(op.Operand("K"), {1}) : op.Vector({op.Int("k")});
-  op.FinishAll("TopK", {op.In("X"), k},
-               {{"largest", op.Attr("largest")}, {"sorted", op.Attr("sorted")}},
-               {"Out", "Indices"});
-}
-
 constexpr ExporterRow kRows[] = {
-    {"arg_max", ArgBest},    {"arg_min", ArgBest},
-    {"mean", Mean},          {"reduce_all", OfBools},
-    {"reduce_any", OfBools}, {"top_k", TopK, Widened::kBFloat16, 24},
+    {"mean", Mean},
+    {"reduce_all", OfBools},
+    {"reduce_any", OfBools},
 };
 
 }  // namespace

@@ -252,6 +252,10 @@ void BindExecutors(nb::module_& m) {
                 Prepare(self, program, arrays, fetch_list));
           },
           "program"_a.none(), "feed"_a.none(), "fetch_list"_a.none())
+      .def("_explain",
+           [](const Executor& self, nb::handle program) {
+             return self.Explain(ToProgram(program, "explain"));
+           })
       .def("_last_plan",
            [](const Executor& self, nb::handle program) {
              return std::const_pointer_cast<Plan>(

@@ -92,11 +92,14 @@ class Executor(_core.Executor):
     def explain(self, program: Program | None = None) -> str:
         """Say which kernel runs each op of the plan prepared last, and why.
 
+        For a program that ran in several stretches: of all their plans, and
+        those of its blocks.
+
         Raises:
             FailedPreconditionError: the program has not run yet.
         """
         program = framework._main if program is None else program
-        return self._last_plan(program).explain()
+        return self._explain(program)
 
     def profile(
         self,

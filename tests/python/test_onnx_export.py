@@ -221,6 +221,8 @@ def test_the_lists_name_ops_that_there_are():
     # Every op that users can append has examples.
     for name in _core._op_names():
         schema = _core._schema(name)
+        if name in ("if", "loop"):  # test_onnx_control_flow.py
+            continue
         if not schema["internal"] and "_grad" not in name:
             assert name in EXAMPLES_OF, name
 

@@ -28,6 +28,15 @@ def _list(what: str, value: Any) -> list[Variable]:
     return values
 
 
+def _same_count(what: str, got: int, expected: int) -> None:
+    if got != expected:
+        raise InvalidArgumentError(
+            f"{what}: expected {expected}, one for each variable that is "
+            f"carried on, got {got}{created()}",
+            "python.block_count",
+        )
+
+
 def _unpacked(made: dict[str, Any], output: str) -> list[Variable]:
     value = made.get(output, [])
     return value if isinstance(value, list) else [value]
@@ -80,7 +89,7 @@ def cond(
         InvalidArgumentError: the functions return different numbers of
             variables, or other dtypes.
     """
-    _list("cond: pred", pred)
+    _list("cond: pred", [pred])
     program = pred.program
     attrs: dict[str, Any] = {}
     single = False
@@ -124,14 +133,16 @@ def while_loop(
     """
     first = _list("while_loop: loop_vars", loop_vars)
     program = first[0].program if first else default_main_program()
-    begins = cond(*first)
     if shapes is None:
         shapes = [variable.shape for variable in first]
+    _same_count("while_loop: shapes", len(shapes), len(first))
+    (begins,) = _list("while_loop: what cond gives", [cond(*first)])
     with _new_blocks(program):
         block = program._begin_block()
         carried = _block_data(program, "carried", shapes, first)
         following = _list("while_loop: what body gives", body(*carried))
-        goes_on = cond(*following)
+        _same_count("while_loop: what body gives", len(following), len(first))
+        (goes_on,) = _list("while_loop: what cond gives", [cond(*following)])
         program._end_block()
         made = program.append_op(
             "loop",
@@ -191,6 +202,7 @@ def scan(
         )
         following, outputs = fn(carried, elements)
         following = _list("scan: what fn carries on", following)
+        _same_count("scan: what fn carries on", len(following), len(first))
         outputs = _list("scan: what fn stacks", outputs)
         program._end_block()
         made = program.append_op(

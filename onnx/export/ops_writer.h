@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/program/program.h"
+#include "sluice/onnx/export/graph_writer.h"
+#include "sluice/onnx/save_onnx.h"
+
+namespace sluice::onnx {
+
+// Writes the ops of all blocks of a pruned program, each into the graph of its
+// block, and collects those that cannot be written. Borrows what it is made
+// with; used by one thread.
+class OpsWriter {
+ public:
+  // `whole`: the program before it was pruned, which options.plan is of.
+  OpsWriter(const framework::Program& whole, const OnnxSaveOptions& options)
+      : whole_(whole), options_(options) {}
+
+  void Write(GraphWriter* graph);
+  // Raises Unimplemented, or InvalidArgument where some train, and lists all
+  // ops that were refused.
+  void RaiseRefused() const;
+
+ private:
+  void Write(const framework::OpDesc& op, GraphWriter* graph);
+  void AddNotes(const framework::OpDesc& op, GraphWriter* graph) const;
+  void Refuse(const framework::OpDesc& op, const std::string& reason);
+
+  const framework::Program& whole_;
+  const OnnxSaveOptions& options_;
+  std::vector<std::string> refused_;
+  size_t op_count_ = 0;
+  bool is_training_ = false;
+};
+
+}  // namespace sluice::onnx

@@ -1,0 +1,339 @@
+"""The layers cond, while_loop and scan: what they compute, keep and refuse."""
+
+import pathlib
+import re
+import resource
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from control_flow_networks import absolute_sum, doubled_until, lstm, number
+
+layers = sl.layers
+
+
+def numpy_lstm(x, h, c, weights, bias):
+    def sigmoid(value):
+        return 1 / (1 + np.exp(-value))
+
+    outputs = []
+    for element in x:
+        gates = np.concatenate([element, h], 1) @ weights + bias
+        i, f, o, g = np.split(gates, 4, 1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        outputs.append(h)
+    return h, c, np.stack(outputs)
+
+
+def test_a_condition_on_data_chooses_a_branch():
+    x = sl.data("x", [None])
+    out = absolute_sum(x)
+    assert out.shape == (None,)
+    exe = sl.Executor()
+    for values in ([1.0, 2.0], [-1.0, -2.0], [3.0, -4.0, 0.5]):
+        fed = np.array(values, "float32")
+        (got,) = exe.run(feed={"x": fed}, fetch_list=[out])
+        np.testing.assert_array_equal(got, -fed if fed.sum() < 0 else fed)
+
+
+def test_a_list_stays_a_list():
+    x = sl.data("x", [2])
+    yes = layers.less_than(layers.reduce_sum(x), number(0.0))
+    one = layers.cond(yes, lambda: [x], lambda: [layers.relu(x)])
+    assert isinstance(one, list)
+    assert len(one) == 1
+    pair = layers.cond(
+        yes, lambda: (x, x), lambda: (layers.relu(x), layers.square(x))
+    )
+    got = sl.Executor().run(
+        feed={"x": np.array([2, -1], "float32")}, fetch_list=pair
+    )
+    np.testing.assert_array_equal(got, [[2, 0], [4, 1]])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_lstm_by_scan_gives_what_numpy_gives(reverse):
+    rng = np.random.default_rng(0)
+    size, features = 3, 2
+    x = sl.data("x", [None, None, features])
+    h, c = sl.data("h", [None, size]), sl.data("c", [None, size])
+    w = sl.data("w", [features + size, 4 * size])
+    b = sl.data("b", [4 * size])
+    carried, stacked = lstm(x, h, c, w, b, size, reverse)
+    exe = sl.Executor()
+    for steps, batch in ((5, 4), (1, 1), (7, 2)):
+        feed = {
+            "x": rng.normal(size=(steps, batch, features)),
+            "h": rng.normal(size=(batch, size)),
+            "c": rng.normal(size=(batch, size)),
+            "w": rng.normal(size=(features + size, 4 * size)),
+            "b": rng.normal(size=4 * size),
+        }
+        feed = {name: value.astype("float32") for name, value in feed.items()}
+        got = exe.run(feed=feed, fetch_list=[*carried, *stacked])
+        order = feed["x"][::-1] if reverse else feed["x"]
+        last, cell, rows = numpy_lstm(order, *(feed[n] for n in "hcwb"))
+        expected = last, cell, rows[::-1] if reverse else rows
+        for a, e in zip(got, expected, strict=True):
+            np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-5)
+
+
+def test_a_scan_of_no_elements_carries_what_it_got():
+    x = sl.data("x", [None, 2])
+    first = sl.data("first", [2])
+    (total,), (sums,) = layers.scan(
+        lambda carried, elements: (
+            [layers.elementwise_add(carried[0], elements[0])],
+            [elements[0]],
+        ),
+        [first],
+        [x],
+    )
+    feed = {"x": np.zeros((0, 2), "float32"), "first": np.ones(2, "float32")}
+    got = sl.Executor().run(feed=feed, fetch_list=[total, sums])
+    np.testing.assert_array_equal(got[0], [1, 1])
+    assert got[1].shape == (0, 2)
+
+
+def test_a_while_loop_may_change_shapes():
+    x = sl.data("x", [None])
+    out = doubled_until(x, number(10.0))
+    exe = sl.Executor()
+    for count, expected in ((1, 16), (3, 12), (11, 11)):
+        fed = np.ones(count, "float32")
+        (got,) = exe.run(feed={"x": fed}, fetch_list=[out])
+        np.testing.assert_array_equal(got, np.ones(expected))
+
+
+def test_blocks_in_each_other_read_what_is_around_all_of_them():
+    x = sl.data("x", [None, 2])
+    scale = sl.data("scale", [2])
+
+    def step(carried, elements):
+        (total,) = carried
+        chosen = layers.cond(
+            layers.less_than(layers.reduce_sum(elements[0]), number(0.0)),
+            lambda: layers.elementwise_mul(elements[0], scale),
+            lambda: layers.elementwise_add(elements[0], total),
+        )
+        return [layers.elementwise_add(total, chosen)], chosen
+
+    (total,), (rows,) = layers.scan(step, [sl.data("first", [2])], [x])
+    fed = np.array([[1, 2], [-3, -4], [5, 6]], "float32")
+    feed = {
+        "x": fed,
+        "scale": np.array([10, 100], "float32"),
+        "first": np.array([1, 0], "float32"),
+    }
+    got = sl.Executor().run(feed=feed, fetch_list=[total, rows])
+    carried, chosen = feed["first"], []
+    for row in fed:
+        row = row * feed["scale"] if row.sum() < 0 else row + carried
+        carried = carried + row
+        chosen.append(row)
+    np.testing.assert_array_equal(got[0], carried)
+    np.testing.assert_array_equal(got[1], chosen)
+
+
+def test_other_ops_read_what_nonzero_finds():
+    x = sl.data("x", [None])
+    places = layers.nonzero(x)
+    values = layers.gather(x, layers.reshape(places, shape=[-1]), axis=0)
+    total = layers.reduce_sum(values)
+    exe = sl.Executor()
+    for fed in ([0, 2, 0, 3], [0, 0], [1]):
+        fed = np.array(fed, "float32")
+        got = exe.run(feed={"x": fed}, fetch_list=[places, values, total])
+        np.testing.assert_array_equal(got[0], np.stack(np.nonzero(fed)))
+        np.testing.assert_array_equal(got[1], fed[fed != 0])
+        assert float(got[2].sum()) == fed.sum()
+
+
+def test_memory_is_bounded_over_changing_shapes():
+    x = sl.data("x", [None])
+    total = layers.reduce_sum(layers.nonzero(absolute_sum(x)))
+    exe = sl.Executor()
+
+    def run(counts):
+        for count in counts:
+            fed = np.ones(count, "float32")
+            (got,) = exe.run(feed={"x": fed}, fetch_list=[total])
+            assert int(got.sum()) == count * (count - 1) // 2
+
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB
+
+    run(range(1, 500))
+    before, plans = peak(), exe.cached_plans
+    run(range(500, 2001))
+    assert exe.cached_plans <= plans + 64
+    assert peak() - before < 64 * 1024
+    kept = exe.cached_plans
+    run(range(1990, 2001))
+    assert exe.cached_plans == kept  # planned once for a shape
+
+
+def test_blocks_give_as_many_variables():
+    x = sl.data("x", [2])
+    yes = layers.less_than(layers.reduce_sum(x), number(0.0))
+    blocks = len(sl.default_main_program()._blocks())
+    with pytest.raises(
+        sl.InvalidArgumentError,
+        match=r"then_outputs names 2 variables, else_outputs 1",
+    ):
+        layers.cond(yes, lambda: [x, x], lambda: [x])
+    with pytest.raises(
+        sl.InvalidArgumentError, match="body gives: expected 1,.* got 2"
+    ):
+        layers.while_loop(
+            lambda value: layers.less_than(
+                layers.reduce_sum(value), number(0.0)
+            ),
+            lambda value: [value, value],
+            [x],
+        )
+    with pytest.raises(
+        sl.InvalidArgumentError, match="carries on: expected 1,.* got 0"
+    ):
+        layers.scan(lambda carried, elements: ([], []), [x], [x])
+    assert len(sl.default_main_program()._blocks()) == blocks
+
+
+def test_blocks_give_the_same_dtypes():
+    x = sl.data("x", [2])
+    yes = layers.less_than(layers.reduce_sum(x), number(0.0))
+    with pytest.raises(
+        sl.InvalidArgumentError, match="output 0 is float32 .* and int32"
+    ) as error:
+        layers.cond(yes, lambda: x, lambda: layers.cast(x, dtype="int32"))
+    assert "test_control_flow.py" in str(error.value)
+    with pytest.raises(sl.InvalidArgumentError, match="must be float32, got i"):
+        layers.scan(
+            lambda carried, elements: ([layers.cast(x, dtype="int32")], []),
+            [x],
+            [x],
+        )
+    with pytest.raises(sl.InvalidArgumentError, match="must be bool, got fl"):
+        layers.while_loop(layers.reduce_sum, lambda value: [value], [x])
+
+
+def test_what_blocks_give_must_be_variables():
+    x = sl.data("x", [2])
+    yes = layers.less_than(layers.reduce_sum(x), number(0.0))
+    with pytest.raises(sl.InvalidArgumentError, match="then_block.*got None"):
+        layers.cond(yes, lambda: None, lambda: x)
+    with pytest.raises(sl.InvalidArgumentError, match="pred.*got True"):
+        layers.cond(True, lambda: x, lambda: x)
+    with pytest.raises(sl.InvalidArgumentError, match="xs is empty"):
+        layers.scan(lambda carried, elements: ([], []), [x], [])
+    with pytest.raises(sl.InvalidArgumentError, match="no dimension 0"):
+        layers.scan(
+            lambda carried, elements: (carried, elements),
+            [x],
+            [layers.reshape(layers.reduce_sum(x), shape=[])],
+        )
+    with pytest.raises(
+        sl.InvalidArgumentError, match="shapes: expected 1,.* got 2"
+    ):
+        layers.while_loop(
+            lambda value: yes, lambda value: [value], [x], shapes=[[2], [2]]
+        )
+    with pytest.raises(sl.InvalidArgumentError, match="cond gives.*got 3"):
+        layers.while_loop(lambda value: 3, lambda value: [value], [x])
+
+
+def test_variables_of_a_block_stay_in_it():
+    x = sl.data("x", [2])
+    yes = layers.less_than(layers.reduce_sum(x), number(0.0))
+    kept = []
+
+    def inside():
+        kept.append(layers.square(x, name="inner"))
+        return kept[0]
+
+    layers.cond(yes, inside, lambda: x)
+    with pytest.raises(sl.SluiceError, match="inner") as error:
+        layers.relu(kept[0])
+    assert "block 1" in str(error.value)
+
+
+def test_a_loop_that_never_ends_is_an_error():
+    x = sl.data("x", [1])
+    (out,) = layers.while_loop(
+        lambda value: layers.less_than(value, number(1.0)),
+        lambda value: [layers.scale(value, 0.5)],
+        [x],
+        limit=20,
+    )
+    exe = sl.Executor()
+    with pytest.raises(sl.ResourceExhaustedError, match="limit = 20") as error:
+        exe.run(feed={"x": np.zeros(1, "float32")}, fetch_list=[out])
+    assert "test_control_flow.py" in str(error.value)
+    (got,) = exe.run(feed={"x": np.ones(1, "float32")}, fetch_list=[out])
+    assert got == 1
+
+
+def test_programs_with_blocks_are_saved_and_printed():
+    x = sl.data("x", [None])
+    out = doubled_until(absolute_sum(x), number(10.0))
+    program = sl.default_main_program()
+    loaded = sl.Program.parse(program.serialize())
+    assert str(loaded) == str(program)
+    text = str(program)
+    assert "if(" in text
+    assert "loop(" in text
+    assert "block 1" in text
+    feed = {"x": np.array([-1, -2], "float32")}
+    (got,) = sl.Executor().run(loaded, feed, [out.name])
+    (expected,) = sl.Executor().run(program, feed, [out])
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(got, [1, 2] * 4)
+    pruned = program.clone(for_test=True).prune([out])
+    (got,) = sl.Executor().run(pruned, feed, [out.name])
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_explain_shows_the_blocks_that_ran():
+    x = sl.data("x", [None])
+    out = absolute_sum(x)
+    exe = sl.Executor()
+    feed = {"x": np.array([-1, -2], "float32")}
+    exe.run(feed=feed, fetch_list=[out])
+    text = exe.explain()
+    assert "block 1" in text
+    assert "scale" in text
+    (got,) = exe.run_checked(feed=feed, fetch_list=[out])
+    np.testing.assert_array_equal(got, [1, 2])
+
+
+def test_checks_reach_into_blocks():
+    x = sl.data("x", [None])
+    out = layers.cond(
+        layers.less_than(layers.reduce_sum(x), number(0.0)),
+        lambda: layers.log(x),
+        lambda: x,
+    )
+    exe = sl.Executor()
+    feed = {"x": np.array([-1, -2], "float32")}
+    assert np.isnan(exe.run(feed=feed, fetch_list=[out])[0]).all()
+    with pytest.raises(sl.InternalError, match="log") as error:
+        exe.run_checked(feed=feed, fetch_list=[out])
+    assert "test_control_flow.py" in str(error.value)
+
+
+def test_the_guide_computes_what_it_says(capsys):
+    page = pathlib.Path(__file__).parents[2] / "design" / "control_flow.md"
+    (script,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    made = {}
+    exec(script, made)
+    feed, fetches = made["feed"], ["positive", "grown", "last", "sums"]
+    positive, grown, last, sums = made["exe"].run(
+        feed=feed, fetch_list=[made[name] for name in fetches]
+    )
+    np.testing.assert_array_equal(positive, -feed["x"])
+    np.testing.assert_array_equal(grown, feed["x"] * -32)
+    np.testing.assert_array_equal(last, feed["x"].sum(0))
+    np.testing.assert_array_equal(sums, np.cumsum(feed["x"], 0))
+    assert "block 1" in capsys.readouterr().out
