@@ -6,10 +6,11 @@
 #include "sluice/framework/op/infer_shape_context.h"
 
 // What the shape functions of convolutions and pooling check: windows that
-// slide over the height and the width of a tensor.
+// slide over the height and the width of a tensor, and over the depth of a
+// volume.
 namespace sluice::operators {
 
-// One of the two dimensions. Sizes are -1 while unknown.
+// One of the two or three dimensions. Sizes are -1 while unknown.
 struct WindowAxis {
   std::string_view name;
   int64_t kernel = -1;
@@ -19,41 +20,57 @@ struct WindowAxis {
   int64_t pad_after = 0;
 };
 
-// The two entries of attribute `name`.
-inline const std::vector<int64_t>& WindowPair(
-    const framework::InferShapeContext& context, std::string_view name) {
-  const auto& pair = context.Attr<std::vector<int64_t>>(name);
-  context.Require(pair.size() == 2, "window.pair",
-                  "attribute {} has {} entries; expected 2: height and width",
-                  name, pair.size());
-  return pair;
+// The entries of attribute `name`, one for each of `dims` dimensions.
+inline const std::vector<int64_t>& WindowInts(
+    const framework::InferShapeContext& context,
+    std::string_view name,
+    size_t dims = 2) {
+  const auto& ints = context.Attr<std::vector<int64_t>>(name);
+  context.Require(
+      ints.size() == dims, "window.pair",
+      "attribute {} has {} entries; expected {}: {}height and width", name,
+      ints.size(), dims, dims == 3 ? "depth, " : "");
+  return ints;
 }
 
-// Height and width with strides and paddings read and checked; the paddings
-// may be [height, width] or [top, bottom, left, right].
+// The dimensions with strides and paddings read and checked; the paddings may
+// be one for each of them, or two: [top, bottom, left, right].
 inline std::vector<WindowAxis> WindowAxes(
-    const framework::InferShapeContext& context) {
-  const auto& strides = WindowPair(context, "strides");
+    const framework::InferShapeContext& context, size_t dims = 2) {
+  constexpr std::string_view kNames[] = {"depth", "height", "width"};
+  const auto& strides = WindowInts(context, "strides", dims);
   const auto& paddings = context.Attr<std::vector<int64_t>>("paddings");
-  const bool four = paddings.size() == 4;
-  context.Require(four || paddings.size() == 2, "window.paddings",
-                  "attribute paddings has {} entries; expected 2 (height, "
-                  "width) or 4 (top, bottom, left, right)",
-                  paddings.size());
-  std::vector<WindowAxis> axes(2);
-  for (size_t i = 0; i < 2; ++i) {
-    axes[i].name = i == 0 ? "height" : "width";
+  const bool both = paddings.size() == 2 * dims;
+  context.Require(both || paddings.size() == dims, "window.paddings",
+                  "attribute paddings has {} entries; expected {} ({}height, "
+                  "width) or {} ({}top, bottom, left, right)",
+                  paddings.size(), dims, dims == 3 ? "depth, " : "", 2 * dims,
+                  dims == 3 ? "front, back, " : "");
+  std::vector<WindowAxis> axes(dims);
+  for (size_t i = 0; i < dims; ++i) {
+    axes[i].name = kNames[3 - dims + i];
     context.Require(strides[i] >= 1, "window.stride",
                     "strides[{}] = {}; expected 1 or more", i, strides[i]);
     axes[i].stride = strides[i];
-    axes[i].pad_before = paddings[four ? 2 * i : i];
-    axes[i].pad_after = paddings[four ? 2 * i + 1 : i];
+    axes[i].pad_before = paddings[both ? 2 * i : i];
+    axes[i].pad_after = paddings[both ? 2 * i + 1 : i];
   }
   for (size_t i = 0; i < paddings.size(); ++i) {
     context.Require(paddings[i] >= 0, "window.padding",
                     "paddings[{}] = {}; expected 0 or more", i, paddings[i]);
   }
   return axes;
+}
+
+// Adds attribute dilations, checked.
+inline void ReadDilations(const framework::InferShapeContext& context,
+                          std::vector<WindowAxis>* axes) {
+  const auto& dilations = WindowInts(context, "dilations", axes->size());
+  for (size_t i = 0; i < axes->size(); ++i) {
+    context.Require(dilations[i] >= 1, "window.dilation",
+                    "dilations[{}] = {}; expected 1 or more", i, dilations[i]);
+    (*axes)[i].dilation = dilations[i];
+  }
 }
 
 // How many windows there are along an axis of `size` elements; -1 while that

@@ -25,17 +25,18 @@ struct Limit {
 };
 
 constexpr std::array kLimits = {
-    Limit{"Acos", 22},        Limit{"Acosh", 22},
-    Limit{"Asin", 22},        Limit{"Asinh", 22},
-    Limit{"Atan", 22},        Limit{"Atanh", 22},
-    Limit{"Cos", 22},         Limit{"Cosh", 22},
-    Limit{"CumProd", 0, 26},  Limit{"Elu", 22},
-    Limit{"HardSigmoid", 22}, Limit{"HardSwish", 22},
-    Limit{"Mish", 22},        Limit{"Round", 22},
-    Limit{"Selu", 22},        Limit{"Shrink", 99},
-    Limit{"Sin", 22},         Limit{"Sinh", 22},
-    Limit{"Softplus", 22},    Limit{"Softsign", 22},
-    Limit{"Tan", 22},         Limit{"ThresholdedRelu", 22}};
+    Limit{"AffineGrid", 0, 20}, Limit{"GridSample", 0, 20},
+    Limit{"Acos", 22},          Limit{"Acosh", 22},
+    Limit{"Asin", 22},          Limit{"Asinh", 22},
+    Limit{"Atan", 22},          Limit{"Atanh", 22},
+    Limit{"Cos", 22},           Limit{"Cosh", 22},
+    Limit{"CumProd", 0, 26},    Limit{"Elu", 22},
+    Limit{"HardSigmoid", 22},   Limit{"HardSwish", 22},
+    Limit{"Mish", 22},          Limit{"Round", 22},
+    Limit{"Selu", 22},          Limit{"Shrink", 99},
+    Limit{"Sin", 22},           Limit{"Sinh", 22},
+    Limit{"Softplus", 22},      Limit{"Softsign", 22},
+    Limit{"Tan", 22},           Limit{"ThresholdedRelu", 22}};
 
 const Limit& LimitOf(std::string_view type) {
   static constexpr Limit kNone = {};

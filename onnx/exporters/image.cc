@@ -8,15 +8,22 @@ namespace sluice::onnx {
 
 namespace {
 
-// [height, width], or [top, bottom, left, right], in ONNX's order.
+// One for each dim, or pairs as [top, bottom, left, right], in ONNX's order.
 Ints PadsOf(const OpExport& op) {
   const Ints& ours = op.List("paddings");
-  if (ours.size() == 2) return {ours[0], ours[1], ours[0], ours[1]};
-  return {ours[0], ours[2], ours[1], ours[3]};
+  const size_t dims = op.List("strides").size();
+  const bool both = ours.size() == 2 * dims;
+  Ints pads(2 * dims);
+  for (size_t i = 0; i < dims; ++i) {
+    pads[i] = ours[both ? 2 * i : i];
+    pads[dims + i] = ours[both ? 2 * i + 1 : i];
+  }
+  return pads;
 }
 
 bool HasLastChannels(const OpExport& op) {
-  return op.String("data_format") == "NHWC";
+  return op.schema().FindAttr("data_format") != nullptr &&
+         op.String("data_format") == "NHWC";
 }
 
 std::string Image(OpExport& op, const char* input) {
@@ -42,7 +49,9 @@ AttributeMap ConvAttributes(const OpExport& op) {
                              {"dilations", op.Attr("dilations")},
                              {"group", op.Attr("groups")}};
   const DDim filter = op.Dims("Filter");
-  if (filter.known()) attributes["kernel_shape"] = Ints{filter[2], filter[3]};
+  if (filter.known()) {
+    attributes["kernel_shape"] = Ints(filter.begin() + 2, filter.end());
+  }
   return attributes;
 }
 
@@ -63,20 +72,34 @@ void ConvTranspose(OpExport& op) {
 // Pads with which as many windows as the op has fit: instead of ceil_mode,
 // about whose last window versions of ONNX disagree. False where sizes are
 // unknown.
-bool PadForWindows(const OpExport& op, Ints* pads) {
+bool PadForWindows(const OpExport& op, const Ints& dilations, Ints* pads) {
   const int height = HasLastChannels(op) ? 1 : 2;
   const DDim x = op.Dims("X"), out = op.OutDims();
   if (!x.rank_known()) return false;
-  for (int i = 0; i < 2; ++i) {
-    const int64_t size = x[height + i], count = out[height + i];
+  const size_t dims = op.List("ksize").size();
+  for (size_t at = 0; at < dims; ++at) {
+    const int i = height + static_cast<int>(at);
+    const int64_t size = x[i], count = out[i];
     if (size < 0 || count < 0) return false;
-    const auto at = static_cast<size_t>(i);
-    const int64_t reached =
-        (count - 1) * op.List("strides")[at] + op.List("ksize")[at];
-    const int64_t padded = size + (*pads)[at] + (*pads)[at + 2];
-    (*pads)[at + 2] += std::max<int64_t>(reached - padded, 0);
+    const int64_t reached = (count - 1) * op.List("strides")[at] +
+                            (op.List("ksize")[at] - 1) * dilations[at] + 1;
+    const int64_t padded = size + (*pads)[at] + (*pads)[at + dims];
+    (*pads)[at + dims] += std::max<int64_t>(reached - padded, 0);
   }
   return true;
+}
+
+void AddCeilAndPads(const OpExport& op,
+                    const Ints& dilations,
+                    AttributeMap* attributes) {
+  const bool ceil = op.Bool("ceil_mode");
+  // Padding that is added here would count.
+  const bool counted =
+      op.String("pooling_type") == "avg" && !op.Bool("exclusive");
+  Ints pads = PadsOf(op);
+  const bool replaced = ceil && !counted && PadForWindows(op, dilations, &pads);
+  (*attributes)["pads"] = pads;
+  (*attributes)["ceil_mode"] = int64_t{ceil && !replaced};
 }
 
 void Pool(OpExport& op) {
@@ -86,16 +109,12 @@ void Pool(OpExport& op) {
     return FinishImage(op, largest ? "GlobalMaxPool" : "GlobalAveragePool", x,
                        {}, "Out");
   }
-  const bool ceil = op.Bool("ceil_mode");
-  Ints pads = PadsOf(op);
-  const bool replaced = ceil && PadForWindows(op, &pads);
   AttributeMap attributes = {{"kernel_shape", op.Attr("ksize")},
-                             {"strides", op.Attr("strides")},
-                             {"pads", pads},
-                             {"ceil_mode", int64_t{ceil && !replaced}}};
+                             {"strides", op.Attr("strides")}};
+  AddCeilAndPads(op, Ints(op.List("ksize").size(), 1), &attributes);
   if (!largest) {
     const bool exclusive = op.Bool("exclusive");
-    if (ceil && !exclusive) {
+    if (op.Bool("ceil_mode") && !exclusive) {
       OpExport::Unsupported(
           "averages with ceil_mode that count the padding are divided by other "
           "numbers in ONNX");
@@ -103,6 +122,29 @@ void Pool(OpExport& op) {
     attributes["count_include_pad"] = int64_t{!exclusive};
   }
   FinishImage(op, largest ? "MaxPool" : "AveragePool", x, attributes, "Out");
+}
+
+void Pool3d(OpExport& op) {
+  const Ints& dilations = op.List("dilations");
+  AttributeMap attributes = {{"kernel_shape", op.Attr("ksize")},
+                             {"strides", op.Attr("strides")},
+                             {"dilations", dilations}};
+  AddCeilAndPads(op, dilations, &attributes);
+  if (op.String("pooling_type") == "max") {
+    const Names x = {op.In("X")};
+    if (op.IsRead("Mask")) {
+      return op.FinishAll("MaxPool", x, attributes, {"Out", "Mask"});
+    }
+    return op.Finish("MaxPool", x, attributes);
+  }
+  op.AllowOnly({"Out"});
+  if (dilations == Ints{1, 1, 1}) {
+    attributes.erase("dilations");
+  } else if (op.opset() < 19) {
+    OpExport::Unsupported("AveragePool of ONNX has dilations from opset 19 on");
+  }
+  attributes["count_include_pad"] = int64_t{!op.Bool("exclusive")};
+  op.Finish("AveragePool", {op.In("X")}, attributes);
 }
 
 // The largest of each run of channels. Pixels are one dim meanwhile.
@@ -185,11 +227,36 @@ void Resize(OpExport& op) {
              {"exclude_outside", op.Attr("exclude_outside")}});
 }
 
+// Opset 20 has the axis as an input.
+void Dft(OpExport& op) {
+  const bool whole = !op.Has("DftLength") && op.Int("dft_length") == 0;
+  const std::string length =
+      whole ? "" : op.Reshape(op.Operand("DftLength"), {});
+  AttributeMap attributes = {{"inverse", int64_t{op.Bool("inverse")}},
+                             {"onesided", int64_t{op.Bool("onesided")}}};
+  if (op.opset() >= 20) {
+    return op.Finish("DFT",
+                     {op.In("X"), length, op.Reshape(op.Operand("Axis"), {})},
+                     attributes);
+  }
+  if (op.opset() < 17 || op.Has("Axis")) {
+    OpExport::Unsupported(
+        "DFT is an operator of ONNX from opset 17 on, and takes a computed "
+        "axis from opset 20 on");
+  }
+  attributes["axis"] = op.Attr("axis");
+  op.Finish("DFT", {op.In("X"), length}, attributes);
+}
+
 constexpr ExporterRow kRows[] = {
     {"conv2d", Conv, Widened::kBFloat16, 22},
     {"conv2d_transpose", ConvTranspose, Widened::kBFloat16, 22},
+    {"conv3d", Conv},
+    {"conv3d_transpose", ConvTranspose},
+    {"dft", Dft},
     {"maxout", Maxout},
     {"pool2d", Pool, Widened::kBFloat16, 22},
+    {"pool3d", Pool3d},
     {"resize", Resize},
 };
 

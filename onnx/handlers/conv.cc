@@ -12,17 +12,18 @@ namespace sluice::onnx {
 
 namespace {
 
-Inputs ConvInputs(Node& node) {
-  Inputs inputs = {{"Input", {AsImage(node, 0)}},
-                   {"Filter", {AsImage(node, 1)}}};
+Inputs ConvInputs(Node& node, size_t dims) {
+  Inputs inputs = {{"Input", {AsImage(node, dims, 0)}},
+                   {"Filter", {AsImage(node, dims, 1)}}};
   if (node.HasInput(2)) inputs.push_back({"Bias", {node.In(2)}});
   return inputs;
 }
 
 void Conv(Node& node) {
-  Ints kernel = KernelOf(node, 1);
-  const Windows windows = ReadWindows(node, &kernel);
-  FinishImage(node, "conv2d", ConvInputs(node),
+  const size_t dims = ImageDims(node);
+  const Windows windows = ReadWindows(node, dims, KernelOf(node, 1));
+  FinishImage(node, dims, dims == 2 ? "conv2d" : "conv3d",
+              ConvInputs(node, dims),
               {{"strides", windows.strides},
                {"paddings", windows.paddings},
                {"dilations", windows.dilations},
@@ -30,11 +31,10 @@ void Conv(Node& node) {
               "Output");
 }
 
-// How much larger the output of a transposed convolution is along axis `i` of
-// two without paddings than attribute output_shape states; without that
+// How much larger the output of a transposed convolution is along axis `i`
+// without paddings than attribute output_shape states; without that
 // attribute, than auto_pad = SAME means: size * stride. May be less than 0.
 int64_t Excess(const Node& node,
-               const Ints& kernel,
                const Ints& output_shape,
                const Windows& windows,
                int64_t output_padding,
@@ -42,32 +42,32 @@ int64_t Excess(const Node& node,
   constexpr int64_t kMost = int64_t{1} << 30;  // so that nothing overflows
   const int64_t stride = windows.strides[i], dilation = windows.dilations[i];
   const int64_t stated = output_shape.empty() ? 0 : output_shape[i];
-  const int64_t size = output_shape.empty() ? 0 : ImageSize(node, i);
+  const int64_t size =
+      output_shape.empty() ? 0 : ImageSize(node, windows.dims, i);
   if (size < 0) {
     Node::Unsupported(
         "its padding is known only when the model runs: its input has shape {}",
         platform::Printable(node.Dims(0)));
   }
   for (const int64_t number :
-       {stride, dilation, kernel[i], output_padding, stated, size}) {
+       {stride, dilation, windows.kernel[i], output_padding, stated, size}) {
     if (number < 0 || number > kMost) {
       Node::Unsupported("the number {} among its sizes", number);
     }
   }
-  return (size - 1) * stride + (kernel[i] - 1) * dilation + 1 + output_padding -
-         stated;
+  return (size - 1) * stride + (windows.kernel[i] - 1) * dilation + 1 +
+         output_padding - stated;
 }
 
 // Chooses paddings, or more output padding, for a stated size of the output.
 void PadToSize(const Node& node,
-               const Ints& kernel,
                const Ints& output_shape,
                bool more_before,
                Windows* windows,
                Ints* output_padding) {
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < windows->dims; ++i) {
     const int64_t excess =
-        Excess(node, kernel, output_shape, *windows, (*output_padding)[i], i);
+        Excess(node, output_shape, *windows, (*output_padding)[i], i);
     const int64_t padding = std::max<int64_t>(excess, 0), smaller = padding / 2;
     windows->paddings[2 * i] = more_before ? padding - smaller : smaller;
     windows->paddings[2 * i + 1] = more_before ? smaller : padding - smaller;
@@ -76,31 +76,31 @@ void PadToSize(const Node& node,
 }
 
 void ConvTranspose(Node& node) {
-  Ints kernel = KernelOf(node, 1);
+  const size_t dims = ImageDims(node), rank = WindowRank(node);
+  const Ints kernel = KernelOf(node, 1);
   const std::string auto_pad = node.attributes().String("auto_pad", "NOTSET");
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   Ints output_shape = node.attributes().Ints("output_shape");
-  Windows windows = ReadWindows(node, &kernel, same ? "VALID" : auto_pad);
-  const size_t dims = WindowRank(node);
+  Windows windows = ReadWindows(node, dims, kernel, same ? "VALID" : auto_pad);
   Ints output_padding =
-      ForTwoDims(node, WindowInts(node, "output_padding", dims, 0), 0);
-  SLUICE_ENFORCE(output_shape.empty() || output_shape.size() == dims ||
-                     output_shape.size() == dims + 2,
+      ForDims(node, dims, WindowInts(node, "output_padding", rank, 0), 0);
+  SLUICE_ENFORCE(output_shape.empty() || output_shape.size() == rank ||
+                     output_shape.size() == rank + 2,
                  ErrorCode::kInvalidArgument, "onnx.output_shape",
                  "attribute output_shape has {} entries; expected {}, the "
                  "sizes of images or signals",
-                 output_shape.size(), dims);
+                 output_shape.size(), rank);
   if (!output_shape.empty()) {
     // Some models state all sizes.
     output_shape.erase(output_shape.begin(),
-                       output_shape.end() - static_cast<int64_t>(dims));
-    output_shape = ForTwoDims(node, output_shape, 1);
+                       output_shape.end() - static_cast<int64_t>(rank));
+    output_shape = ForDims(node, dims, output_shape, 1);
   }
   if (same || !output_shape.empty()) {
-    PadToSize(node, kernel, output_shape, auto_pad != "SAME_UPPER", &windows,
+    PadToSize(node, output_shape, auto_pad != "SAME_UPPER", &windows,
               &output_padding);
   }
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < dims; ++i) {
     if (output_padding[i] >= std::max<int64_t>(windows.strides[i], 1)) {
       Node::Unsupported(
           "{} rows or columns are added to its output; there are kernels for "
@@ -108,7 +108,8 @@ void ConvTranspose(Node& node) {
           output_padding[i], windows.strides[i]);
     }
   }
-  FinishImage(node, "conv2d_transpose", ConvInputs(node),
+  FinishImage(node, dims, dims == 2 ? "conv2d_transpose" : "conv3d_transpose",
+              ConvInputs(node, dims),
               {{"strides", windows.strides},
                {"paddings", windows.paddings},
                {"output_padding", output_padding},

@@ -178,9 +178,22 @@ void CenterCropPad(Node& node) {
   node.Finish("pad", {{"X", {node.In(0)}}, {"Pads", {both}}});
 }
 
+// Opset 20 has other names of two modes.
+void GridSample(Node& node) {
+  std::string mode = node.attributes().String("mode", "linear");
+  if (mode == "bilinear") mode = "linear";
+  if (mode == "bicubic") mode = "cubic";
+  node.Finish(
+      "grid_sample", {{"X", {node.In(0)}}, {"Grid", {node.In(1)}}},
+      {{"mode", mode},
+       {"padding_mode", node.attributes().String("padding_mode", "zeros")},
+       {"align_corners", node.attributes().Int("align_corners", 0) != 0}});
+}
+
 constexpr HandlerRow kRows[] = {
     {"CenterCropPad", 18, CenterCropPad},
     {"DepthToSpace", 1, DepthToSpace},
+    {"GridSample", 16, GridSample},
     {"SpaceToDepth", 1, SpaceToDepth},
 };
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "sluice/onnx/handlers/window.h"
@@ -10,81 +12,158 @@ namespace sluice::onnx {
 namespace {
 
 // With ceil_mode the last window may reach past the padding. Of an average
-// that counts the padding ONNX leaves out what is past it, pool2d does not.
-bool ReachesPastPadding(const Node& node,
-                        const Ints& kernel,
-                        const Windows& windows) {
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t size = ImageSize(node, i);
+// that counts the padding ONNX leaves out what is past it, as pool3d does, and
+// not pool2d.
+bool ReachesPastPadding(const Node& node, const Windows& windows) {
+  for (size_t i = 0; i < windows.dims; ++i) {
+    const int64_t size = ImageSize(node, windows.dims, i);
     if (size < 0 || windows.strides[i] < 1) return true;
     const int64_t padded =
         size + windows.paddings[2 * i] + windows.paddings[2 * i + 1];
-    if ((padded - kernel[i]) % windows.strides[i] != 0) return true;
+    if ((padded - windows.kernel[i]) % windows.strides[i] != 0) return true;
   }
   return false;
 }
 
-AttributeMap PoolAttributes(Node& node, const char* type, bool exclusive) {
-  Ints kernel = node.attributes().Ints("kernel_shape");
-  const Windows windows = ReadWindows(node, &kernel);
-  if (windows.dilations != Ints{1, 1}) {
-    Node::Unsupported("windows with dilations");
-  }
+struct Pooling {
+  size_t dims;
+  std::string op;
+  AttributeMap attributes;
+};
+
+// pool2d where it computes the same, which is faster, else pool3d.
+Pooling ReadPooling(Node& node,
+                    const char* type,
+                    bool exclusive,
+                    bool needs_mask = false) {
+  const Ints kernel = node.attributes().Ints("kernel_shape");
   const bool ceil = node.attributes().Int("ceil_mode", 0) != 0;
-  if (ceil && !exclusive && ReachesPastPadding(node, kernel, windows)) {
-    Node::Unsupported("ceil_mode together with count_include_pad");
+  const size_t rank = WindowRank(node);
+  Windows windows = ReadWindows(node, std::max<size_t>(rank, 2), kernel);
+  const bool dilated = windows.dilations != Ints(windows.dims, 1);
+  if (windows.dims == 2 &&
+      (dilated || needs_mask ||
+       (ceil && !exclusive && ReachesPastPadding(node, windows)))) {
+    windows = ReadWindows(node, 3, kernel);
   }
-  return {{"pooling_type", std::string(type)},
-          {"ksize", kernel},
-          {"strides", windows.strides},
-          {"paddings", windows.paddings},
-          {"exclusive", exclusive},
-          {"ceil_mode", ceil}};
+  Pooling pooling = {windows.dims,
+                     windows.dims == 2 ? "pool2d" : "pool3d",
+                     {{"pooling_type", std::string(type)},
+                      {"ksize", windows.kernel},
+                      {"strides", windows.strides},
+                      {"paddings", windows.paddings},
+                      {"exclusive", exclusive},
+                      {"ceil_mode", ceil}}};
+  if (windows.dims == 3) pooling.attributes["dilations"] = windows.dilations;
+  return pooling;
 }
 
-// Small integers are compared as float32, which has them all.
-void MaxPool(Node& node) {
-  node.AllowOutputs(1);
-  node.attributes().Ignore("storage_order");  // of the indices
-  const AttributeMap attributes = PoolAttributes(node, "max", true);
+// Whether there are no kernels for the dtype of input 0: it is computed in
+// float32, which has all small integers and halves.
+bool IsWidened(const Node& node, const Pooling& pooling) {
   const DType dtype = node.TypeOf(0);
-  if (dtype != DType::kInt8 && dtype != DType::kUInt8) {
-    return FinishImage(node, "pool2d", {{"X", {AsImage(node, 0)}}}, attributes);
+  const bool half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  return dtype == DType::kInt8 || dtype == DType::kUInt8 ||
+         (half && pooling.dims == 3);
+}
+
+std::string Computable(Node& node, const Pooling& pooling) {
+  const std::string x = AsImage(node, pooling.dims, 0);
+  if (!IsWidened(node, pooling)) return x;
+  return node.Append("cast", {{"X", {x}}}, {{"dtype", DType::kFloat32}});
+}
+
+// Gives `image`, of what Computable gave, as output 0.
+void FinishAs(Node& node, const Pooling& pooling, const std::string& image) {
+  const std::string out = FromImage(node, pooling.dims, image);
+  if (!IsWidened(node, pooling)) return node.Finish("assign", {{"X", {out}}});
+  node.Finish("cast", {{"X", {out}}}, {{"dtype", node.TypeOf(0)}});
+}
+
+void FinishPool(Node& node, const Pooling& pooling) {
+  const std::string x = Computable(node, pooling);
+  if (!IsWidened(node, pooling)) {
+    return FinishImage(node, pooling.dims, pooling.op, {{"X", {x}}},
+                       pooling.attributes);
   }
-  const std::string x = node.Append("cast", {{"X", {AsImage(node, 0)}}},
-                                    {{"dtype", DType::kFloat32}});
-  const std::string largest = node.Append("pool2d", {{"X", {x}}}, attributes);
-  FinishImage(node, "cast", {{"X", {largest}}}, {{"dtype", dtype}});
+  FinishAs(node, pooling,
+           node.Append(pooling.op, {{"X", {x}}}, pooling.attributes));
+}
+
+// Output 1 is where the maxima are in X; with storage_order 1 as if columns of
+// X were rows, so that these are made to be.
+void MaxPoolWithIndices(Node& node, const Pooling& pooling, bool by_columns) {
+  const auto swapped = [&](const std::string& image) {
+    if (!by_columns) return image;
+    return node.Append("transpose", {{"X", {image}}},
+                       {{"axis", Ints{0, 1, 2, 4, 3}}});
+  };
+  AttributeMap attributes = pooling.attributes;
+  if (by_columns) {
+    for (const char* name : {"ksize", "strides", "dilations"}) {
+      auto& numbers = std::get<Ints>(attributes[name]);
+      std::swap(numbers[1], numbers[2]);
+    }
+    auto& paddings = std::get<Ints>(attributes["paddings"]);
+    std::swap_ranges(paddings.begin() + 2, paddings.begin() + 4,
+                     paddings.begin() + 4);
+  }
+  const std::vector<std::string> results =
+      node.AppendAll("pool3d", {{"X", {swapped(Computable(node, pooling))}}},
+                     attributes, {"Out", "Mask"});
+  FinishAs(node, pooling, swapped(results[0]));
+  node.FinishOutput(
+      1, "assign",
+      {{"X", {FromImage(node, pooling.dims, swapped(results[1]))}}});
+}
+
+void MaxPool(Node& node) {
+  const bool indices = node.HasOutput(1);
+  const bool by_columns = node.attributes().Int("storage_order", 0) == 1;
+  const Pooling pooling = ReadPooling(node, "max", true, indices);
+  if (indices) {
+    if (by_columns && WindowRank(node) != 2) {
+      Node::Unsupported("storage_order = 1 of other inputs than images");
+    }
+    return MaxPoolWithIndices(node, pooling, by_columns);
+  }
+  FinishPool(node, pooling);
 }
 
 void AveragePool(Node& node) {
   const bool exclusive = node.attributes().Int("count_include_pad", 0) == 0;
-  FinishImage(node, "pool2d", {{"X", {AsImage(node, 0)}}},
-              PoolAttributes(node, "avg", exclusive));
+  const Pooling pooling = ReadPooling(node, "avg", exclusive);
+  FinishPool(node, pooling);
 }
 
 // The root of order p of the sum of |x|^p over a window, whose padding is 0:
 // of the mean, times the number of elements.
 void LpPool(Node& node) {
-  const AttributeMap attributes = PoolAttributes(node, "avg", false);
+  Pooling pooling = ReadPooling(node, "avg", false);
+  const bool ceil = std::get<bool>(pooling.attributes["ceil_mode"]);
   const auto p = static_cast<double>(node.attributes().Int("p", 2));
   double count = 1;
-  for (const int64_t size : std::get<Ints>(attributes.at("ksize"))) {
+  for (const int64_t size : std::get<Ints>(pooling.attributes["ksize"])) {
     count *= static_cast<double>(size);
   }
-  const auto power = [&node](const std::string& x, double exponent) {
+  if (ceil && pooling.dims == 3) {
+    Node::Unsupported("ceil_mode with windows that reach past the padding");
+  }
+  const std::string image = Computable(node, pooling);
+  const auto power = [&](const std::string& x, double exponent) {
     const std::string number = node.Append(
         "cast",
         {{"X", {node.NewConstant(Tensor::FromVector<double>({}, {exponent}))}}},
-        {{"dtype", node.TypeOf(0)}});
+        {{"dtype",
+          IsWidened(node, pooling) ? DType::kFloat32 : node.TypeOf(0)}});
     return node.Append("elementwise_pow", {{"X", {x}}, {"Y", {number}}});
   };
-  const std::string x = node.Append("abs", {{"X", {AsImage(node, 0)}}});
+  const std::string x = node.Append("abs", {{"X", {image}}});
   const std::string mean =
-      node.Append("pool2d", {{"X", {power(x, p)}}}, attributes);
+      node.Append(pooling.op, {{"X", {power(x, p)}}}, pooling.attributes);
   const std::string sum =
       node.Append("scale", {{"X", {mean}}}, {{"scale", count}});
-  FinishImage(node, "assign", {{"X", {power(sum, 1 / p)}}}, {});
+  FinishAs(node, pooling, power(sum, 1 / p));
 }
 
 // All dims but the first two become 1.

@@ -165,23 +165,19 @@ void QLinearMatMul(Node& node) {
 
 // The convolution of input 0 with the filter, each less its zero point.
 std::string IntegerConv(Node& node, int filter, int x_zero, int filter_zero) {
-  Ints kernel = KernelOf(node, filter);
-  const Windows windows = ReadWindows(node, &kernel);
-  std::string x = Offset(node, 0, x_zero, -1);
-  std::string weights = Offset(node, filter, filter_zero, 0);
-  if (IsSignal(node)) {
-    x = node.Append("unsqueeze", {{"X", {x}}}, {{"axes", Ints{2}}});
-    weights = node.Append("unsqueeze", {{"X", {weights}}}, {{"axes", Ints{2}}});
-  }
-  std::string image =
-      node.Append("conv2d", {{"Input", {x}}, {"Filter", {weights}}},
-                  {{"strides", windows.strides},
-                   {"paddings", windows.paddings},
-                   {"dilations", windows.dilations},
-                   {"groups", node.attributes().Int("group", 1)}},
-                  "Output");
-  if (!IsSignal(node)) return image;
-  return node.Append("squeeze", {{"X", {image}}}, {{"axes", Ints{2}}});
+  const size_t dims = ImageDims(node);
+  const Windows windows = ReadWindows(node, dims, KernelOf(node, filter));
+  const std::string x = AsImage(node, dims, Offset(node, 0, x_zero, -1));
+  const std::string weights =
+      AsImage(node, dims, Offset(node, filter, filter_zero, 0));
+  const std::string image = node.Append(
+      dims == 2 ? "conv2d" : "conv3d", {{"Input", {x}}, {"Filter", {weights}}},
+      {{"strides", windows.strides},
+       {"paddings", windows.paddings},
+       {"dilations", windows.dilations},
+       {"groups", node.attributes().Int("group", 1)}},
+      "Output");
+  return FromImage(node, dims, image);
 }
 
 void ConvInteger(Node& node) {

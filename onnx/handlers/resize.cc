@@ -72,13 +72,13 @@ std::string Element(Node& node, const std::string& vector, int64_t at) {
                      {{"starts", Ints{at}}, {"ends", Ints{at + 1}}});
 }
 
-// Input `index`, which has a number for each of `axes`, with those of `rest`
-// for the other dims: a vector that is computed when shapes are known.
+// `given`, which has a number for each of `axes`, with those of `rest` for the
+// other dims: a vector that is computed when shapes are known.
 std::string ComputedForAllDims(Node& node,
                                const Ints& axes,
-                               int index,
+                               const std::string& given,
                                const std::string& rest) {
-  const std::string given = node.In(index);
+  if (axes.empty()) return given;
   framework::ArgVars parts;
   for (int64_t dim = 0; dim < RankOf(node, 0); ++dim) {
     const auto found = std::find(axes.begin(), axes.end(), dim);
@@ -89,19 +89,63 @@ std::string ComputedForAllDims(Node& node,
   return node.Append("concat", {{"X", parts}}, {{"axis", int64_t{0}}});
 }
 
+std::string ShapeOfX(Node& node) {
+  return node.Append("shape", {{"X", {node.In(0)}}});
+}
+
 std::string ComputedSizes(Node& node, const Ints& axes) {
   if (axes.empty()) return node.In(3);
-  const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
-  return ComputedForAllDims(node, axes, 3, shape);
+  return ComputedForAllDims(node, axes, node.In(3), ShapeOfX(node));
+}
+
+std::string Ones(Node& node, DType dtype) {
+  return node.Append(
+      "fill_constant", {},
+      {{"shape", Ints{RankOf(node, 0)}}, {"value", 1.0}, {"dtype", dtype}});
 }
 
 std::string ComputedScales(Node& node, const Ints& axes) {
   if (axes.empty()) return node.In(2);
-  const int64_t rank = RankOf(node, 0);
-  const std::string ones = node.Append(
-      "fill_constant", {},
-      {{"shape", Ints{rank}}, {"value", 1.0}, {"dtype", node.TypeOf(2)}});
-  return ComputedForAllDims(node, axes, 2, ones);
+  return ComputedForAllDims(node, axes, node.In(2), Ones(node, node.TypeOf(2)));
+}
+
+// The same as KeepAspectRatio, of sizes or a shape that are not known yet.
+void KeepComputedRatio(Node& node,
+                       const Ints& axes,
+                       bool not_larger,
+                       Inputs* inputs) {
+  const auto as = [&node](const std::string& x, DType dtype) {
+    return node.Append("cast", {{"X", {x}}}, {{"dtype", dtype}});
+  };
+  const std::string shape = ShapeOfX(node);
+  std::string old = shape;
+  if (!axes.empty()) {
+    const std::string index = node.NewConstant(
+        Tensor::FromVector<int64_t>({static_cast<int64_t>(axes.size())}, axes));
+    old = node.Append("gather", {{"X", {shape}}, {"Index", {index}}});
+  }
+  const std::string from = as(old, DType::kFloat64);
+  const std::string ratios =
+      node.Append("elementwise_div",
+                  {{"X", {as(node.In(3), DType::kFloat64)}}, {"Y", {from}}});
+  const std::string ratio =
+      node.Append(not_larger ? "reduce_min" : "reduce_max", {{"X", {ratios}}},
+                  {{"dim", Ints{0}}, {"keep_dim", true}});
+  const std::string exact =
+      node.Append("elementwise_mul", {{"X", {from}}, {"Y", {ratio}}});
+  const std::string rounded = node.Append(
+      "floor",
+      {{"X", {node.Append("scale", {{"X", {exact}}}, {{"bias", 0.5}})}}});
+  const std::string zeros =
+      node.Append("scale", {{"X", {from}}}, {{"scale", 0.0}});
+  const std::string scales =
+      node.Append("elementwise_add", {{"X", {zeros}}, {"Y", {ratio}}});
+  inputs->emplace_back("Sizes",
+                       framework::ArgVars{ComputedForAllDims(
+                           node, axes, as(rounded, DType::kInt64), shape)});
+  inputs->emplace_back("Scales",
+                       framework::ArgVars{ComputedForAllDims(
+                           node, axes, scales, Ones(node, DType::kFloat64))});
 }
 
 // Sizes that keep the ratio of the dims of `axes`: one scale for all, and
@@ -177,9 +221,7 @@ void AddSizes(Node& node,
     return;
   }
   if (!stretch) {
-    Node::Unsupported(
-        "keep_aspect_ratio_policy with sizes that are computed when the model "
-        "runs");
+    return KeepComputedRatio(node, axes, policy == "not_larger", inputs);
   }
   inputs->emplace_back("Sizes", framework::ArgVars{ComputedSizes(node, axes)});
 }

@@ -1,9 +1,12 @@
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
@@ -56,9 +59,83 @@ void BlackmanWindow(Node& node) {
   CosineWindow(node, 0.42, 0.5, 0.08);
 }
 
+// Opset 20 has the axis as an input, and another default.
+void Transform(Node& node, bool axis_is_input) {
+  Inputs inputs = {{"X", {node.In(0)}}};
+  AttributeMap attributes = {
+      {"inverse", node.attributes().Int("inverse", 0) != 0},
+      {"onesided", node.attributes().Int("onesided", 0) != 0}};
+  if (node.HasInput(1)) inputs.push_back({"DftLength", {node.In(1)}});
+  if (!axis_is_input) {
+    attributes["axis"] = node.attributes().Int("axis", 1);
+  } else if (node.HasInput(2)) {
+    inputs.push_back({"Axis", {node.In(2)}});
+  }
+  node.Finish("dft", std::move(inputs), std::move(attributes));
+}
+
+void Dft17(Node& node) {
+  Transform(node, /*axis_is_input=*/false);
+}
+
+void Dft20(Node& node) {
+  Transform(node, /*axis_is_input=*/true);
+}
+
+// The transforms of pieces of a signal, `length` long, every `step` elements,
+// each times a window.
+void Stft(Node& node) {
+  const DDim x = node.Dims(0);
+  if (RankOf(node, 0) != 3 || x[1] < 0) {
+    Node::Unsupported(
+        "its signal has shape {}; expected [batch, length, 1 or 2], with a "
+        "length that is known while importing",
+        platform::Printable(x));
+  }
+  const int64_t signal = x[1];
+  const auto number = [&node](int index, const char* what) {
+    const Ints values = node.ConstantInts(index, what);
+    SLUICE_ENFORCE(values.size() == 1 && values[0] >= 1,
+                   ErrorCode::kInvalidArgument, "onnx.stft_number",
+                   "input {} (its {}) is no number of 1 or more", index, what);
+    return values[0];
+  };
+  const int64_t step = number(1, "frame_step");
+  int64_t length = node.HasInput(2) ? node.Dims(2)[0] : signal;
+  if (node.HasInput(3)) length = number(3, "frame_length");
+  SLUICE_ENFORCE(length >= 1 && length <= signal, ErrorCode::kInvalidArgument,
+                 "onnx.stft_length",
+                 "its frames have {} elements, and its signal has {}; expected "
+                 "1 to so many",
+                 length, signal);
+  const int64_t frames = (signal - length) / step + 1;
+  Ints places;
+  for (int64_t frame = 0; frame < frames; ++frame) {
+    for (int64_t i = 0; i < length; ++i) {
+      places.push_back(frame * step + i);
+    }
+  }
+  const std::string index =
+      node.NewConstant(Tensor::FromVector<int64_t>({frames, length}, places));
+  std::string pieces =
+      node.Append("gather", {{"X", {node.In(0)}}, {"Index", {index}}},
+                  {{"axis", int64_t{1}}});
+  if (node.HasInput(2)) {
+    const std::string window =
+        node.Append("unsqueeze", {{"X", {node.In(2)}}}, {{"axes", Ints{1}}});
+    pieces = node.Append("elementwise_mul", {{"X", {pieces}}, {"Y", {window}}});
+  }
+  node.Finish("dft", {{"X", {pieces}}},
+              {{"axis", int64_t{2}},
+               {"onesided", node.attributes().Int("onesided", 1) != 0}});
+}
+
 constexpr HandlerRow kRows[] = {{"BlackmanWindow", 17, BlackmanWindow},
+                                {"DFT", 17, Dft17},
+                                {"DFT", 20, Dft20},
                                 {"HammingWindow", 17, HammingWindow},
-                                {"HannWindow", 17, HannWindow}};
+                                {"HannWindow", 17, HannWindow},
+                                {"STFT", 17, Stft}};
 
 }  // namespace
 

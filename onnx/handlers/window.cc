@@ -10,13 +10,19 @@ namespace sluice::onnx {
 
 namespace {
 
+// The axes of the dims that the node does not have.
+Ints AddedAxes(const Node& node, size_t dims) {
+  Ints axes;
+  for (size_t i = WindowRank(node); i < dims; ++i) {
+    axes.push_back(static_cast<int64_t>(axes.size()) + 2);
+  }
+  return axes;
+}
+
 // What SAME_UPPER and SAME_LOWER mean: as many windows as strides begin.
-void PadSame(const Node& node,
-             const Ints& kernel,
-             bool more_before,
-             Windows* windows) {
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t size = ImageSize(node, i);
+void PadSame(const Node& node, bool more_before, Windows* windows) {
+  for (size_t i = 0; i < windows->dims; ++i) {
+    const int64_t size = ImageSize(node, windows->dims, i);
     if (size < 0) {
       Node::Unsupported(
           "the padding of auto_pad = SAME is known only when the model runs: "
@@ -25,7 +31,7 @@ void PadSame(const Node& node,
     }
     const int64_t stride = std::max<int64_t>(windows->strides[i], 1);
     const int64_t count = (size + stride - 1) / stride;
-    const int64_t extent = (kernel[i] - 1) * windows->dilations[i] + 1;
+    const int64_t extent = (windows->kernel[i] - 1) * windows->dilations[i] + 1;
     const int64_t padding =
         std::max<int64_t>((count - 1) * stride + extent - size, 0);
     const int64_t smaller = padding / 2;
@@ -45,28 +51,27 @@ Ints WindowInts(Node& node, const char* name, size_t count, int64_t otherwise) {
   return values;
 }
 
-bool IsSignal(const Node& node) {
-  return RankOf(node, 0) == 3;
-}
-
 size_t WindowRank(const Node& node) {
   const int rank = RankOf(node, 0);
-  if (rank != 3 && rank != 4) {
-    Node::Unsupported("its input has {} dims; there are kernels for 3 and 4",
+  if (rank < 3 || rank > 5) {
+    Node::Unsupported("its input has {} dims; there are kernels for 3 to 5",
                       rank);
   }
   return static_cast<size_t>(rank) - 2;
 }
 
-Ints ForTwoDims(const Node& node, Ints numbers, int64_t first) {
-  if (IsSignal(node)) numbers.insert(numbers.begin(), first);
+size_t ImageDims(const Node& node) {
+  return std::max<size_t>(WindowRank(node), 2);
+}
+
+Ints ForDims(const Node& node, size_t dims, Ints numbers, int64_t first) {
+  numbers.insert(numbers.begin(), dims - WindowRank(node), first);
   return numbers;
 }
 
-int64_t ImageSize(const Node& node, size_t dim) {
-  const DDim x = node.Dims(0);
-  if (!IsSignal(node)) return x[static_cast<int>(dim) + 2];
-  return dim == 0 ? 1 : x[2];
+int64_t ImageSize(const Node& node, size_t dims, size_t dim) {
+  const size_t added = dims - WindowRank(node);
+  return dim < added ? 1 : node.Dims(0)[static_cast<int>(dim - added) + 2];
 }
 
 Ints KernelOf(Node& node, int index) {
@@ -84,49 +89,66 @@ Ints KernelOf(Node& node, int index) {
   return kernel;
 }
 
-std::string AsImage(Node& node, int index) {
-  if (!IsSignal(node)) return node.In(index);
-  return node.Append("unsqueeze", {{"X", {node.In(index)}}},
-                     {{"axes", Ints{2}}});
+std::string AsImage(Node& node, size_t dims, int index) {
+  return AsImage(node, dims, node.In(index));
+}
+
+std::string AsImage(Node& node, size_t dims, const std::string& x) {
+  const Ints axes = AddedAxes(node, dims);
+  if (axes.empty()) return x;
+  return node.Append("unsqueeze", {{"X", {x}}}, {{"axes", axes}});
+}
+
+std::string FromImage(Node& node, size_t dims, const std::string& image) {
+  const Ints axes = AddedAxes(node, dims);
+  if (axes.empty()) return image;
+  return node.Append("squeeze", {{"X", {image}}}, {{"axes", axes}});
 }
 
 void FinishImage(Node& node,
+                 size_t dims,
                  const std::string& type,
                  Inputs inputs,
                  AttributeMap attributes,
                  const std::string& argument) {
-  if (!IsSignal(node)) {
+  const Ints axes = AddedAxes(node, dims);
+  if (axes.empty()) {
     return node.Finish(type, std::move(inputs), std::move(attributes),
                        argument);
   }
   const std::string image =
       node.Append(type, std::move(inputs), std::move(attributes), argument);
-  node.Finish("squeeze", {{"X", {image}}}, {{"axes", Ints{2}}});
+  node.Finish("squeeze", {{"X", {image}}}, {{"axes", axes}});
 }
 
-Windows ReadWindows(Node& node, Ints* kernel) {
-  return ReadWindows(node, kernel,
+Windows ReadWindows(Node& node, size_t dims, const Ints& kernel) {
+  return ReadWindows(node, dims, kernel,
                      node.attributes().String("auto_pad", "NOTSET"));
 }
 
-Windows ReadWindows(Node& node, Ints* kernel, const std::string& auto_pad) {
-  const size_t dims = WindowRank(node);
-  SLUICE_ENFORCE(kernel->size() == dims, ErrorCode::kInvalidArgument,
+Windows ReadWindows(Node& node,
+                    size_t dims,
+                    const Ints& kernel,
+                    const std::string& auto_pad) {
+  const size_t rank = WindowRank(node);
+  SLUICE_ENFORCE(kernel.size() == rank, ErrorCode::kInvalidArgument,
                  "onnx.kernel_shape",
                  "the windows have {} dims; the input, of rank {}, takes {}",
-                 kernel->size(), dims + 2, dims);
-  *kernel = ForTwoDims(node, *kernel, 1);
+                 kernel.size(), rank + 2, rank);
   Windows windows;
-  windows.strides = ForTwoDims(node, WindowInts(node, "strides", dims, 1), 1);
+  windows.dims = dims;
+  windows.kernel = ForDims(node, dims, kernel, 1);
+  windows.strides =
+      ForDims(node, dims, WindowInts(node, "strides", rank, 1), 1);
   windows.dilations =
-      ForTwoDims(node, WindowInts(node, "dilations", dims, 1), 1);
-  const Ints pads = WindowInts(node, "pads", 2 * dims, 0);
+      ForDims(node, dims, WindowInts(node, "dilations", rank, 1), 1);
+  const Ints pads = WindowInts(node, "pads", 2 * rank, 0);
   if (std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; })) {
     Node::Unsupported("a negative padding");
   }
-  windows.paddings = {0, 0, 0, 0};
+  windows.paddings.assign(2 * dims, 0);
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-    PadSame(node, *kernel, auto_pad == "SAME_LOWER", &windows);
+    PadSame(node, auto_pad == "SAME_LOWER", &windows);
     return windows;
   }
   SLUICE_ENFORCE(auto_pad == "NOTSET" || auto_pad == "VALID",
@@ -136,10 +158,10 @@ Windows ReadWindows(Node& node, Ints* kernel, const std::string& auto_pad) {
                  platform::Shown(auto_pad));
   if (auto_pad == "VALID") return windows;
   // All beginnings come before all ends there.
-  if (dims == 1) {
-    windows.paddings = {0, 0, pads[0], pads[1]};
-  } else {
-    windows.paddings = {pads[0], pads[2], pads[1], pads[3]};
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t at = 2 * (dims - rank + i);
+    windows.paddings[at] = pads[i];
+    windows.paddings[at + 1] = pads[rank + i];
   }
   return windows;
 }

@@ -6,9 +6,12 @@
 
 namespace sluice::onnx {
 
-// The windows of a convolution or a pooling over two dimensions, as conv2d and
-// pool2d take them.
+// The windows of a convolution or a pooling, as the ops take them: those of
+// conv2d and pool2d have two dims, those of conv3d and pool3d three. A node
+// with fewer gets dims of size 1 before its own.
 struct Windows {
+  size_t dims = 2;
+  Ints kernel;
   Ints strides;
   Ints paddings;  // top, bottom, left, right
   Ints dilations;
@@ -18,34 +21,40 @@ struct Windows {
 // out.
 Ints WindowInts(Node& node, const char* name, size_t count, int64_t otherwise);
 
-// The ops have windows over two dims. A node with an input of [N, C, L], a
-// signal, gets them over [N, C, 1, L].
-bool IsSignal(const Node& node);
-// How many dims windows have: 1 or 2. Raises Unimplemented for an input 0 of
-// other ranks than 3 and 4.
+// How many dims the node's windows have: 1 to 3. Raises Unimplemented for an
+// input 0 of another rank than 3 to 5.
 size_t WindowRank(const Node& node);
-// Numbers for each dim of a window, for two.
-Ints ForTwoDims(const Node& node, Ints numbers, int64_t first);
-// H or W of input 0, or -1.
-int64_t ImageSize(const Node& node, size_t dim);
+// Those that ops have at least: signals are images there.
+size_t ImageDims(const Node& node);
+// `numbers` for each dim of the node's windows, with `first` for those before.
+Ints ForDims(const Node& node, size_t dims, Ints numbers, int64_t first);
+// The size of input 0 along dim `dim` of `dims`, or -1.
+int64_t ImageSize(const Node& node, size_t dims, size_t dim);
 // The windows of a convolution: the size of the filter, input `index`, which
 // attribute kernel_shape must not contradict.
 Ints KernelOf(Node& node, int index);
-// Input `index`, seen as having H.
-std::string AsImage(Node& node, int index);
-// Node::Finish for an output that has H.
+// Input `index`, or a variable, seen as having all `dims`.
+std::string AsImage(Node& node, size_t dims, int index);
+std::string AsImage(Node& node, size_t dims, const std::string& x);
+// `image` with the dims of the node's output only.
+std::string FromImage(Node& node, size_t dims, const std::string& image);
+// Node::Finish for an output that has all `dims`.
 void FinishImage(Node& node,
+                 size_t dims,
                  const std::string& type,
                  Inputs inputs,
                  AttributeMap attributes,
                  const std::string& argument = "Out");
 
 // Reads strides, pads, dilations and auto_pad of `node`, whose input 0 is [N,
-// C, H, W] or [N, C, L], and whose windows are `kernel`, which gets a size for
-// H. Raises Unimplemented for other ranks, for pads below 0, and for auto_pad
-// while H or W is unknown.
-Windows ReadWindows(Node& node, Ints* kernel);
+// C, ...], and whose windows are `kernel`, for an op of `dims` dims. Raises
+// Unimplemented for other ranks, for pads below 0, and for auto_pad while sizes
+// are unknown.
+Windows ReadWindows(Node& node, size_t dims, const Ints& kernel);
 // The same with another auto_pad than the attribute's.
-Windows ReadWindows(Node& node, Ints* kernel, const std::string& auto_pad);
+Windows ReadWindows(Node& node,
+                    size_t dims,
+                    const Ints& kernel,
+                    const std::string& auto_pad);
 
 }  // namespace sluice::onnx

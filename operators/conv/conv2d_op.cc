@@ -22,11 +22,8 @@ bool ChannelsLast(const InferShapeContext& context) {
 std::vector<WindowAxis> ConvAxes(const InferShapeContext& context,
                                  const DDim& filter) {
   std::vector<WindowAxis> axes = WindowAxes(context);
-  const Ints& dilations = WindowPair(context, "dilations");
+  ReadDilations(context, &axes);
   for (size_t i = 0; i < 2; ++i) {
-    context.Require(dilations[i] >= 1, "conv2d.dilation",
-                    "dilations[{}] = {}; expected 1 or more", i, dilations[i]);
-    axes[i].dilation = dilations[i];
     if (filter.rank_known()) {
       axes[i].kernel = filter[2 + static_cast<int>(i)];
     }

@@ -21,11 +21,8 @@ using Ints = std::vector<int64_t>;
 std::vector<WindowAxis> TransposeAxes(const InferShapeContext& context,
                                       const DDim& filter) {
   std::vector<WindowAxis> axes = WindowAxes(context);
-  const Ints& dilations = WindowPair(context, "dilations");
+  ReadDilations(context, &axes);
   for (size_t i = 0; i < 2; ++i) {
-    context.Require(dilations[i] >= 1, "conv2d_transpose.dilation",
-                    "dilations[{}] = {}; expected 1 or more", i, dilations[i]);
-    axes[i].dilation = dilations[i];
     if (filter.rank_known()) {
       axes[i].kernel = filter[2 + static_cast<int>(i)];
       context.Require(axes[i].kernel != 0, "conv2d_transpose.kernel",
@@ -114,7 +111,7 @@ void TransposeShape(InferShapeContext& context) {
                              framework::DimHandle{channels, -1, -1});
   }
   const std::vector<WindowAxis> axes = TransposeAxes(context, filter);
-  const Ints& more = WindowPair(context, "output_padding");
+  const Ints& more = WindowInts(context, "output_padding");
   const int64_t height =
       TransposedSize(context, axes[0], more[0], in(last ? 1 : 2));
   const int64_t width =

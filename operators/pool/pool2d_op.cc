@@ -16,7 +16,7 @@ using Ints = std::vector<int64_t>;
 
 // The windows' sizes, checked. Those of global pooling are the input's.
 std::vector<WindowAxis> PoolAxes(const InferShapeContext& context) {
-  const Ints& ksize = WindowPair(context, "ksize");
+  const Ints& ksize = WindowInts(context, "ksize");
   // Before the strides, which many take from it.
   for (size_t i = 0; i < 2; ++i) {
     context.Require(ksize[i] >= 1, "pool2d.ksize",

@@ -61,12 +61,14 @@ ONE_OUTPUT = {
     "group_norm": "Y",
     "instance_norm": "Y",
     "layer_norm": "Y",
+    "pool3d": "Out",
 }
 # The reference evaluator of onnx 1.23 raises, or differs from the text of the
 # operator: no size 0, no negative pads, no reflection past the first mirror, no
 # half of the other modes; GatherElements only where all dims are the same.
 REFERENCE_LACKS = {
     "conv2d_transpose",
+    "conv3d_transpose",
     "flatten",
     "gather_elements",
     "group_norm",
@@ -74,6 +76,7 @@ REFERENCE_LACKS = {
     "one_hot",
     "pad",
     "pool2d",
+    "pool3d",
     "reduce_log_sum_exp",
     "resize",
 }

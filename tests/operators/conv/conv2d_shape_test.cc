@@ -62,7 +62,7 @@ TEST(Conv2dShape, RefusesStridesAndDilationsBelow1) {
     const std::string number = std::to_string(bad);
     ExpectRefused("window.stride", {"conv2d", "strides[1] = " + number},
                   {1, 1, 4, 4}, {1, 1, 2, 2}, {{"strides", Ints{1, bad}}});
-    ExpectRefused("conv2d.dilation", {"dilations[0] = " + number}, {1, 1, 4, 4},
+    ExpectRefused("window.dilation", {"dilations[0] = " + number}, {1, 1, 4, 4},
                   {1, 1, 2, 2}, {{"dilations", Ints{bad, 1}}});
     ExpectRefused("conv2d.groups", {"groups = " + number}, {1, 1, 4, 4},
                   {1, 1, 2, 2}, {{"groups", bad}});

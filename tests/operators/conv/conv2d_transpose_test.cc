@@ -112,7 +112,7 @@ TEST(Conv2dTransposeShape, RefusesNumbersThatAreTooSmall) {
   for (const int64_t bad : {int64_t{0}, kMin}) {
     ExpectRefused("window.stride", {"conv2d_transpose", "strides[1]"}, x, w,
                   {{"strides", Ints{1, bad}}});
-    ExpectRefused("conv2d_transpose.dilation", {"dilations[0]"}, x, w,
+    ExpectRefused("window.dilation", {"dilations[0]"}, x, w,
                   {{"dilations", Ints{bad, 1}}});
     ExpectRefused("conv2d_transpose.groups", {"groups = "}, x, w,
                   {{"groups", bad}});

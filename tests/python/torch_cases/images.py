@@ -287,3 +287,115 @@ def batch_norm(rng, layout, is_test, rank):
         "data_format": layout,
     }
     return Case(inputs, same, attrs, ("X", "Scale", "Bias"))
+
+
+VOLUMES = (  # kernel, stride, padding, dilation, groups
+    ((2, 3, 1), 1, 0, 1, 1),
+    ((3, 2, 3), (2, 1, 3), (1, 0, 2), (1, 2, 2), 2),
+)
+
+
+@case("conv3d", *VOLUMES)
+def conv3d(rng, kernel, stride, padding, dilation, groups):
+    x = rng.standard_normal((2, 2 * groups, 6, 7, 8))
+    filters = rng.standard_normal((3 * groups, 2, *kernel))
+    inputs = {"Input": x, "Filter": filters}
+    inputs["Bias"] = rng.standard_normal(3 * groups)
+    how = (stride, padding, dilation)
+
+    def same(t):
+        out = F.conv3d(*t.values(), *how, groups)
+        return {"Output": out}
+
+    return Case(inputs, same, volume_attrs(*how, groups=groups))
+
+
+@case("conv3d_transpose", *VOLUMES)
+def conv3d_transpose(rng, kernel, stride, padding, dilation, groups):
+    x = rng.standard_normal((2, 2 * groups, 3, 4, 5))
+    filters = rng.standard_normal((2 * groups, 3, *kernel))
+    inputs = {"Input": x, "Filter": filters}
+
+    def same(t):
+        x, w = t["Input"], t["Filter"]
+        out = F.conv_transpose3d(
+            x, w, None, stride, padding, 0, groups, dilation
+        )
+        return {"Output": out}
+
+    attrs = volume_attrs(stride, padding, dilation, groups=groups)
+    return Case(inputs, same, attrs)
+
+
+def volume_attrs(stride, padding, dilation, **attrs):
+    def three(number):
+        return list(np.broadcast_to(number, 3).tolist())
+
+    return {
+        "strides": three(stride),
+        "paddings": three(padding),
+        "dilations": three(dilation),
+        **attrs,
+    }
+
+
+@case("pool3d", *itertools.product(("max", "avg"), (False, True)))
+def pool3d(rng, kind, ceil):
+    stride, padding = (2, 3, 1), (1, 0, 1)
+    dilation = (1, 2, 3) if kind == "max" else 1
+    attrs = volume_attrs(
+        stride, padding, dilation, ksize=[2, 3, 2], pooling_type=kind,
+        ceil_mode=ceil, exclusive=False,
+    )
+
+    def same(t):
+        window = ((2, 3, 2), stride, padding)
+        if kind == "max":
+            return {"Out": F.max_pool3d(t["X"], *window, dilation, ceil)}
+        return {"Out": F.avg_pool3d(t["X"], *window, ceil)}
+
+    x = distinct(rng, (2, 3, 7, 8, 9))
+    return Case({"X": x}, same, attrs, ("X",))
+
+
+@case("grid_sample", *itertools.product(
+    ("linear", "nearest"), ("zeros", "border", "reflection"), (False, True)
+))
+def grid_sample(rng, mode, padding, corners):
+    x = rng.standard_normal((2, 3, 5, 7))
+    grid = rng.uniform(-2, 2, (2, 4, 6, 2))
+
+    def same(t):
+        theirs = "bilinear" if mode == "linear" else mode
+        out = F.grid_sample(t["X"], t["Grid"], theirs, padding, corners)
+        return {"Out": out}
+
+    attrs = {
+        "mode": mode, "padding_mode": padding, "align_corners": corners,
+    }
+    return Case({"X": x, "Grid": grid}, same, attrs)
+
+
+@case("affine_grid", *itertools.product(
+    ([2, 1, 3, 4], [2, 1, 3, 4, 5]), (False, True)
+))
+def affine_grid(rng, size, corners):
+    theta = rng.standard_normal((2, len(size) - 2, len(size) - 1))
+
+    def same(t):
+        return {"Out": F.affine_grid(t["Theta"], size, corners)}
+
+    return Case({"Theta": theta}, same, {"size": size, "align_corners": corners})
+
+
+@case("dft", *itertools.product((None, 6), (False, True)))
+def dft(rng, length, inverse):
+    x = rng.standard_normal((3, 9, 4, 2))
+
+    def same(t):
+        numbers = torch.view_as_complex(t["X"])
+        transform = torch.fft.ifft if inverse else torch.fft.fft
+        return {"Out": torch.view_as_real(transform(numbers, length, dim=1))}
+
+    attrs = {"axis": 1, "inverse": inverse, "dft_length": length or 0}
+    return Case({"X": x}, same, attrs)

@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/conv/volume_windows.h"
+#include "sluice/operators/math/gemm.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::VolumeWindows;
+using Ints = std::vector<int64_t>;
+
+// `volume` is what windows slide over, `windows` has a size for each of them:
+// Input and Output of conv3d, Output and Input of its transpose.
+VolumeWindows WindowsOf(const KernelQuery& query,
+                        const DDim& volume,
+                        const DDim& windows) {
+  const Ints& paddings = query.Attr<Ints>("paddings");
+  VolumeWindows result;
+  for (int i = 0; i < 3; ++i) {
+    math::VolumeAxis& axis = result.axes[i];
+    axis.in = volume[i + 2];
+    axis.out = windows[i + 2];
+    axis.kernel = query.inputs[1][i + 2];
+    axis.stride = query.Attr<Ints>("strides")[i];
+    axis.dilation = query.Attr<Ints>("dilations")[i];
+    axis.pad = paddings[paddings.size() == 6 ? 2 * i : i];
+  }
+  return result;
+}
+
+// Memory for the patches of one depth of windows.
+size_t PatchBytes(const VolumeWindows& windows,
+                  int64_t channels,
+                  size_t element) {
+  size_t bytes = element;
+  bool overflow = false;
+  for (const int64_t factor :
+       {channels, windows.kernel(), windows.axes[1].out, windows.axes[2].out}) {
+    overflow |=
+        __builtin_mul_overflow(bytes, static_cast<size_t>(factor), &bytes);
+  }
+  return overflow ? std::numeric_limits<size_t>::max() / 2 : bytes;
+}
+
+template <typename T>
+void FillBias(const OpKernelContext& context,
+              int64_t images,
+              int64_t channels,
+              int64_t size,
+              T* out) {
+  const T* const bias =
+      context.HasInput("Bias") ? context.Input("Bias").data<T>() : nullptr;
+  for (int64_t i = 0; i < images * channels; ++i) {
+    std::fill(out + i * size, out + (i + 1) * size,
+              bias == nullptr ? T{0} : bias[i % channels]);
+  }
+}
+
+// A product of matrices for each depth of the output.
+template <typename T>
+class Conv3dKernel final : public OpKernel {
+ public:
+  explicit Conv3dKernel(const OpKernelConstruction& construction)
+      : groups_(construction.Attr<int64_t>("groups")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    dims_ = query.outputs[0];
+    if (dims_.numel() == 0) return;
+    windows_ = WindowsOf(query, query.inputs[0], dims_);
+    in_channels_ = query.inputs[0][1] / groups_;
+    preparation.scratch_bytes = PatchBytes(windows_, in_channels_, sizeof(T));
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    T* const out = context.AllocateOutput(0, dims_).template data<T>();
+    if (dims_.numel() == 0) return;
+    const T* const x = context.Input(0).data<T>();
+    const T* const filter = context.Input(1).data<T>();
+    auto* const patches = static_cast<T*>(context.scratch());
+    const int64_t in = windows_.in(), all = windows_.out();
+    const int64_t depth = windows_.axes[0].out, plane = all / depth;
+    const int64_t out_channels = dims_[1] / groups_;
+    const int64_t terms = in_channels_ * windows_.kernel();
+    FillBias(context, dims_[0], dims_[1], all, out);
+    for (int64_t group = 0; group < dims_[0] * groups_; ++group) {
+      for (int64_t z = 0; z < depth; ++z) {
+        math::LayPatches(windows_.Slice(z), in_channels_, in,
+                         x + group * in_channels_ * in, patches);
+        math::Gemm<T>({.m = out_channels,
+                       .n = plane,
+                       .k = terms,
+                       .a = filter + group % groups_ * out_channels * terms,
+                       .lda = terms,
+                       .b = patches,
+                       .ldb = plane,
+                       .beta = 1,
+                       .c = out + group * out_channels * all + z * plane,
+                       .ldc = all});
+      }
+    }
+  }
+
+ private:
+  int64_t groups_;
+  int64_t in_channels_ = 0;  // of a group
+  VolumeWindows windows_;
+  DDim dims_;
+};
+
+// A product of matrices for each depth of the input.
+template <typename T>
+class Conv3dTransposeKernel final : public OpKernel {
+ public:
+  explicit Conv3dTransposeKernel(const OpKernelConstruction& construction)
+      : groups_(construction.Attr<int64_t>("groups")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    dims_ = query.outputs[0];
+    if (dims_.numel() == 0) return;
+    windows_ = WindowsOf(query, dims_, query.inputs[0]);
+    in_channels_ = query.inputs[0][1] / groups_;
+    preparation.scratch_bytes =
+        PatchBytes(windows_, dims_[1] / groups_, sizeof(T));
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    T* const out = context.AllocateOutput(0, dims_).template data<T>();
+    if (dims_.numel() == 0) return;
+    const T* const x = context.Input(0).data<T>();
+    const T* const filter = context.Input(1).data<T>();
+    auto* const patches = static_cast<T*>(context.scratch());
+    const int64_t volume = windows_.in(), all = windows_.out();
+    const int64_t depth = windows_.axes[0].out, plane = all / depth;
+    const int64_t out_channels = dims_[1] / groups_;
+    const int64_t terms = out_channels * windows_.kernel();
+    FillBias(context, dims_[0], dims_[1], volume, out);
+    for (int64_t group = 0; group < dims_[0] * groups_; ++group) {
+      for (int64_t z = 0; z < depth; ++z) {
+        math::Gemm<T>({.transpose_a = true,
+                       .m = terms,
+                       .n = plane,
+                       .k = in_channels_,
+                       .a = filter + group % groups_ * in_channels_ * terms,
+                       .lda = terms,
+                       .b = x + group * in_channels_ * all + z * plane,
+                       .ldb = all,
+                       .c = patches,
+                       .ldc = plane});
+        math::AddPatches(windows_.Slice(z), out_channels, volume, patches,
+                         out + group * out_channels * volume);
+      }
+    }
+  }
+
+ private:
+  int64_t groups_;
+  int64_t in_channels_ = 0;  // of a group
+  VolumeWindows windows_;
+  DDim dims_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(conv3d, Conv3dKernel<float>, Conv3dKernel<double>);
+REGISTER_OP_CPU_KERNEL(conv3d_transpose,
+                       Conv3dTransposeKernel<float>,
+                       Conv3dTransposeKernel<double>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using Ints = std::vector<int64_t>;
+
+// The elements of one window along one axis: `count` of them, `dilation`
+// apart, and how many there are with those in the padding.
+struct Span {
+  int64_t begin = 0;
+  int64_t count = 0;
+  int64_t padded = 0;
+};
+
+// How many of begin, begin + dilation, ... (`most` of them) are below `end`.
+int64_t CountBelow(int64_t begin, int64_t dilation, int64_t most, int64_t end) {
+  return begin >= end ? 0 : std::min(most, (end - 1 - begin) / dilation + 1);
+}
+
+struct PoolAxis {
+  int64_t in = 0;
+  int64_t out = 0;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  int64_t before = 0;
+  int64_t after = 0;
+
+  Span SpanOf(int64_t window) const {
+    Span span;
+    const int64_t first = window * stride - before;
+    const int64_t skipped = CountBelow(first, dilation, kernel, 0);
+    span.padded = CountBelow(first, dilation, kernel, in + after);
+    span.begin = first + skipped * dilation;
+    span.count = CountBelow(span.begin, dilation, kernel - skipped, in);
+    return span;
+  }
+};
+
+struct PoolGeometry {
+  int64_t channels = 0;
+  PoolAxis axes[3];
+  bool max = true;
+  bool exclusive = true;
+
+  int64_t volume() const { return axes[0].in * axes[1].in * axes[2].in; }
+  int64_t windows() const { return axes[0].out * axes[1].out * axes[2].out; }
+};
+
+PoolGeometry GeometryOf(const KernelQuery& query,
+                        const DDim& x,
+                        const DDim& out) {
+  const Ints& paddings = query.Attr<Ints>("paddings");
+  const bool both = paddings.size() == 6;
+  PoolGeometry g;
+  g.channels = x[0] * x[1];
+  g.max = query.Attr<std::string>("pooling_type") == "max";
+  g.exclusive = query.Attr<bool>("exclusive");
+  for (int i = 0; i < 3; ++i) {
+    PoolAxis& axis = g.axes[i];
+    axis.in = x[i + 2];
+    axis.out = out[i + 2];
+    axis.kernel = query.Attr<Ints>("ksize")[i];
+    axis.stride = query.Attr<Ints>("strides")[i];
+    axis.dilation = query.Attr<Ints>("dilations")[i];
+    axis.before = paddings[both ? 2 * i : i];
+    axis.after = paddings[both ? 2 * i + 1 : i];
+  }
+  return g;
+}
+
+// Calls visit(offset in the channel) for the elements of a window in order.
+template <typename Visit>
+void ForEachElement(const PoolGeometry& g,
+                    const Span& d,
+                    const Span& h,
+                    const Span& w,
+                    const Visit& visit) {
+  for (int64_t i = 0; i < d.count; ++i) {
+    const int64_t plane = (d.begin + i * g.axes[0].dilation) * g.axes[1].in;
+    for (int64_t j = 0; j < h.count; ++j) {
+      const int64_t row =
+          (plane + h.begin + j * g.axes[1].dilation) * g.axes[2].in;
+      for (int64_t k = 0; k < w.count; ++k) {
+        visit(row + w.begin + k * g.axes[2].dilation);
+      }
+    }
+  }
+}
+
+// Where the maximum of a window is, -1 for none.
+template <typename T>
+int64_t FindMax(const PoolGeometry& g,
+                const Span& d,
+                const Span& h,
+                const Span& w,
+                const T* channel) {
+  int64_t best = -1;
+  ForEachElement(g, d, h, w, [&](int64_t at) {
+    const bool first = best < 0 || channel[at] > channel[best] ||
+                       (std::isnan(channel[at]) && !std::isnan(channel[best]));
+    if (first) best = at;
+  });
+  return best;
+}
+
+double Divisor(const PoolGeometry& g,
+               const Span& d,
+               const Span& h,
+               const Span& w) {
+  const auto real = [](int64_t count) { return static_cast<double>(count); };
+  if (g.exclusive) return real(d.count) * real(h.count) * real(w.count);
+  return std::max(real(d.padded) * real(h.padded) * real(w.padded), 1.0);
+}
+
+// Calls visit(channel, window, depth, height, width) for all windows, each
+// channel by one thread.
+template <typename Visit>
+void ForEachWindow(const PoolGeometry& g, const Visit& visit) {
+  platform::ParallelFor(g.channels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      int64_t window = c * g.windows();
+      for (int64_t i = 0; i < g.axes[0].out; ++i) {
+        const Span d = g.axes[0].SpanOf(i);
+        for (int64_t j = 0; j < g.axes[1].out; ++j) {
+          const Span h = g.axes[1].SpanOf(j);
+          for (int64_t k = 0; k < g.axes[2].out; ++k) {
+            visit(c, window++, d, h, g.axes[2].SpanOf(k));
+          }
+        }
+      }
+    }
+  });
+}
+
+template <typename T>
+class Pool3dKernel final : public OpKernel {
+ public:
+  explicit Pool3dKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    dims_ = query.outputs[0];
+    geometry_ = GeometryOf(query, query.inputs[0], dims_);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const PoolGeometry& g = geometry_;
+    T* const out = context.AllocateOutput("Out", dims_).template data<T>();
+    int64_t* mask = nullptr;
+    if (context.HasOutput("Mask")) {
+      mask = context.AllocateOutput("Mask", dims_).template data<int64_t>();
+    }
+    if (dims_.numel() == 0) return;
+    const T* const x = context.Input(0).data<T>();
+    ForEachWindow(g, [&](int64_t c, int64_t window, const Span& d,
+                         const Span& h, const Span& w) {
+      const T* const channel = x + c * g.volume();
+      if (!g.max) {
+        double sum = 0;
+        ForEachElement(g, d, h, w, [&](int64_t at) { sum += channel[at]; });
+        out[window] = static_cast<T>(sum / Divisor(g, d, h, w));
+        if (mask != nullptr) mask[window] = -1;
+        return;
+      }
+      const int64_t best = FindMax(g, d, h, w, channel);
+      out[window] =
+          best < 0 ? -std::numeric_limits<T>::infinity() : channel[best];
+      if (mask != nullptr) {
+        mask[window] = best < 0 ? -1 : c * g.volume() + best;
+      }
+    });
+  }
+
+ private:
+  DDim dims_;
+  PoolGeometry geometry_;
+};
+
+template <typename T>
+class Pool3dGradKernel final : public OpKernel {
+ public:
+  explicit Pool3dGradKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    dims_ = query.inputs[0];
+    geometry_ = GeometryOf(query, dims_, query.inputs[1]);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const PoolGeometry& g = geometry_;
+    T* const x_grad = context.AllocateOutput(0, dims_).template data<T>();
+    std::fill(x_grad, x_grad + dims_.numel(), T{0});
+    if (dims_.numel() == 0) return;
+    const T* const x = context.Input(0).data<T>();
+    const T* const grad = context.Input(1).data<T>();
+    ForEachWindow(g, [&](int64_t c, int64_t window, const Span& d,
+                         const Span& h, const Span& w) {
+      T* const to = x_grad + c * g.volume();
+      if (g.max) {
+        const int64_t best = FindMax(g, d, h, w, x + c * g.volume());
+        if (best >= 0) to[best] += grad[window];
+        return;
+      }
+      const T part = static_cast<T>(grad[window] / Divisor(g, d, h, w));
+      ForEachElement(g, d, h, w, [&](int64_t at) { to[at] += part; });
+    });
+  }
+
+ private:
+  DDim dims_;
+  PoolGeometry geometry_;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(pool3d, Pool3dKernel<float>, Pool3dKernel<double>);
+REGISTER_OP_CPU_KERNEL(pool3d_grad,
+                       Pool3dGradKernel<float>,
+                       Pool3dGradKernel<double>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,78 @@
+#include <string>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+using platform::DType;
+
+void GridSampleShape(InferShapeContext& context) {
+  const auto x = context.input("X"), grid = context.input("Grid");
+  DDim out = x;
+  if (!x.dims.rank_known()) return context.SetOutput("Out", out);
+  const int rank = x.rank();
+  context.Require(rank == 4 || rank == 5, "grid_sample.rank",
+                  "input X {} has rank {}; expected [N, C, H, W] or [N, C, D, "
+                  "H, W]",
+                  x.dims, rank);
+  for (int i = 2; i < rank; ++i) {
+    context.Require(x.dims[i] != 0, "grid_sample.empty",
+                    "input X {} has no elements to sample; expected sizes of 1 "
+                    "or more from dim 2 on",
+                    x.dims);
+    out[i] = framework::kUnknownDim;
+  }
+  const auto points = context.WithRank(grid, rank);
+  if (points.dims.rank_known()) {
+    context.WithValue(context.Dim(points, rank - 1), rank - 2);
+    out[0] = context.Merge(context.Dim(x, 0), context.Dim(points, 0));
+    for (int i = 2; i < rank; ++i) {
+      out[i] = points.dims[i - 1];
+    }
+  }
+  context.SetOutput("Out", out);
+}
+
+void GridSampleSchema(OpSchema& op) {
+  op.Doc(
+      "Elements of X at the positions of Grid, by interpolation: position -1 "
+      "is the beginning of X along a dim, 1 the end. Numbers are those of "
+      "ONNX's operator GridSample. A position that is NaN gives NaN; an "
+      "element of X whose weight is 0 does not count, even if it is NaN or "
+      "infinite.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T", "[N, C, H, W] or [N, C, D, H, W].");
+  op.Input("Grid", "T",
+           "[N, H', W', 2] or [N, D', H', W', 3]: positions x, y and z; x is "
+           "along the last dim of X.");
+  op.Output("Out", "T", "[N, C, H', W'] or [N, C, D', H', W'].");
+  op.Attr<std::string>("mode",
+                       "What an element is made of: linear: the two around it "
+                       "along each dim; nearest: one, the even one of two "
+                       "equally near; cubic: four, with a = -0.75.")
+      .Default(std::string("linear"))
+      .OneOf({"linear", "nearest", "cubic"});
+  op.Attr<std::string>("padding_mode",
+                       "What is outside of X: zeros; border: the nearest "
+                       "element of X; reflection: X mirrored at its borders, "
+                       "as often as needed.")
+      .Default(std::string("zeros"))
+      .OneOf({"zeros", "border", "reflection"});
+  op.Attr<bool>("align_corners",
+                "-1 and 1 are the middles of the first and the last element, "
+                "and it is mirrored there; else their outer borders.")
+      .Default(false);
+  op.InferShape(GridSampleShape);
+  op.Onnx({"GridSample", {}});
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(grid_sample, GridSampleSchema);
+
+}  // namespace sluice::operators

@@ -1,0 +1,110 @@
+"""Operators for images, volumes and signals, beside ONNX's own reference."""
+
+import io
+
+import numpy as np
+import pytest
+
+import sluice as sl
+
+pytest.importorskip("onnx")
+from onnx_reference import check, floats  # noqa: E402
+
+
+def test_convolutions_of_volumes(rng):
+    x, filters = floats(rng, 2, 4, 5, 6, 7), floats(rng, 6, 2, 2, 3, 1)
+    check(
+        "Conv",
+        [x, filters, floats(rng, 6)],
+        group=2,
+        strides=[2, 1, 3],
+        pads=[1, 0, 2, 0, 1, 1],
+        dilations=[1, 2, 1],
+    )
+    check("Conv", [x, filters], group=2, auto_pad="SAME_UPPER")
+    check("ConvTranspose", [x, floats(rng, 4, 3, 2, 2, 3)], strides=[2, 1, 2])
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 9), (2, 3, 9, 8), (1, 2, 7, 8, 9)])
+def test_pools_with_dilations(shape, rng):
+    x, dims = floats(rng, *shape), len(shape) - 2
+    how = {
+        "kernel_shape": [2, 3, 2][:dims],
+        "dilations": [3, 1, 2][:dims],
+        "pads": [1, 0, 1][:dims] * 2,
+    }
+    check("MaxPool", [x], **how)
+    check("AveragePool", [x], opset=19, count_include_pad=1, **how)
+    check("LpPool", [x], p=3, **how)
+
+
+def test_dilated_pools_of_small_integers(rng):
+    x = rng.integers(-128, 128, (1, 2, 5, 5)).astype("int8")
+    check("MaxPool", [x], kernel_shape=[2, 2], dilations=[2, 3])
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_where_maxima_are(order, rng):
+    x = rng.permutation(60).reshape(1, 1, 10, 6).astype("float32")
+    check(
+        "MaxPool",
+        [x],
+        outputs=2,
+        kernel_shape=[3, 2],
+        strides=[2, 1],
+        storage_order=order,
+    )
+
+
+def test_where_maxima_are_is_exported(rng):
+    program = sl.Program()
+    x = program.data("x", [1, 2, 3, 4, 5])
+    results = program.append_op("pool3d", {"X": x}, attrs={"ksize": [2, 2, 2]})
+    outputs = [results["Out"], results["Mask"]]
+    feed = {"x": floats(rng, 1, 2, 3, 4, 5)}
+    expected = sl.Executor().run(program, feed, outputs)
+    file = io.BytesIO()
+    sl.onnx.save(program, file, outputs)
+    for got, want in zip(sl.onnx.load(file.getvalue()).run(feed), expected):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("corners", [0, 1])
+def test_grid_sample(padding, corners, rng):
+    how = {"padding_mode": padding, "align_corners": corners}
+    image, points = floats(rng, 2, 3, 4, 5), floats(rng, 2, 3, 2, 2)
+    check("GridSample", [image, points], mode="bilinear", **how)
+    check("GridSample", [image, points], mode="bicubic", **how)
+    volume, points = floats(rng, 1, 2, 3, 4, 5), floats(rng, 1, 2, 3, 2, 3)
+    check("GridSample", [volume, points], opset=20, mode="linear", **how)
+
+
+@pytest.mark.parametrize("size", [(2, 1, 3, 4), (2, 1, 3, 4, 5)])
+def test_affine_grid(size, rng):
+    dims = len(size) - 2
+    theta = floats(rng, 2, dims, dims + 1)
+    check("AffineGrid", [theta, np.array(size)], opset=20)
+    check("AffineGrid", [theta, np.array(size)], opset=20, align_corners=1)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_transforms(parts, rng):
+    x = floats(rng, 2, 7, 4, parts)
+    for inverse in (0, 1):
+        check("DFT", [x], opset=17, inverse=inverse)
+        check("DFT", [x, np.array(5)], opset=17, axis=2, inverse=inverse)
+        inputs = [x, np.array(9), np.array(-3)]
+        check("DFT", inputs, opset=20, inverse=inverse)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_resizes_to_fed_sizes_keep_the_ratio(policy, rng):
+    x = floats(rng, 1, 2, 6, 5)
+    none = np.zeros(0, "float32")
+    check(
+        "Resize",
+        [x, none, none, np.array([9, 7])],
+        axes=[2, 3],
+        keep_aspect_ratio_policy=policy,
+    )
