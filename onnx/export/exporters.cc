@@ -17,7 +17,8 @@ const Table& AllExporters() {
     for (const auto family :
          {ContractionExporters(), CreationExporters(), ElementwiseExporters(),
           ImageExporters(), IndexingExporters(), LossExporters(),
-          MovementExporters(), NormExporters(), ReductionExporters()}) {
+          MovementExporters(), NormExporters(), RecurrentExporters(),
+          ReductionExporters()}) {
       for (const ExporterRow& row : family) {
         (*rows)[row.op] = &row;
       }

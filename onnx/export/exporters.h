@@ -32,6 +32,7 @@ std::span<const ExporterRow> IndexingExporters();
 std::span<const ExporterRow> LossExporters();
 std::span<const ExporterRow> MovementExporters();
 std::span<const ExporterRow> NormExporters();
+std::span<const ExporterRow> RecurrentExporters();
 std::span<const ExporterRow> ReductionExporters();
 
 // Writes the op. Raises Unimplemented with the id OpExport::kFormId, and the

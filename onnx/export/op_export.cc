@@ -138,6 +138,10 @@ void OpExport::AddFinal(const std::string& type,
   Names outputs;
   std::vector<std::pair<std::string, std::string>> narrowed;
   for (const std::string& variable : variables) {
+    if (variable.empty()) {
+      outputs.emplace_back();
+      continue;
+    }
     const DType dtype = graph_.Var(variable).dtype;
     if (Computed(dtype) == dtype) {
       outputs.push_back(graph_.Define(variable));
@@ -166,7 +170,11 @@ void OpExport::FinishAll(const std::string& type,
                          std::initializer_list<std::string_view> outputs) {
   Names variables;
   for (const std::string_view output : outputs) {
-    variables.push_back(op_.Output(output).at(0));
+    const auto& given = op_.Output(output);
+    variables.push_back(given.empty() ? "" : given[0]);
+  }
+  while (variables.back().empty()) {
+    variables.pop_back();
   }
   AddFinal(type, inputs, attributes, variables);
 }

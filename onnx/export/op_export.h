@@ -74,7 +74,8 @@ class OpExport {
               const Names& inputs,
               const AttributeMap& attributes = {},
               std::string_view output = "Out");
-  // The same for several of them, in their order.
+  // The same for several of them, in their order; optional ones may be left
+  // out of the op.
   void FinishAll(const std::string& type,
                  const Names& inputs,
                  const AttributeMap& attributes,
