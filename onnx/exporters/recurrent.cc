@@ -85,8 +85,33 @@ void Recurrent(OpExport& op) {
                {"Y", "LastH"});
 }
 
-constexpr ExporterRow kRows[] = {
-    {"gru", Recurrent}, {"lstm", Recurrent}, {"simple_rnn", Recurrent}};
+void LinearAttention(OpExport& op) {
+  if (op.opset() < 27) {
+    OpExport::Unsupported("ONNX has LinearAttention from opset 27 on");
+  }
+  if (op.TypeOf("Query") == DType::kFloat64) {
+    OpExport::Unsupported("ONNX has LinearAttention of no float64");
+  }
+  Names inputs;
+  for (const char* name :
+       {"Query", "Key", "Value", "PastState", "Decay", "Beta"}) {
+    inputs.push_back(op.Has(name) ? op.In(name) : "");
+  }
+  while (inputs.back().empty()) {
+    inputs.pop_back();
+  }
+  op.FinishAll("LinearAttention", inputs,
+               {{"q_num_heads", op.Attr("q_num_heads")},
+                {"kv_num_heads", op.Attr("kv_num_heads")},
+                {"update_rule", op.Attr("update_rule")},
+                {"scale", op.Attr("scale")}},
+               {"Out", "PresentState"});
+}
+
+constexpr ExporterRow kRows[] = {{"linear_attention", LinearAttention},
+                                 {"gru", Recurrent},
+                                 {"lstm", Recurrent},
+                                 {"simple_rnn", Recurrent}};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
@@ -126,8 +127,50 @@ void Lstm(Node& node) {
   Recurrent(node, "lstm", {{"input_forget", coupled}}, {"Y", "LastH", "LastC"});
 }
 
-constexpr HandlerRow kRows[] = {
-    {"GRU", 7, Gru}, {"LSTM", 7, Lstm}, {"RNN", 7, Rnn}};
+// Numbers of 16 bits are computed in float32.
+void LinearAttention(Node& node) {
+  Attributes& attributes = node.attributes();
+  attributes.Ignore("chunk_size");  // a hint
+  const std::string rule = attributes.String("update_rule", "gated_delta");
+  const DType dtype = node.TypeOf(0);
+  const bool wide = platform::SizeOf(dtype) > 2;
+  const auto cast = [&](const std::string& x, DType to) {
+    return node.Append("cast", {{"X", {x}}}, {{"dtype", to}});
+  };
+  Inputs inputs;
+  const auto add = [&](int index, const char* argument) {
+    if (!node.HasInput(index)) return;
+    const std::string& x = node.In(index);
+    inputs.push_back({argument, {wide ? x : cast(x, DType::kFloat32)}});
+  };
+  add(0, "Query");
+  add(1, "Key");
+  add(2, "Value");
+  add(3, "PastState");
+  if (rule.starts_with("gated")) add(4, "Decay");
+  if (rule.ends_with("delta")) add(5, "Beta");
+  const AttributeMap ours = {
+      {"q_num_heads", attributes.NeededInt("q_num_heads")},
+      {"kv_num_heads", attributes.NeededInt("kv_num_heads")},
+      {"update_rule", rule},
+      {"scale", attributes.Float("scale", 0)}};
+  if (wide) {
+    return node.FinishAll("linear_attention", inputs, ours,
+                          {"Out", "PresentState"});
+  }
+  const auto results =
+      node.AppendAll("linear_attention", inputs, ours, {"Out", "PresentState"});
+  for (int i = 0; i < 2; ++i) {
+    if (!node.HasOutput(i)) continue;
+    node.FinishOutput(i, "cast", {{"X", {results[static_cast<size_t>(i)]}}},
+                      {{"dtype", dtype}});
+  }
+}
+
+constexpr HandlerRow kRows[] = {{"GRU", 7, Gru},
+                                {"LSTM", 7, Lstm},
+                                {"LinearAttention", 27, LinearAttention},
+                                {"RNN", 7, Rnn}};
 
 }  // namespace
 
