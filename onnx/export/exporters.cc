@@ -18,7 +18,8 @@ const Table& AllExporters() {
          {ContractionExporters(), ControlFlowExporters(), CreationExporters(),
           ElementwiseExporters(), ImageExporters(), IndexingExporters(),
           LossExporters(), MovementExporters(), NormExporters(),
-          QuantizationExporters(), ReductionExporters(), SearchExporters()}) {
+          QuantizationExporters(), RecurrentExporters(), ReductionExporters(),
+          SearchExporters()}) {
       for (const ExporterRow& row : family) {
         (*rows)[row.op] = &row;
       }

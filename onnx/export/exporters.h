@@ -34,6 +34,7 @@ std::span<const ExporterRow> LossExporters();
 std::span<const ExporterRow> MovementExporters();
 std::span<const ExporterRow> NormExporters();
 std::span<const ExporterRow> QuantizationExporters();
+std::span<const ExporterRow> RecurrentExporters();
 std::span<const ExporterRow> ReductionExporters();
 std::span<const ExporterRow> SearchExporters();
 

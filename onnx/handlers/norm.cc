@@ -13,9 +13,6 @@ void BatchNormalization(Node& node) {
   node.AllowOutputs(1);
   node.attributes().Ignore("momentum");
   node.attributes().Ignore("spatial");  // opset 7: every channel by itself
-  if (node.attributes().Int("training_mode", 0) != 0) {
-    Node::Unsupported("it is in training_mode");
-  }
   // The running statistics stay as they are: they get no outputs that replace
   // them.
   node.Finish("batch_norm",
@@ -27,6 +24,23 @@ void BatchNormalization(Node& node) {
               {{"epsilon", node.attributes().Float("epsilon", 1e-5)},
                {"is_test", true}},
               "Y", {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"});
+}
+
+// From opset 14 on an attribute says that it trains; its outputs are the new
+// statistics then.
+void BatchNormalization14(Node& node) {
+  if (node.attributes().Int("training_mode", 0) == 0) {
+    return BatchNormalization(node);
+  }
+  node.FinishAll("batch_norm",
+                 {{"X", {node.In(0)}},
+                  {"Scale", {node.In(1)}},
+                  {"Bias", {node.In(2)}},
+                  {"Mean", {node.In(3)}},
+                  {"Variance", {node.In(4)}}},
+                 {{"epsilon", node.attributes().Float("epsilon", 1e-5)},
+                  {"momentum", node.attributes().Float("momentum", 0.9)}},
+                 {"Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance"});
 }
 
 void BatchNormalization7(Node& node) {
@@ -311,6 +325,7 @@ void MeanVarianceNormalization(Node& node) {
 constexpr HandlerRow kRows[] = {
     {"BatchNormalization", 7, BatchNormalization7},
     {"BatchNormalization", 9, BatchNormalization},
+    {"BatchNormalization", 14, BatchNormalization14},
     {"GroupNormalization", 18, GroupNormalization18},
     {"GroupNormalization", 21, GroupNormalization21},
     {"Hardmax", 1, Hardmax1},

@@ -100,6 +100,12 @@ std::vector<double> Attributes::Floats(std::string_view name) {
   return {found->floats().begin(), found->floats().end()};
 }
 
+std::vector<std::string> Attributes::Strings(std::string_view name) {
+  const AttributeProto* found = Find(name, AttributeProto::STRINGS);
+  if (found == nullptr) return {};
+  return {found->strings().begin(), found->strings().end()};
+}
+
 const ::onnx::TensorProto* Attributes::Tensor(std::string_view name) {
   const AttributeProto* found = Find(name, AttributeProto::TENSOR);
   return found == nullptr ? nullptr : &found->t();

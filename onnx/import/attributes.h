@@ -27,6 +27,7 @@ class Attributes {
   // Empty where it was left out.
   std::vector<int64_t> Ints(std::string_view name);
   std::vector<double> Floats(std::string_view name);
+  std::vector<std::string> Strings(std::string_view name);
   // nullptr where it was left out.
   const ::onnx::TensorProto* Tensor(std::string_view name);
   // Raises InvalidArgument where it was left out.

@@ -12,16 +12,27 @@ using Table = std::map<std::string_view, Versions>;
 const Table& AllHandlers() {
   static const Table* const kTable = [] {
     auto* rows = new Table();  // read at any time, also while exiting
-    for (const auto family : {AttentionHandlers(),    ContractionHandlers(),
-                              ConstantHandlers(),     ControlFlowHandlers(),
-                              ConversionHandlers(),   ConvHandlers(),
-                              EinsumHandlers(),       ElementwiseHandlers(),
-                              ImageHandlers(),        IndexingHandlers(),
-                              LossHandlers(),         MovementHandlers(),
-                              NormHandlers(),         PoolHandlers(),
-                              QuantizationHandlers(), ReductionHandlers(),
-                              ResizeHandlers(),       RotaryEmbeddingHandlers(),
-                              SearchHandlers(),       SignalHandlers()}) {
+    for (const auto family : {AttentionHandlers(),
+                              ContractionHandlers(),
+                              ConstantHandlers(),
+                              ControlFlowHandlers(),
+                              ConversionHandlers(),
+                              ConvHandlers(),
+                              EinsumHandlers(),
+                              ElementwiseHandlers(),
+                              ImageHandlers(),
+                              IndexingHandlers(),
+                              LossHandlers(),
+                              MovementHandlers(),
+                              NormHandlers(),
+                              PoolHandlers(),
+                              QuantizationHandlers(),
+                              RecurrentHandlers(),
+                              ReductionHandlers(),
+                              ResizeHandlers(),
+                              RotaryEmbeddingHandlers(),
+                              SearchHandlers(),
+                              SignalHandlers()}) {
       for (const HandlerRow& row : family) {
         (*rows)[row.type][row.since_version] = row.handler;
       }

@@ -36,6 +36,7 @@ std::span<const HandlerRow> MovementHandlers();
 std::span<const HandlerRow> NormHandlers();
 std::span<const HandlerRow> PoolHandlers();
 std::span<const HandlerRow> QuantizationHandlers();
+std::span<const HandlerRow> RecurrentHandlers();
 std::span<const HandlerRow> ReductionHandlers();
 std::span<const HandlerRow> ResizeHandlers();
 std::span<const HandlerRow> RotaryEmbeddingHandlers();

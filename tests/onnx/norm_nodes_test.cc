@@ -146,5 +146,27 @@ TEST(OnnxNorms, RmsNormalizationHasAScaleOnly) {
   ExpectFloats(builder.Run({{-7, 1}})[0], {-1.4F, 2});
 }
 
+TEST(OnnxNorms, BatchNormalizationThatTrainsGivesTheNewStatistics) {
+  ModelBuilder builder(15);
+  builder.Input("x", {2, 1});
+  builder.Input("mean", {1});
+  builder.Input("variance", {1});
+  builder.Floats("one", {1}, {1});
+  builder.Floats("bias", {1}, {10});
+  auto& node = builder.Node("BatchNormalization",
+                            {"x", "one", "bias", "mean", "variance"},
+                            {"y", "new_mean", "new_variance"});
+  SetInt(node, "training_mode", 1);
+  SetFloat(node, "epsilon", 0);
+  SetFloat(node, "momentum", 0.75F);
+  for (const char* name : {"y", "new_mean", "new_variance"}) {
+    builder.Output(name);
+  }
+  const auto results = builder.Run({{3, 7}, {100}, {4}});
+  ExpectFloats(results[0], {9, 11});
+  ExpectFloats(results[1], {76.25F});
+  ExpectFloats(results[2], {4});
+}
+
 }  // namespace
 }  // namespace sluice::testing

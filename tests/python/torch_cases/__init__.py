@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     moving,
     normalising,
     products,
+    recurrent,
     reductions,
 )
 from .case import CASES, NO_COUNTERPART, Case, torch  # noqa: F401

@@ -28,6 +28,7 @@ NO_COUNTERPART = {
     "dequantize_linear": "tests/operators/conversion/quantize_linear_test.cc "
     "has its formula",
     "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
+    "linear_attention": "tests/operators/recurrent has its formula",
     "linear_chain_crf": "all paths are summed in tests/operators/sequence/crf_paths.h",
     "quantize_and_dequantize": "torch rounds halves to even and has no ranges "
     "without a zero; tests/operators has its formula",

@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/onnx/export/exporters.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+// A function between gates in ONNX, and whether it has numbers there.
+struct Activation {
+  std::string_view ours;
+  const char* name;
+  bool alpha = false, beta = false;
+};
+constexpr Activation kActivations[] = {
+    {"relu", "Relu"},
+    {"tanh", "Tanh"},
+    {"sigmoid", "Sigmoid"},
+    {"softsign", "Softsign"},
+    {"softplus", "Softplus"},
+    {"affine", "Affine", true, true},
+    {"leaky_relu", "LeakyRelu", true},
+    {"thresholded_relu", "ThresholdedRelu", true},
+    {"scaled_tanh", "ScaledTanh", true, true},
+    {"hard_sigmoid", "HardSigmoid", true, true},
+    {"elu", "Elu", true},
+};
+
+void SetActivations(const OpExport& op, AttributeMap* attributes) {
+  const auto& names = std::get<Names>(op.Attr("activations"));
+  if (names.empty()) return;
+  const auto& alphas = std::get<Doubles>(op.Attr("activation_alpha"));
+  const auto& betas = std::get<Doubles>(op.Attr("activation_beta"));
+  Names theirs;
+  Doubles alpha;
+  Doubles beta;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto* found = std::find_if(
+        std::begin(kActivations), std::end(kActivations),
+        [&](const Activation& one) { return one.ours == names[i]; });
+    if (found == std::end(kActivations)) {
+      OpExport::Unsupported("ONNX has no activation {} in recurrent layers",
+                            names[i]);
+    }
+    theirs.emplace_back(found->name);
+    if (found->alpha && !alphas.empty()) alpha.push_back(alphas[i]);
+    if (found->beta && !betas.empty()) beta.push_back(betas[i]);
+  }
+  (*attributes)["activations"] = theirs;
+  if (!alpha.empty()) (*attributes)["activation_alpha"] = alpha;
+  if (!beta.empty()) (*attributes)["activation_beta"] = beta;
+}
+
+void Recurrent(OpExport& op) {
+  constexpr std::array kInputs = {
+      "X",        "W",        "R",       "Bias", "SequenceLens",
+      "InitialH", "InitialC", "Peephole"};
+  const bool lstm = op.type() == "lstm";
+  Names inputs;
+  for (size_t i = 0; i < (lstm ? kInputs.size() : kInputs.size() - 2); ++i) {
+    inputs.push_back(op.Has(kInputs[i]) ? op.In(kInputs[i]) : "");
+  }
+  while (inputs.back().empty()) {
+    inputs.pop_back();
+  }
+  AttributeMap attributes = {{"direction", op.Attr("direction")}};
+  if (op.Bool("batch_first")) attributes["layout"] = int64_t{1};
+  if (op.Float("clip") > 0) attributes["clip"] = op.Attr("clip");
+  const DDim r = op.Dims("R");
+  if (r.rank() == 3 && r[2] >= 0) attributes["hidden_size"] = r[2];
+  SetActivations(op, &attributes);
+  if (lstm) {
+    if (op.Bool("input_forget")) attributes["input_forget"] = int64_t{1};
+    return op.FinishAll("LSTM", inputs, attributes, {"Y", "LastH", "LastC"});
+  }
+  if (op.type() == "gru" && op.Bool("linear_before_reset")) {
+    attributes["linear_before_reset"] = int64_t{1};
+  }
+  op.FinishAll(op.type() == "gru" ? "GRU" : "RNN", inputs, attributes,
+               {"Y", "LastH"});
+}
+
+void LinearAttention(OpExport& op) {
+  if (op.opset() < 27) {
+    OpExport::Unsupported("ONNX has LinearAttention from opset 27 on");
+  }
+  if (op.TypeOf("Query") == DType::kFloat64) {
+    OpExport::Unsupported("ONNX has LinearAttention of no float64");
+  }
+  Names inputs;
+  for (const char* name :
+       {"Query", "Key", "Value", "PastState", "Decay", "Beta"}) {
+    inputs.push_back(op.Has(name) ? op.In(name) : "");
+  }
+  while (inputs.back().empty()) {
+    inputs.pop_back();
+  }
+  op.FinishAll("LinearAttention", inputs,
+               {{"q_num_heads", op.Attr("q_num_heads")},
+                {"kv_num_heads", op.Attr("kv_num_heads")},
+                {"update_rule", op.Attr("update_rule")},
+                {"scale", op.Attr("scale")}},
+               {"Out", "PresentState"});
+}
+
+constexpr ExporterRow kRows[] = {{"linear_attention", LinearAttention},
+                                 {"gru", Recurrent},
+                                 {"lstm", Recurrent},
+                                 {"simple_rnn", Recurrent}};
+
+}  // namespace
+
+std::span<const ExporterRow> RecurrentExporters() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx
