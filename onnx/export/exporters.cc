@@ -9,6 +9,21 @@ namespace sluice::onnx {
 
 namespace {
 
+// The opset that a dtype came with.
+int64_t SinceOpset(DType dtype) {
+  switch (dtype) {
+    case DType::kInt2:
+    case DType::kUInt2:
+      return 25;
+    case DType::kFloat8E8M0FNU:
+      return 24;
+    case DType::kFloat4E2M1FN:
+      return 23;
+    default:
+      return 1;
+  }
+}
+
 using Table = std::map<std::string_view, const ExporterRow*>;
 
 const Table& AllExporters() {
@@ -29,9 +44,25 @@ const Table& AllExporters() {
   return *kTable;
 }
 
+// Raises where the opset lacks a dtype of the op's.
+void CheckDTypes(const framework::OpDesc& op, const GraphWriter& graph) {
+  for (const auto* arguments : {&op.inputs, &op.outputs}) {
+    for (const auto& [argument, vars] : *arguments) {
+      for (const std::string& var : vars) {
+        const DType dtype = graph.Var(var).dtype;
+        const int64_t since = SinceOpset(dtype);
+        if (graph.opset() >= since) continue;
+        OpExport::Unsupported("ONNX has no {} in opset {}; opset {} has it",
+                              dtype, graph.opset(), since);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void ExportOp(const framework::OpDesc& op, GraphWriter* graph) {
+  CheckDTypes(op, *graph);
   const auto found = AllExporters().find(op.type);
   if (found != AllExporters().end()) {
     const ExporterRow& row = *found->second;

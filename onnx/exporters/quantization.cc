@@ -6,34 +6,6 @@ namespace sluice::onnx {
 
 namespace {
 
-// The first opset whose QuantizeLinear knows a dtype; 0: none does.
-int64_t SinceOpset(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return 0;
-    case DType::kInt2:
-    case DType::kUInt2:
-      return 25;
-    case DType::kFloat8E8M0FNU:
-      return 24;
-    case DType::kFloat4E2M1FN:
-      return 23;
-    default:
-      return 21;
-  }
-}
-
-void RequireKnown(const OpExport& op, const char* onnx, DType dtype) {
-  const int64_t since = SinceOpset(dtype);
-  if (since == 0) {
-    OpExport::Unsupported("{} of ONNX does not take {}", onnx, dtype);
-  }
-  if (op.opset() < since) {
-    OpExport::Unsupported("{} of ONNX takes {} from opset {} on", onnx, dtype,
-                          since);
-  }
-}
-
 Names Inputs(OpExport& op) {
   Names inputs = {op.In("X"), op.In("Scale")};
   if (op.Has("ZeroPoint")) inputs.push_back(op.In("ZeroPoint"));
@@ -51,7 +23,10 @@ void QuantizeLinear(OpExport& op) {
                              {"saturate", op.Attr("saturate")}};
   const auto precision = std::get<DType>(op.Attr("precision"));
   if (op.opset() >= kPrecision) {
-    RequireKnown(op, "QuantizeLinear", precision);
+    if (precision == DType::kFloat64) {
+      OpExport::Unsupported(
+          "QuantizeLinear of ONNX divides in float32 at most");
+    }
     attributes["precision"] = precision;
   } else if (precision != op.TypeOf("Scale")) {
     OpExport::Unsupported(
@@ -64,9 +39,6 @@ void QuantizeLinear(OpExport& op) {
 
 void DequantizeLinear(OpExport& op) {
   constexpr int64_t kOutputDType = 23;
-  for (const DType dtype : {op.TypeOf("X"), op.TypeOf("Scale")}) {
-    RequireKnown(op, "DequantizeLinear", dtype);
-  }
   AttributeMap attributes = {{"axis", op.Attr("axis")},
                              {"block_size", op.Attr("block_size")}};
   if (op.opset() >= kOutputDType) {
