@@ -299,6 +299,8 @@ def test_onnxruntime_runs_what_is_exported():
                 continue
             if op == "pad" and min(example["attributes"]["pads"]) < 0:
                 continue  # onnxruntime does not wrap where it removes
+            if op == "nonzero" and feed["in0"].ndim == 0:
+                continue  # onnxruntime has a row for a dimension of none
             for a, b in zip(got, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
             compared += 1
