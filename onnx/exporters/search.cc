@@ -42,23 +42,27 @@ void Unique(OpExport& op) {
                {"Out", "Index", "Inverse", "Counts"});
 }
 
-// A threshold as one number of rank 0.
+// ONNX's reference evaluator takes a vector of one element, and no single
+// number.
 std::string Threshold(OpExport& op,
                       const char* operand,
                       const char* attribute) {
-  if (!op.Has(operand)) return op.Number(op.Float(attribute), DType::kFloat32);
-  if (op.Dims(operand).rank() == 0) return op.In(operand);
-  return op.Reshape(op.In(operand), {});
+  if (op.Has(operand)) return op.Reshape(op.In(operand), {1});
+  const auto number = static_cast<float>(op.Float(attribute));
+  return op.Constant(Tensor::FromVector<float>({1}, {number}));
 }
 
 // Without a score_threshold, boxes of all scores are chosen from.
 void NonMaxSuppression(OpExport& op) {
+  const std::string most =
+      op.Has("MaxOutput") ? op.Reshape(op.Operand("MaxOutput"), {1})
+                          : op.Vector({op.Int("max_output_boxes_per_class")});
   const bool all_scores = !op.Has("ScoreThreshold") &&
                           std::isinf(op.Float("score_threshold")) &&
                           op.Float("score_threshold") < 0;
   op.Finish(
       "NonMaxSuppression",
-      {op.In("Boxes"), op.In("Scores"), op.Operand("MaxOutput"),
+      {op.In("Boxes"), op.In("Scores"), most,
        Threshold(op, "IouThreshold", "iou_threshold"),
        all_scores ? "" : Threshold(op, "ScoreThreshold", "score_threshold")},
       {{"center_point_box", op.Attr("center_point_box")}});

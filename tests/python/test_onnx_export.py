@@ -73,7 +73,8 @@ ONE_OUTPUT = {
 }
 # The reference evaluator of onnx 1.23 raises, or differs from the text of the
 # operator: no size 0, no negative pads, no reflection past the first mirror, no
-# half of the other modes; GatherElements only where all dims are the same.
+# half of the other modes; GatherElements only where all dims are the same;
+# Unique that is not sorted takes rows where it should take elements.
 REFERENCE_LACKS = {
     "conv2d_transpose",
     "conv3d_transpose",
@@ -87,6 +88,7 @@ REFERENCE_LACKS = {
     "pool3d",
     "reduce_log_sum_exp",
     "resize",
+    "unique",
 }
 
 
@@ -318,6 +320,8 @@ def test_onnxruntime_runs_what_is_exported():
                 continue
             if op == "pad" and min(example["attributes"]["pads"]) < 0:
                 continue  # onnxruntime does not wrap where it removes
+            if op == "nonzero" and feed["in0"].ndim == 0:
+                continue  # onnxruntime has a row for a dimension of none
             for a, b in zip(got, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
             compared += 1
