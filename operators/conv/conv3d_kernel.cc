@@ -16,7 +16,6 @@ using framework::KernelQuery;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
-using framework::Tensor;
 using math::VolumeWindows;
 using Ints = std::vector<int64_t>;
 

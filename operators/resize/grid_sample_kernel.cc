@@ -32,16 +32,17 @@ struct Taps {
 // R. Keys, "Cubic convolution interpolation", IEEE Transactions on Acoustics,
 // Speech and Signal Processing 29, 1981: the weight at `distance`.
 double Cubic(double distance) {
-  constexpr double a = -0.75;
+  constexpr double kA = -0.75;
   const double x = std::fabs(distance);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+  if (x <= 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
+  return x < 2 ? ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA : 0;
 }
 
 // `x` mirrored at `low` and `high` until it is between them.
 double Reflected(double x, double low, double high) {
   const double range = high - low;
-  if (range == 0) return std::isfinite(x) ? low : x - x;
+  if (!std::isfinite(x)) return std::numeric_limits<double>::quiet_NaN();
+  if (range == 0) return low;
   double past = std::fmod(std::fabs(x - low), 2 * range);
   if (past > range) past = 2 * range - past;
   return low + past;

@@ -69,7 +69,6 @@ ONE_OUTPUT = {
     "group_norm": "Y",
     "instance_norm": "Y",
     "layer_norm": "Y",
-    "pool3d": "Out",
 }
 # The reference evaluator of onnx 1.23 raises, or differs from the text of the
 # operator: no size 0, no negative pads, no reflection past the first mirror, no

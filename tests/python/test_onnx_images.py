@@ -8,7 +8,7 @@ import pytest
 import sluice as sl
 
 pytest.importorskip("onnx")
-from onnx_reference import check, floats  # noqa: E402
+from onnx_reference import check, floats, node  # noqa: E402
 
 
 def test_convolutions_of_volumes(rng):
@@ -59,8 +59,13 @@ def test_where_maxima_are(order, rng):
 def test_where_maxima_are_is_exported(rng):
     program = sl.Program()
     x = program.data("x", [1, 2, 3, 4, 5])
-    results = program.append_op("pool3d", {"X": x}, attrs={"ksize": [2, 2, 2]})
-    outputs = [results["Out"], results["Mask"]]
+    outputs = ["largest", "where"]
+    program.append_op(
+        "pool3d",
+        {"X": x},
+        dict(zip(["Out", "Mask"], outputs)),
+        {"ksize": [2, 2, 2]},
+    )
     feed = {"x": floats(rng, 1, 2, 3, 4, 5)}
     expected = sl.Executor().run(program, feed, outputs)
     file = io.BytesIO()
@@ -69,15 +74,33 @@ def test_where_maxima_are_is_exported(rng):
         np.testing.assert_array_equal(got, want)
 
 
+def positions(rng, *shape):
+    """Some of them outside; the reference has them in float32."""
+    return (rng.integers(-13, 14, shape) / 8 + 1 / 64).astype("float32")
+
+
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("corners", [0, 1])
 def test_grid_sample(padding, corners, rng):
     how = {"padding_mode": padding, "align_corners": corners}
-    image, points = floats(rng, 2, 3, 4, 5), floats(rng, 2, 3, 2, 2)
-    check("GridSample", [image, points], mode="bilinear", **how)
-    check("GridSample", [image, points], mode="bicubic", **how)
-    volume, points = floats(rng, 1, 2, 3, 4, 5), floats(rng, 1, 2, 3, 2, 3)
+    image, points = floats(rng, 2, 3, 4, 5), positions(rng, 2, 3, 2, 2)
+    for mode in ("linear", "nearest", "cubic"):
+        check("GridSample", [image, points], opset=20, mode=mode, **how)
+    volume = floats(rng, 1, 2, 3, 4, 5)
+    points = positions(rng, 1, 2, 3, 2, 3)
     check("GridSample", [volume, points], opset=20, mode="linear", **how)
+
+
+@pytest.mark.parametrize(
+    "old, new", [("bilinear", "linear"), ("bicubic", "cubic")]
+)
+def test_grid_samples_had_other_names_of_modes(old, new, rng):
+    feed = {"x": floats(rng, 1, 2, 4, 5), "g": floats(rng, 1, 3, 2, 2)}
+    results = []
+    for opset, mode in [(16, old), (20, new)]:
+        proto = node("GridSample", feed, ["y"], opset, True, mode=mode)
+        results += sl.onnx.load(proto.SerializeToString()).run(feed)
+    np.testing.assert_array_equal(*results)
 
 
 @pytest.mark.parametrize("size", [(2, 1, 3, 4), (2, 1, 3, 4, 5)])
