@@ -14,6 +14,7 @@ namespace sluice::onnx {
 namespace {
 
 using platform::ErrorCode;
+using platform::Shown;
 using Names = std::vector<std::string>;
 using Doubles = std::vector<double>;
 

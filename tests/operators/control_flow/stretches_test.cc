@@ -157,7 +157,7 @@ TEST_F(StretchesTest, LoopsWhileTheConditionHolds) {
                           ops::FillConstant(endless, {1}, {.value = 1}));
                     },
                     [](const Vars& vars) { return Vars{ops::Relu(vars[0])}; },
-                    {y}, {.limit = 10});
+                    {y}, {.dims = {}, .limit = 10});
                 executor_.Run(endless, {{"y", F({1}, {0})}}, {never[0]});
               });
 }

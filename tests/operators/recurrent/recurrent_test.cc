@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
@@ -44,10 +45,10 @@ Inputs Sums(const Tensor& x) {
   return {{"X", x}, {"W", Full({1, 1, 1}, 1)}, {"R", Full({1, 1, 1}, 1)}};
 }
 
-std::map<std::string, Tensor> Run(const std::string& op,
-                                  const Inputs& inputs,
-                                  const AttributeMap& attributes,
-                                  const std::string& variant) {
+std::map<std::string, Tensor> RunVariant(const std::string& op,
+                                         const Inputs& inputs,
+                                         const AttributeMap& attributes,
+                                         const std::string& variant) {
   RunOpOptions options;
   options.outputs = {"Y", "LastH"};
   options.hint = op + ": require variant=" + variant;
@@ -62,7 +63,7 @@ TEST(Recurrent, StepsPastTheEndOfARowGiveZeroAndKeepItsState) {
   inputs.emplace_back("InitialH",
                       Tensor::FromVector<float>({1, 3, 1}, {100, 200, 300}));
   for (const std::string& variant : kVariants) {
-    auto out = Run("simple_rnn", inputs, kSum, variant);
+    auto out = RunVariant("simple_rnn", inputs, kSum, variant);
     EXPECT_EQ(out["Y"].ToVector<float>(),
               (Floats{101, 210, 0, 103, 0, 0, 106, 0, 0}));
     EXPECT_EQ(out["LastH"].ToVector<float>(), (Floats{106, 210, 300}));
@@ -76,7 +77,7 @@ TEST(Recurrent, ReverseStartsAtTheEndOfEachRow) {
   AttributeMap attributes = kSum;
   attributes["direction"] = std::string("reverse");
   for (const std::string& variant : kVariants) {
-    auto out = Run("simple_rnn", inputs, attributes, variant);
+    auto out = RunVariant("simple_rnn", inputs, attributes, variant);
     EXPECT_EQ(out["Y"].ToVector<float>(), (Floats{6, 30, 5, 20, 3, 0}));
     EXPECT_EQ(out["LastH"].ToVector<float>(), (Floats{6, 30}));
   }
@@ -89,7 +90,7 @@ TEST(Recurrent, ANaNStaysInItsRowAndPastTheEndIsNotSeen) {
   inputs.emplace_back("SequenceLens", Lens({2, 2, 1}));
   for (const std::string& variant : kVariants) {
     const Floats last =
-        Run("simple_rnn", inputs, {{"clip", 2.0}}, variant)["LastH"]
+        RunVariant("simple_rnn", inputs, {{"clip", 2.0}}, variant)["LastH"]
             .ToVector<float>();
     EXPECT_FALSE(std::isnan(last[0]));
     EXPECT_TRUE(std::isnan(last[1]));
@@ -110,7 +111,7 @@ class RecurrentRefuses : public ::testing::Test {
   // A lstm of 2 steps, 1 row, 3 inputs and 2 units with one thing wrong.
   void Expect(ErrorCode code,
               const char* id,
-              const std::vector<std::string>& words,
+              std::initializer_list<std::string_view> words,
               const AttributeMap& attributes,
               const Inputs& other = {}) {
     Inputs inputs = {{"X", Full({2, 1, 3}, 1)},
@@ -122,9 +123,7 @@ class RecurrentRefuses : public ::testing::Test {
       });
       inputs.emplace_back(name, tensor);
     }
-    std::vector<std::string> all = words;
-    all.emplace_back("lstm");
-    ExpectError(code, id, all, [&] { RunOp("lstm", inputs, attributes); });
+    ExpectError(code, id, words, [&] { RunOp("lstm", inputs, attributes); });
   }
 };
 
