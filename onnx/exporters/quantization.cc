@@ -14,8 +14,10 @@ Names Inputs(OpExport& op) {
 
 void QuantizeLinear(OpExport& op) {
   constexpr int64_t kPrecision = 23;
-  for (const DType dtype : {op.TypeOf("X"), op.TypeOf("Scale"), op.OutType()}) {
-    RequireKnown(op, "QuantizeLinear", dtype);
+  for (const DType dtype : {op.TypeOf("X"), op.TypeOf("Scale")}) {
+    if (dtype == DType::kFloat64) {
+      OpExport::Unsupported("QuantizeLinear of ONNX does not take float64");
+    }
   }
   AttributeMap attributes = {{"axis", op.Attr("axis")},
                              {"block_size", op.Attr("block_size")},
