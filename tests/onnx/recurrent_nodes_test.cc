@@ -49,13 +49,6 @@ TEST(OnnxRecurrent, ActivationsMayBeInAnyCaseAndHaveDefaults) {
   EXPECT_EQ(builder.Run({{0.5F, 3}})[0], (Floats{0.5F, 3.5F, 3.5F, 3}));
 }
 
-TEST(OnnxRecurrent, TheLastStateMayBeTheOnlyOutput) {
-  ModelBuilder builder = Rnn({"Affine", "Affine"});
-  NodeOf(builder).set_output(0, "");
-  builder.graph().mutable_output()->DeleteSubrange(0, 1);
-  EXPECT_EQ(builder.Run({{1, 2}})[0], (Floats{3, 3}));
-}
-
 TEST(OnnxRecurrent, WhatNoModelMaySayIsRefused) {
   ExpectError(ErrorCode::kInvalidArgument, "onnx.recurrent_activation",
               {"node_5", "names Tahn"}, [] {

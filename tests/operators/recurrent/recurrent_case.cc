@@ -122,7 +122,6 @@ std::vector<OpExample> Examples(ExampleMaker& make, const std::string& op) {
   add({0, 2, 3, 2}, all);
   add({2, 3, 0, 2}, bias);
   add({2, 3, 2, 0}, all);
-  add({2, 35, 5, 64}, {.batch_first = true, .bias = true, .states = true});
   return examples;
 }
 
