@@ -66,9 +66,12 @@ class NodeImport {
     const std::string location =
         Format("{} of {}", NodeName(node, index), name_);
     try {
-      SLUICE_ENFORCE(node.output_size() > 0 && !node.output(0).empty(),
-                     ErrorCode::kInvalidArgument, "onnx.output_count",
-                     "{} has no output", NodeName(node, index));
+      const bool has_output = std::any_of(
+          node.output().begin(), node.output().end(),
+          [](const std::string& output) { return !output.empty(); });
+      SLUICE_ENFORCE(has_output, ErrorCode::kInvalidArgument,
+                     "onnx.output_count", "{} has no output",
+                     NodeName(node, index));
       Node imported(node, location, &values_, import_graph_);
       if (handler != nullptr) {
         handler(imported);

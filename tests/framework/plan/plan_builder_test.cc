@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/device.h"
 
