@@ -75,19 +75,19 @@ class Refusals {
     if (const KernelHint* hint = ExcludedBy(kernel, place)) {
       return Format("excluded by hint: {}", *hint);
     }
-    if (!PlaceAllowed(place)) {
-      return Format("nobody asked for {} (a hint place={} would)", place,
-                    place);
-    }
-    if (place.index >= platform::DeviceManager::Instance().Count(place.kind)) {
-      return Format("there is no device {}", place);
-    }
     const bool on_cpu = place.kind == PlaceKind::kCPU;
     const auto known = [](const DDim& dims) { return dims.known(); };
     if (!on_cpu &&
         !std::all_of(op_.outputs.begin(), op_.outputs.end(), known)) {
       return "the shape of an output depends on data, which only kernels of "
              "the CPU can find out";
+    }
+    if (!PlaceAllowed(place)) {
+      return Format("nobody asked for {} (a hint place={} would)", place,
+                    place);
+    }
+    if (place.index >= platform::DeviceManager::Instance().Count(place.kind)) {
+      return Format("there is no device {}", place);
     }
     if (kernel.predicate == nullptr) return "";
     return kernel.predicate(op_.QueryAt(place));

@@ -303,7 +303,7 @@ TEST_F(PlanBuilderTest, KernelsFindOutShapesThatDependOnData) {
   ExpectError(ErrorCode::kInternal, "run.no_output",
               {"did not allocate", some, "op 0 (test_some)"}, [&] { run(-1); });
   // A device has nothing to say about it.
-  const std::string text = ExplainText(*Prepare({{"x", x_}}, {some}));
+  const std::string text = ExplainJson(*Prepare({{"x", x_}}, {some}));
   EXPECT_NE(text.find("only kernels of the CPU can find out"),
             std::string::npos)
       << text;

@@ -29,6 +29,12 @@ void LoadDevices() {
   platform::LoadModule("cuda");
 }
 
+// The dtype has no zero: its least number, 2^-127, stands for it.
+bool StandsForZero(DType dtype, double got, double want) {
+  return dtype == DType::kFloat8E8M0FNU && want == 0 &&
+         got == std::ldexp(1.0, -127);
+}
+
 bool IsNear(double got, double want, double limit) {
   if (got == want || (std::isnan(got) && std::isnan(want))) return true;
   if (std::isinf(got) || std::isinf(want)) return false;
@@ -51,6 +57,11 @@ std::vector<const KernelDef*> KernelsOf(const std::string& op) {
   std::erase_if(kernels,
                 [](const KernelDef* kernel) { return !IsChosen(*kernel); });
   return kernels;
+}
+
+bool HasLateShapes(const std::string& op) {
+  return op == "compress" || op == "non_max_suppression" || op == "nonzero" ||
+         op == "unique";
 }
 
 std::string HintFor(const KernelDef& kernel) {
@@ -155,6 +166,7 @@ void ExpectNearEither(const Tensor& got,
     const double a = numbers.values[i];
     const double b = want.values[i];
     if (IsNear(a, b, limit) || IsNear(a, other.values[i], limit)) continue;
+    if (StandsForZero(got.dtype(), a, b)) continue;
     if (wrong++ == 0) {
       first = platform::Format("element {} of {} is {}, expected {} +- {}", i,
                                got, a, b, limit);

@@ -55,6 +55,10 @@ void ExpectNearEither(const framework::Tensor& got,
 void ExpectSameBits(const framework::Tensor& got,
                     const framework::Tensor& want);
 
+// Whether shapes of its outputs depend on data. The verifier, which gives
+// kernels their memory, does not take such ops yet: "example_op.unknown_size".
+bool HasLateShapes(const std::string& op);
+
 // Kernels of `op`, those of modules, the FPGA stub and CUDA included where they
 // are built, but for those that --kernels leaves out (kernel_choice.h).
 std::vector<const framework::KernelDef*> KernelsOf(const std::string& op);

@@ -131,7 +131,7 @@ std::vector<OpExample> Pool3dExamples(ExampleMaker& make) {
       {{2, 1, 3, 4, 7},
        {{"ksize", Ints{1, 2, 3}},
         {"dilations", Ints{1, 3, 2}},
-        {"paddings", Ints{0, 1, 1, 0, 2, 1}}}},
+        {"paddings", Ints{0, 0, 1, 0, 2, 1}}}},
       {{1, 1, 5, 5, 5},
        {{"ksize", two}, {"strides", Ints{3, 3, 2}}, {"ceil_mode", true}}},
       {{1, 1, 1, 1, 1}, {{"ksize", Ints{1, 1, 1}}}},

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -225,16 +226,26 @@ std::vector<OpExample> UniqueExamples(ExampleMaker& make) {
 
 // Of elements only; slices are in tests of their own.
 Arrays UniqueReference(const Arrays& in, const OpDesc& op) {
+  const std::vector<double>& values = in.at("X").values;
   std::vector<double> all;
-  for (const double value : in.at("X").values) {
+  for (const double value : values) {
     if (std::find(all.begin(), all.end(), value) == all.end()) {
       all.push_back(value);
     }
   }
   if (GetAttr<bool>(op, "sorted")) std::sort(all.begin(), all.end());
-  Array out(DDim({static_cast<int64_t>(all.size())}));
+  const auto count = static_cast<int64_t>(all.size());
+  Array out(DDim({count})), index(DDim({count})), counts(DDim({count}));
+  Array inverse(DDim({static_cast<int64_t>(values.size())}));
   out.values = all;
-  return {{"Out", out}};
+  for (size_t i = values.size(); i-- > 0;) {
+    const auto at = std::find(all.begin(), all.end(), values[i]) - all.begin();
+    index.values[static_cast<size_t>(at)] = static_cast<double>(i);
+    counts.values[static_cast<size_t>(at)] += 1;
+    inverse.values[i] = static_cast<double>(at);
+  }
+  return {
+      {"Out", out}, {"Index", index}, {"Inverse", inverse}, {"Counts", counts}};
 }
 
 std::vector<OpExample> NonMaxSuppressionExamples(ExampleMaker& make) {
