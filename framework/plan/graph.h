@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <map>
 #include <set>
 #include <string>
@@ -20,7 +21,8 @@ namespace sluice::framework {
 class KnownValues;
 
 // Thrown by Graph: a block of op `id` has ops that are known late.
-struct BlockIsNotStatic {
+struct BlockIsNotStatic : std::exception {
+  explicit BlockIsNotStatic(int op) : id(op) {}
   int id;
 };
 

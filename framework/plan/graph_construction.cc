@@ -90,8 +90,9 @@ Graph::Graph(const Program& program,
               own == op_hints.end() ? kNone : own->second);
         continue;
       }
-      if (later.empty())
+      if (later.empty()) {
         rest_.reason = Format("op {} ({}) {}", id, desc.type, reason);
+      }
     } catch (platform::Error& error) {
       AddOpContext(desc, id, &error);
       NoteRowsOfFeeds(program_, feeds, &error);
@@ -158,7 +159,7 @@ void Graph::AddBlock(int id,
                      KnownValues* of_shapes) {
   const IfBlocks blocks = IfBlocksOf(desc);
   const int index = TakenBlock(desc, of_shapes);
-  if (index < 0) throw BlockIsNotStatic{id};
+  if (index < 0) throw BlockIsNotStatic(id);
   const auto& given =
       index == blocks.then_block ? blocks.then_outputs : blocks.else_outputs;
   const BlockDesc& block = program_.blocks()[index];
@@ -168,7 +169,7 @@ void Graph::AddBlock(int id,
     // A value of the blocks around, or two of one, would have to be copied.
     const bool is_new =
         block.FindVar(given[i]) != nullptr && needed.insert(given[i]).second;
-    if (!is_new) throw BlockIsNotStatic{id};
+    if (!is_new) throw BlockIsNotStatic(id);
     names[given[i]] = outputs[i];
   }
   const std::string prefix = outputs.empty() ? "" : outputs[0] + "/";
@@ -194,7 +195,7 @@ void Graph::AddBlock(int id,
       AddBlock(id, op, names, known, of_shapes);
       continue;
     }
-    if (!reason.empty()) throw BlockIsNotStatic{id};
+    if (!reason.empty()) throw BlockIsNotStatic(id);
     const auto note = [&](const std::string& text) {
       operand_remarks_.push_back(
           Format("{} in block {}: {}", op.type, index, text));
@@ -204,7 +205,7 @@ void Graph::AddBlock(int id,
     AddOp(added, WithKnownOperands(op, known, note),
           ParseKernelHints(op.hint, "op attribute"));
     for (const DDim& dims : ops_[added].outputs) {
-      if (!dims.known()) throw BlockIsNotStatic{id};
+      if (!dims.known()) throw BlockIsNotStatic(id);
     }
   }
 }

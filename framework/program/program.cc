@@ -454,8 +454,9 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
     }
   }
   for (VarDesc& var : made) {
-    if (FindVisible(var.name) == nullptr)
+    if (FindVisible(var.name) == nullptr) {
       AddVar(std::move(var), current_block_);
+    }
   }
   ++version_;
   return blocks_[current_block_].ops.emplace_back(std::move(op));

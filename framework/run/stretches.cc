@@ -243,6 +243,7 @@ std::vector<Tensor> Runner::RunIf(const Program& program,
   const Values results = RunBlock(MakeBlock(
       program, holds ? blocks.then_block : blocks.else_block, outputs, values));
   std::vector<Tensor> tensors;
+  tensors.reserve(outputs.size());
   for (const std::string& output : outputs) {
     tensors.push_back(results.at(output));
   }

@@ -25,7 +25,6 @@ using framework::OpPurpose;
 using framework::Program;
 using framework::VarDesc;
 using platform::ErrorCode;
-using platform::Format;
 using platform::Shown;
 
 namespace {

@@ -229,6 +229,13 @@ void Resize(OpExport& op) {
 
 // Opset 20 has the axis as an input.
 void Dft(OpExport& op) {
+  const DDim x = op.Dims("X");
+  const bool complex = x.rank() > 0 && x[x.rank() - 1] == 2;
+  if (op.Bool("onesided") && complex != op.Bool("inverse")) {
+    OpExport::Unsupported(
+        "DFT of ONNX gives one side of real numbers, and makes real numbers of "
+        "one side");
+  }
   const bool whole = !op.Has("DftLength") && op.Int("dft_length") == 0;
   const std::string length =
       whole ? "" : op.Reshape(op.Operand("DftLength"), {});

@@ -30,6 +30,11 @@ void QuantizeLinear(OpExport& op) {
           "QuantizeLinear of ONNX divides in float32 at most");
     }
     attributes["precision"] = precision;
+  } else if (op.TypeOf("X") != op.TypeOf("Scale")) {
+    OpExport::Unsupported(
+        "QuantizeLinear of ONNX takes a scale of another dtype from opset {} "
+        "on",
+        kPrecision);
   } else if (precision != op.TypeOf("Scale")) {
     OpExport::Unsupported(
         "QuantizeLinear of ONNX divides with another precision than that of "

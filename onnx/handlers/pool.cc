@@ -68,7 +68,7 @@ bool IsWidened(const Node& node, const Pooling& pooling) {
 }
 
 std::string Computable(Node& node, const Pooling& pooling) {
-  const std::string x = AsImage(node, pooling.dims, 0);
+  std::string x = AsImage(node, pooling.dims, 0);
   if (!IsWidened(node, pooling)) return x;
   return node.Append("cast", {{"X", {x}}}, {{"dtype", DType::kFloat32}});
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ using Inputs = framework::Program::ArgList;
 // Adds the ops of a subgraph's nodes. Raises LostSubgraph where one of its
 // outputs could not be made; the nodes are listed by then.
 using ImportGraph = std::function<void(const ::onnx::GraphProto& graph)>;
-struct LostSubgraph {};
+struct LostSubgraph : std::exception {};
 
 // One node while a handler imports it: what it has, and the ops that compute
 // it. Lives for one call of a handler; used by one thread. Inputs and outputs

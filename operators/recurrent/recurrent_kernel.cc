@@ -16,7 +16,6 @@ using framework::KernelWork;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
-using framework::Tensor;
 using math::RecurrentCell;
 using platform::ErrorCode;
 using Names = std::vector<std::string>;

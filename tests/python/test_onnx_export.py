@@ -47,13 +47,14 @@ WITHOUT_COUNTERPART = {
 # Some cannot, with opset 21.
 IN_PART = {
     "batch_norm": "it is in training",
-    "bitcast": "BitCast is an operator of ONNX from opset 26 on",
+    "bitcast": ("BitCast is an operator of ONNX from opset 26 on", NO_DTYPE),
     "bitwise_left_shift": "BitShift of ONNX takes",
     "bitwise_right_shift": "BitShift of ONNX takes",
     "cast": NO_DTYPE,
     "celu": "Celu of ONNX takes float64 from opset 28 on",
     "cumprod": "CumProd is an operator of ONNX from opset 26 on",
     "dequantize_linear": ("DequantizeLinear of ONNX", NO_DTYPE),
+    "dft": "DFT of ONNX gives one side of real numbers",
     "dropout": "it is in training",
     "linear_attention": "ONNX has LinearAttention",
     "pool2d": "averages with ceil_mode that count the padding",
@@ -75,18 +76,25 @@ ONE_OUTPUT = {
 # half of the other modes; GatherElements only where all dims are the same;
 # Unique that is not sorted takes rows where it should take elements.
 REFERENCE_LACKS = {
+    "affine_grid",
+    "cast",
     "conv2d_transpose",
     "conv3d_transpose",
     "flatten",
     "gather_elements",
+    "grid_sample",
     "group_norm",
+    "gru",
     "lrn",
+    "lstm",
     "one_hot",
     "pad",
     "pool2d",
     "pool3d",
+    "quantize_linear",
     "reduce_log_sum_exp",
     "resize",
+    "simple_rnn",
     "unique",
 }
 
