@@ -63,10 +63,11 @@ struct Placement {
 
 // Predicts what a program would cost with other devices, another link or faster
 // kernels, if the ops ran where and with the kernels that are cheapest
-// together (plan/assignment/assignment.h): each op pays its time at a place, each value
-// its copies to the places where it is read, one for each. Parameters are
-// copied in each run, as they are now. The whole plan is measured as it is
-// and, where nothing about the change is made up, with the change.
+// together (plan/assignment/assignment.h): each op pays its time at a place,
+// each value its copies to the places where it is read, one for each.
+// Parameters are copied in each run, as they are now. The whole plan is
+// measured as it is and, where nothing about the change is made up, with the
+// change.
 //
 // Raises InvalidArgument for a factor, a link or a budget that is no number
 // above 0, for the CPU as a device and for more than three devices, NotFound
