@@ -60,19 +60,19 @@ using framework::Program;
 using framework::RunOp;
 using framework::RunProfiled;
 using framework::SaveParameters;
+using framework::SaveProgram;
 using framework::Scan;
 using framework::ScanOptions;
 using framework::ScanResult;
 using framework::ScanStep;
-using framework::Vars;
-using framework::WhileLoop;
-using framework::WhileOptions;
-using framework::SaveProgram;
 using framework::Scope;
 using framework::Tensor;
 using framework::Tune;
 using framework::TuneOptions;
 using framework::TuneResult;
 using framework::Var;
+using framework::Vars;
+using framework::WhileLoop;
+using framework::WhileOptions;
 
 }  // namespace sluice
