@@ -25,15 +25,20 @@ NO_COUNTERPART = {
     "average_embedding_mask": "own op; tests/operators has its formula",
     "crf_decoding": "all paths are tried in tests/operators/sequence/crf_paths.h",
     "bitcast": "tests/operators/conversion/bitcast_test.cc has all dtypes",
+    "compress": "tests/operators/search/late_shapes_test.cc has its formula",
     "dequantize_linear": "tests/operators/conversion/quantize_linear_test.cc "
     "has its formula",
     "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
     "linear_attention": "tests/operators/recurrent has its formula",
     "linear_chain_crf": "all paths are summed in tests/operators/sequence/crf_paths.h",
+    "non_max_suppression": "tests/operators/search/late_shapes_test.cc has its "
+    "formula; it is an op of torchvision",
     "quantize_and_dequantize": "torch rounds halves to even and has no ranges "
     "without a zero; tests/operators has its formula",
     "quantize_linear": "tests/operators/conversion/quantize_linear_test.cc has "
     "its formula",
+    "unique": "tests/operators/search/late_shapes_test.cc has its formula; "
+    "torch has no indices of the first ones",
     "uniform_random": "own numbers; tests/operators/random/random_reference.h",
 }
 
