@@ -31,7 +31,7 @@ struct OnnxSaveOptions {
   // kDefaultSavedOpset to kNewestSavedOpset.
   int64_t opset = kDefaultSavedOpset;
   // Writes large parameters into a second file beside the model, with ".data"
-  // behind its name. Models beyond 2 GiB have it anyway.
+  // after its name. Models beyond 2 GiB have it anyway.
   bool external_data = false;
   // The graph's name, and its description.
   std::string name = "program";

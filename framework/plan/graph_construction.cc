@@ -46,14 +46,12 @@ Graph::Graph(const Program& program,
   for (const std::string& name : fetches) {
     ValueOf(program_.FindVar(name).name).fetched = true;
   }
+  std::unordered_set<std::string_view> fed;
   for (const FeedSpec& feed : feeds) {
     Value& value = ValueOf(feed.name);
     value.dims = feed.dims;
     value.dtype = feed.dtype;
     value.defined = true;
-  }
-  std::unordered_set<std::string_view> fed;
-  for (const FeedSpec& feed : feeds) {
     fed.insert(feed.name);
   }
   const std::vector<int> needed = NeededOpsOf(
@@ -226,7 +224,7 @@ void Graph::AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own) {
 void Graph::CheckLater(const std::vector<int>& later) const {
   std::set<std::string_view> written;
   const auto check = [&](int id) {
-    const OpDesc& op = program_.block().ops[id];
+    const OpDesc& op = Written(id);
     for (const auto& [argument, vars] : op.outputs) {
       for (const std::string& var : vars) {
         SLUICE_ENFORCE(

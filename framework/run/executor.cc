@@ -303,19 +303,25 @@ std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
 }
 
 std::string Executor::Explain(const Program& program) const {
+  const auto last = LastPlan(program);
+  std::vector<NamedPlan> plans;
   {
     const std::lock_guard lock(cache_->mutex);
-    const auto& [uid, plans] = cache_->stretches;
-    if (uid == program.uid()) {
-      std::string text;
-      for (const auto& [name, plan] : plans) {
-        text += platform::Format("{}== {} ==\n{}", text.empty() ? "" : "\n",
-                                 name, ExplainText(*plan));
-      }
-      return text;
+    if (cache_->stretches.first == program.uid()) {
+      plans = cache_->stretches.second;
     }
   }
-  return ExplainText(*LastPlan(program));
+  // Otherwise it has been prepared since, for other feeds.
+  const bool of_last_run =
+      std::any_of(plans.begin(), plans.end(),
+                  [&](const NamedPlan& plan) { return plan.second == last; });
+  if (!of_last_run) return ExplainText(*last);
+  std::string text;
+  for (const auto& [name, plan] : plans) {
+    text += platform::Format("{}== {} ==\n{}", text.empty() ? "" : "\n", name,
+                             ExplainText(*plan));
+  }
+  return text;
 }
 
 size_t Executor::cached_plans() const {

@@ -105,12 +105,12 @@ std::string AlignedY(OpExport& op) {
   const int64_t axis = op.Int("axis");
   if (axis == -1) return op.In("Y");
   const int rank = op.Rank("Y");
-  Ints behind;
+  Ints after;
   for (int64_t i = axis + rank; i < op.Rank("X"); ++i) {
-    behind.push_back(i - axis);
+    after.push_back(i - axis);
   }
-  if (behind.empty()) return op.In("Y");
-  return op.Append("Unsqueeze", {op.In("Y"), op.Vector(behind)});
+  if (after.empty()) return op.In("Y");
+  return op.Append("Unsqueeze", {op.In("Y"), op.Vector(after)});
 }
 
 void ExportCounterpart(const framework::OpDesc& desc, GraphWriter* graph) {

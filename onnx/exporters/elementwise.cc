@@ -118,11 +118,11 @@ void BiasAdd(OpExport& op) {
   const int rank = op.Rank("X");
   std::string bias = op.In("Bias");
   if (op.String("data_format") == "NCHW" && rank > 2) {
-    Ints behind;
+    Ints after;
     for (int64_t i = 1; i + 1 < rank; ++i) {
-      behind.push_back(i);
+      after.push_back(i);
     }
-    bias = op.Append("Unsqueeze", {bias, op.Vector(behind)});
+    bias = op.Append("Unsqueeze", {bias, op.Vector(after)});
   }
   op.Finish("Add", {op.In("X"), bias});
 }

@@ -125,6 +125,11 @@ TEST_F(StretchesTest, AKnownConditionLeavesNoBlock) {
   EXPECT_TRUE(plan->whole());
   EXPECT_THAT(ExplainText(*plan), HasSubstr("block 1 runs in its place"));
   EXPECT_EQ(Run(feeds, {after})[0].ToVector<float>(), (Floats{-2, 8, 12}));
+  // Its ops stand in the first stretch where there are more.
+  const Var places = ops::Nonzero(out[0]);
+  const Var twice = ops::ElementwiseAdd(places, places);
+  EXPECT_EQ(Run(feeds, {twice})[0].ToVector<int64_t>(),
+            (Ints{0, 2, 4, 0, 0, 0}));
   // The other block is known late.
   const Feeds few = {{"x", F({1, 2}, {0, 3})}};
   EXPECT_FALSE(executor_.Prepare(program_, few, {out[0]})->whole());
@@ -240,6 +245,8 @@ TEST_F(StretchesTest, ExplainShowsEachOfThem) {
   EXPECT_THAT(text, Not(HasSubstr("sigmoid")));
   EXPECT_THAT(text, HasSubstr("== program, stretch 2 =="));
   EXPECT_THAT(text, HasSubstr("op 0 (if) runs blocks"));
+  executor_.Prepare(program_, {{"x", F({1}, {1})}, {"flag", on}}, {x});
+  EXPECT_THAT(executor_.Explain(program_), Not(HasSubstr("stretch 1")));
 }
 
 // Plans are prepared once a shape, however often they run.
