@@ -171,6 +171,13 @@ std::vector<int> Graph::Readers(const std::string& var) const {
   return in_order;
 }
 
+std::optional<int> Graph::OnlyReader(const std::string& var) const {
+  if (!IsInternal(var)) return std::nullopt;
+  const Value* value = FindValue(var);
+  if (value->readers.size() != 1) return std::nullopt;
+  return *value->readers.begin();
+}
+
 const DDim& Graph::dims(const std::string& var) const {
   const Value* value = FindValue(var);
   if (value != nullptr && value->defined) return value->dims;

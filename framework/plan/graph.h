@@ -3,6 +3,7 @@
 #include <deque>
 #include <exception>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -89,6 +90,8 @@ class SLUICE_API Graph {
   // The ops that read the contents of `var`. One that uses nothing but its
   // shape does not count: that stays known when the value is gone.
   std::vector<int> Readers(const std::string& var) const;
+  // The one op that reads `var` where that is internal; none otherwise.
+  std::optional<int> OnlyReader(const std::string& var) const;
   // Raise NotFound for a variable that no op of the graph touches.
   const DDim& dims(const std::string& var) const;
   DType dtype(const std::string& var) const;

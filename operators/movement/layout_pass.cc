@@ -65,9 +65,13 @@ bool CanTurn(const Graph& graph, const OpFacts& op) {
     return std::all_of(op.inputs.begin(), op.inputs.end(),
                        [](const DDim& dims) { return dims.rank() == 4; });
   }
-  const auto alike = [&](const DDim& dims) { return dims == op.outputs[0]; };
-  return op.schema->elementwise() &&
-         std::all_of(op.inputs.begin(), op.inputs.end(), alike);
+  // Images that repeat are turned with the others; one number lies alike.
+  const bool makes_image = op.outputs[0].rank() == 4;
+  const auto turns = [](const DDim& dims) {
+    return dims.rank() == 4 || dims.numel() == 1;
+  };
+  return op.schema->elementwise() && makes_image &&
+         std::all_of(op.inputs.begin(), op.inputs.end(), turns);
 }
 
 // One channel or one pixel: both formats are the same.

@@ -25,7 +25,6 @@ dnnl::primitive_attr PostOps::ToAttr() const {
   }
   switch (activation) {
     case Activation::kNone:
-    case Activation::kRelu:
       break;
     case Activation::kSigmoid:
       ops.append_eltwise(dnnl::algorithm::eltwise_logistic, 0, 0);

@@ -25,13 +25,13 @@ struct Compiled {
 };
 using CompiledPtr = std::shared_ptr<const Compiled>;
 
-enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh };
+// Those that keep NaN. oneDNN has no relu that does: see
+// SequenceBuilder::Chain.
+enum class Activation : uint8_t { kNone, kSigmoid, kTanh };
 
 // What is applied to a primitive's output as it is written, in this order.
 struct PostOps {
   double scale = 1;  // multiplies it
-  // Not kRelu, of which oneDNN has no form that keeps NaN: see
-  // SequenceBuilder::Relu.
   Activation activation = Activation::kNone;
 
   dnnl::primitive_attr ToAttr() const;

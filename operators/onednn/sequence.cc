@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "sluice/operators/math/unary/unary_row.h"
+#include "sluice/operators/chain/chain_steps.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
-#include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::onednn {
 
@@ -144,30 +143,8 @@ void Sequence::Run(OpKernelContext& context) const {
       if (status != dnnl_success) RaiseStatus(op_, steps_[i].name, status);
     }
   }
-  if (relu_ >= 0) ApplyRelu(*call);
+  if (chain_) chain_(context, call->pointers[chained_]);
   KeepCall(std::move(call));
-}
-
-void Sequence::ApplyRelu(const Call& call) const {
-  constexpr int64_t kGrain = 16384;
-  static const auto kRelu = math::FindUnaryRow("relu")->float32.forward;
-  void* data = call.pointers[relu_];
-  const bool half =
-      tensors_[relu_].desc.get_data_type() == Memory::data_type::bf16;
-  platform::ParallelFor(
-      tensors_[relu_].dims.numel(), kGrain, [&](int64_t begin, int64_t end) {
-        if (!half) {
-          float* values = static_cast<float*>(data) + begin;
-          kRelu(values, end - begin, {}, values);
-          return;
-        }
-        auto* bits = static_cast<uint16_t*>(data);
-        for (int64_t i = begin; i < end; ++i) {
-          // Signed, and not above infinity, where the NaNs are.
-          const bool becomes_0 = bits[i] >= 0x8000 && bits[i] <= 0xFF80;
-          bits[i] = becomes_0 ? uint16_t{0} : bits[i];
-        }
-      });
 }
 
 SequenceBuilder::SequenceBuilder(framework::KernelPreparation& preparation)
@@ -347,10 +324,31 @@ void SequenceBuilder::Deliver(Value from, Value output) {
       {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, output}});
 }
 
-void SequenceBuilder::Relu(Value output) {
-  sequence_->relu_ = output;
-  sequence_->description_ += ", relu";
+template <typename T>
+void SequenceBuilder::Chain(Value output, size_t skipped) {
+  const auto& steps = StepsOf(query().op);
+  if (steps.size() <= skipped) return;
+  sequence_->chained_ = output;
+  sequence_->chain_ = [chain = ReadChain<T>(query(), skipped),
+                       first = query().inputs.size() -
+                               query().op.Input("Operands").size(),
+                       count = query().outputs[0].numel()](
+                          const OpKernelContext& context, void* values) {
+    std::vector<const T*> operands(chain.operands());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      operands[i] =
+          context.Input(static_cast<int>(first + i)).template data<T>();
+    }
+    auto* data = static_cast<T*>(values);
+    chain.Run(data, operands, count, data);
+  };
+  for (size_t i = skipped; i < steps.size(); ++i) {
+    sequence_->description_ += ", " + steps[i];
+  }
 }
+
+template void SequenceBuilder::Chain<float>(Value, size_t);
+template void SequenceBuilder::Chain<platform::bfloat16>(Value, size_t);
 
 std::unique_ptr<const Sequence> SequenceBuilder::Finish() {
   // Steps run one after the other: one scratchpad is enough.

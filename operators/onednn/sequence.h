@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,7 +54,6 @@ class Sequence {
   Sequence() = default;
   std::unique_ptr<Call> TakeCall() const;
   void KeepCall(std::unique_ptr<Call> call) const;
-  void ApplyRelu(const Call& call) const;
   void Bind(framework::OpKernelContext& context, Call& call) const;
   void* Packed(framework::OpKernelContext& context,
                size_t tensor,
@@ -63,7 +63,10 @@ class Sequence {
   int threads_ = 1;
   std::vector<Tensor> tensors_;
   std::vector<Step> steps_;
-  int relu_ = -1;  // the tensor that a relu is applied to, or -1
+  // Applied after the steps, or empty.
+  std::function<void(const framework::OpKernelContext& context, void* output)>
+      chain_;
+  int chained_ = -1;  // the tensor that it is applied to
   std::string description_;
   mutable std::array<std::atomic<Call*>, kIdleCalls> idle_{};
 };
@@ -105,10 +108,11 @@ class SequenceBuilder {
   Value Packed(PackingPtr packing,
                const std::vector<std::string_view>& inputs,
                const Desc& desc);
-  // After all primitives, negative elements of an output become 0, as relu does
-  // it: NaN, -inf and numbers below 2^-126 come out as they do there. float32
-  // and bfloat16.
-  void Relu(Value output);
+  // After all primitives, the op's chain (chain/chain_steps.h) but for its
+  // first `skipped` steps is applied to an output in the layout that the op
+  // gives it. Nothing where there is none. T is float or bfloat16.
+  template <typename T>
+  void Chain(Value output, size_t skipped);
   // Where a primitive that wants `wanted` may write, so that Deliver brings it
   // to `output`: the output itself, or a temporary.
   Value For(Value output, const Desc& wanted);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/fusion/fused_ops.h"
 #include "sluice/operators/onednn/sequence.h"
@@ -53,7 +54,7 @@ template <typename Op, typename Part, typename T>
 class MatmulSequence final : public SequenceKernel {
  public:
   explicit MatmulSequence(const OpKernelConstruction& construction)
-      : op_(construction), activation_(FusedActivation(construction)) {}
+      : op_(construction) {}
 
  private:
   void Build(SequenceBuilder& builder) override {
@@ -73,8 +74,8 @@ class MatmulSequence final : public SequenceKernel {
         Matrices(plan, &Axis::c, plan.m, plan.n, plan.ldc, false, kType);
     CompileFor compile_for = builder.compile_for();
     compile_for.post_ops.scale = op_.alpha();
-    const bool relu = activation_ == Activation::kRelu;
-    if (!relu) compile_for.post_ops.activation = activation_;
+    const Activation activation = FirstActivation(query.op);
+    compile_for.post_ops.activation = activation;
     const int first = plan.swapped ? Part::kSecond : Part::kFirst;
     const int second = plan.swapped ? Part::kFirst : Part::kSecond;
     // What is packed once may lie as oneDNN likes it.
@@ -98,7 +99,7 @@ class MatmulSequence final : public SequenceKernel {
       arguments.emplace_back(DNNL_ARG_BIAS, builder.Input("Bias", bias));
     }
     builder.Add("matmul", matmul, std::move(arguments));
-    if (relu) builder.Relu(output);
+    builder.Chain<T>(output, activation == Activation::kNone ? 0 : 1);
   }
 
   // One number a column, which oneDNN adds before it scales.
@@ -120,7 +121,6 @@ class MatmulSequence final : public SequenceKernel {
   }
 
   Op op_;
-  Activation activation_;
 };
 
 // Elements of the second matrix are moved to be transposed, and where its rows
@@ -146,6 +146,7 @@ framework::KernelWork Work(const framework::KernelQuery& query) {
   // From end to end, instead of row by row.
   if (constant) work.bytes *= 0.85;
   work.library_calls = 1;
+  work.extra_bytes = OperandBytes(query);
   work.moves = 250 * (count - 1);
   if (!constant && (plan.transpose_b || aliased)) {
     work.moves += 0.17 * count * k * static_cast<double>(plan.n);

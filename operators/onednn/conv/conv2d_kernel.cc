@@ -12,8 +12,7 @@ using framework::OpKernelConstruction;
 template <typename Layout, typename T>
 class Conv2dSequence final : public SequenceKernel {
  public:
-  explicit Conv2dSequence(const OpKernelConstruction& construction)
-      : activation_(FusedActivation(construction)) {}
+  explicit Conv2dSequence(const OpKernelConstruction& /*construction*/) {}
 
  private:
   void Build(SequenceBuilder& builder) override {
@@ -27,8 +26,8 @@ class Conv2dSequence final : public SequenceKernel {
                         norm ? Memory::data_type::f32 : ToDnnl(kType), Tag::a)
                  : Desc();
     CompileFor compile_for = builder.compile_for();
-    const bool relu = activation_ == Activation::kRelu;
-    if (!relu) compile_for.post_ops.activation = activation_;
+    const Activation activation = FirstActivation(builder.query().op);
+    compile_for.post_ops.activation = activation;
     const auto conv = Compile<dnnl::convolution_forward>(
         compile_for, "convolution", dnnl::prop_kind::forward_inference,
         dnnl::algorithm::convolution_direct,
@@ -37,7 +36,7 @@ class Conv2dSequence final : public SequenceKernel {
         sizes.WantedImage(sizes.output(), kType, kLayout), sizes.strides(),
         sizes.dilations(), sizes.padding_begin(), sizes.padding_end());
 
-    CheckKeepsNaN(*conv);
+    CheckKeepsNaN(activation, *conv);
 
     const auto input = builder.In(
         builder.Input("Input", sizes.GivenImage(sizes.input(), kType)),
@@ -60,19 +59,17 @@ class Conv2dSequence final : public SequenceKernel {
     }
     builder.Add("convolution", conv, std::move(arguments));
     builder.Deliver(target, output);
-    if (relu) builder.Relu(output);
+    builder.Chain<T>(output, activation == Activation::kNone ? 0 : 1);
   }
 
   // The sigmoid that oneDNN applies after its GEMM turns NaN into 0.
-  void CheckKeepsNaN(const Compiled& conv) const {
-    if (activation_ != Activation::kSigmoid) return;
+  static void CheckKeepsNaN(Activation activation, const Compiled& conv) {
+    if (activation != Activation::kSigmoid) return;
     SLUICE_ENFORCE(conv.implementation.find("gemm") == std::string::npos,
                    ErrorCode::kUnimplemented, "onednn.sigmoid_nan",
                    "conv2d: the sigmoid behind oneDNN's {} loses NaN",
                    conv.implementation);
   }
-
-  Activation activation_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/math/conv/conv2d_work.h"
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/vector_width.h"
@@ -193,7 +194,7 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
   // AVX2 it has vectors for blocked layouts only.
   if (!WideVectors()) work->efficiency /= 2;
   work->moves += conv.windows * Real(conv.g.kernel_h);
-  if (conv.g.nhwc) work->extra_bytes = 3 * (conv.in + conv.out);
+  if (conv.g.nhwc) work->extra_bytes += 3 * (conv.in + conv.out);
   // Threads share images and blocks of channels, no rows.
   work->max_threads =
       Real(conv.g.n) * conv.Vectors(conv.g.in_c) * conv.Vectors(conv.g.out_c);
@@ -253,6 +254,7 @@ KernelWork ConvWork(const KernelQuery& query, ConvLayout layout) {
   KernelWork work;
   work.bytes = math::Conv2dBytes(conv.g, conv.direction,
                                  static_cast<size_t>(conv.element));
+  work.extra_bytes = OperandBytes(query);
   const bool channels_last = layout != ConvLayout::kBlocked;
   // Of groups the gradient of the filter has blocked code only where they are
   // single channels.

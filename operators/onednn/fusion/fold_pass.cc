@@ -77,7 +77,7 @@ int FoldBatchNorm(Graph& graph) {
     if (conv.type != "conv2d") continue;
     Fusion fusion(conv, id);
     TakeInBias(graph, &fusion);
-    const auto reader = OnlyReader(graph, fusion.out());
+    const auto reader = graph.OnlyReader(fusion.out());
     if (!reader) continue;
     const OpDesc norm = graph.op(*reader).desc;
     if (!Folds(graph, fusion.op, *reader)) continue;
@@ -90,5 +90,7 @@ int FoldBatchNorm(Graph& graph) {
 }  // namespace
 
 REGISTER_PASS(fold_batch_norm, 10, FoldBatchNorm);
+// Once more where a turned convolution has another kernel than before.
+REGISTER_PASS(fold_turned, 28, FoldBatchNorm);
 
 }  // namespace sluice::operators::onednn

@@ -1,63 +1,83 @@
-#include <string>
+#include <vector>
 
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/onednn/fusion/fusion.h"
 
-// Takes what follows a product or a convolution into it: the bias, and the
-// activation. oneDNN applies both while the output is still in registers.
+// Takes what follows a product or a convolution into it: the bias, and chains
+// of element-wise ops (chain/chain_steps.h): activations, factors, what is
+// added.
 namespace sluice::operators::onednn {
 namespace {
 
 using framework::Graph;
 using framework::OpDesc;
 
-bool IsActivation(const OpDesc& op) {
-  return op.type == "relu" || op.type == "sigmoid" || op.type == "tanh";
+bool IsProductOrConv(const OpDesc& op) {
+  const auto& type = op.type;
+  return type == "mul" || type == "matmul" || type == "conv2d" ||
+         type == "fused_mul" || type == "fused_matmul" ||
+         type == "fused_conv2d";
 }
 
-// Whether something may be taken in.
-bool IsFirst(const OpDesc& op) {
-  if (op.type == "fused_conv2d") {
-    return std::get<std::string>(op.attributes.at("activation")).empty();
+// An operand lies as the output does; before the layouts are known that of a
+// convolution would have to be turned with it.
+bool TakesOperands(const OpDesc& op, bool layouts_are_known) {
+  return layouts_are_known || op.type != "fused_conv2d";
+}
+
+// What `first` can become: each takes in one op more than the one before.
+std::vector<Fusion> FusionsOf(const Graph& graph,
+                              int first,
+                              bool layouts_are_known) {
+  Fusion fusion(graph.op(first).desc, first);
+  std::vector<Fusion> fusions;
+  // A batch norm in it comes after its bias, steps after both.
+  if (fusion.op.Input("Scale").empty() && StepsOf(fusion.op).empty()) {
+    TakeInBias(graph, &fusion);
+    if (fusion.ids.size() > 1) fusions.push_back(fusion);
   }
-  return op.type == "mul" || op.type == "matmul" || op.type == "conv2d";
+  while (const auto reader = graph.OnlyReader(fusion.out())) {
+    const OpDesc& step = graph.op(*reader).desc;
+    if (math::HasOperand(step.type) &&
+        !TakesOperands(fusion.op, layouts_are_known)) {
+      break;
+    }
+    if (!AppendChainStep(graph, fusion.out(), step, &fusion.op)) break;
+    fusion.TakeIn(*reader, step, "Out");
+    fusions.push_back(fusion);
+  }
+  return fusions;
 }
 
-void TakeInActivation(const Graph& graph, Fusion* fusion) {
-  const auto reader = OnlyReader(graph, fusion->out());
-  if (!reader) return;
-  const OpDesc& activation = graph.op(*reader).desc;
-  if (!IsActivation(activation)) return;
-  fusion->op.attributes["activation"] = activation.type;
-  fusion->TakeIn(*reader, activation, "Out");
-}
-
-int FuseActivations(Graph& graph) {
+int FuseSteps(Graph& graph, bool layouts_are_known) {
   int changes = 0;
   const std::vector<int> order = graph.order();
   for (const int id : order) {
-    const OpDesc first = graph.op(id).desc;
-    if (!IsFirst(first)) continue;
-    Fusion fusion(first, id);
-    // A batch norm in it comes after its bias.
-    if (fusion.op.Input("Scale").empty()) TakeInBias(graph, &fusion);
-    const Fusion with_bias = fusion;
-    TakeInActivation(graph, &fusion);
-    if (fusion.ids.size() == 1) continue;
-    const bool bias_alone =
-        with_bias.ids.size() > 1 && with_bias.ids.size() < fusion.ids.size();
-    if (graph.Replace(fusion.ids, fusion.op) ||
-        (bias_alone && graph.Replace(with_bias.ids, with_bias.op))) {
+    if (!IsProductOrConv(graph.op(id).desc)) continue;
+    auto fusions = FusionsOf(graph, id, layouts_are_known);
+    for (; !fusions.empty(); fusions.pop_back()) {
+      if (!graph.Replace(fusions.back().ids, fusions.back().op)) continue;
       ++changes;
+      break;
     }
   }
   return changes;
 }
 
+int FuseActivations(Graph& graph) {
+  return FuseSteps(graph, /*layouts_are_known=*/false);
+}
+
+int FuseTurned(Graph& graph) {
+  return FuseSteps(graph, /*layouts_are_known=*/true);
+}
+
 }  // namespace
 
 REGISTER_PASS(fuse_activations, 20, FuseActivations);
-// Once more where a turned convolution has another kernel than before.
-REGISTER_PASS(fuse_turned, 30, FuseActivations);
+// Once more where a turned convolution has another kernel than before, and with
+// operands.
+REGISTER_PASS(fuse_turned, 30, FuseTurned);
 
 }  // namespace sluice::operators::onednn

@@ -7,7 +7,8 @@
 // their only kernels are oneDNN's.
 namespace sluice::operators::onednn {
 
-// The activation that a fused op applies; none for an op that is not fused.
-Activation FusedActivation(const framework::OpKernelConstruction& construction);
+// The first step of a fused op where that is an activation which oneDNN applies
+// while the output is still in registers; none for an op that is not fused.
+Activation FirstActivation(const framework::OpDesc& op);
 
 }  // namespace sluice::operators::onednn

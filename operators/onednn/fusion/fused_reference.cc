@@ -6,6 +6,7 @@
 
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/run/run_op.h"
+#include "sluice/operators/chain/chain_steps.h"
 
 // What kernels of fused ops are compared with: the ops that were fused, one
 // after the other, by their plain kernels. It calls nothing of oneDNN.
@@ -61,8 +62,11 @@ class FusedReference final : public OpKernel {
       if (given != op_.attributes.end()) attributes.insert(*given);
     }
     Tensor value = RunPlain(first.name(), inputs, attributes);
-    value = Activated(first.name() == "conv2d" ? Normalized(value, context)
-                                               : WithBias(value, context));
+    value = first.name() == "conv2d" ? Normalized(value, context)
+                                     : WithBias(value, context);
+    for (const ChainOp& step : ChainOps(op_)) {
+      value = Stepped(value, step, context);
+    }
     Tensor& output = context.AllocateOutput(0, value.dims());
     if (value.bytes() == 0) return;
     std::memcpy(output.raw_data(), std::as_const(value).raw_data(),
@@ -92,9 +96,14 @@ class FusedReference final : public OpKernel {
                      {"data_format", op_.attributes.at("data_format")}});
   }
 
-  Tensor Activated(const Tensor& value) const {
-    const auto& name = std::get<std::string>(op_.attributes.at("activation"));
-    return name.empty() ? value : RunPlain(name, {{"X", value}});
+  static Tensor Stepped(const Tensor& value,
+                        const ChainOp& step,
+                        const OpKernelContext& context) {
+    std::vector<std::pair<std::string, Tensor>> inputs = {{"X", value}};
+    if (step.operand >= 0) {
+      inputs.emplace_back("Y", *context.Inputs("Operands")[step.operand]);
+    }
+    return RunPlain(step.type, inputs, step.attributes);
   }
 
   OpDesc op_;

@@ -6,13 +6,6 @@ using framework::DDim;
 using framework::Graph;
 using framework::OpDesc;
 
-std::optional<int> OnlyReader(const Graph& graph, const std::string& var) {
-  if (!graph.IsInternal(var)) return std::nullopt;
-  const auto readers = graph.Readers(var);
-  if (readers.size() != 1) return std::nullopt;
-  return readers[0];
-}
-
 Fusion::Fusion(const OpDesc& first, int id) : op(first), ids{id} {
   if (!op.type.starts_with("fused_")) op.type = "fused_" + op.type;
   op.hint.clear();  // it stands in the graph's hints
@@ -72,7 +65,7 @@ const std::string* AddedAlong(const Graph& graph,
 
 void TakeInBias(const Graph& graph, Fusion* fusion) {
   if (!fusion->op.Input("Bias").empty()) return;
-  const auto reader = OnlyReader(graph, fusion->out());
+  const auto reader = graph.OnlyReader(fusion->out());
   const int axis = BiasAxis(graph, *fusion);
   if (!reader || axis < 0) return;
   const OpDesc& add = graph.op(*reader).desc;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +13,6 @@ namespace sluice::operators::onednn {
 inline const std::string& Only(const framework::ArgVars& vars) {
   return vars.front();
 }
-
-// The one op that reads `var`, when nobody else can see that value.
-std::optional<int> OnlyReader(const framework::Graph& graph,
-                              const std::string& var);
 
 // The fused op for `first`, and the ops that it takes in.
 struct Fusion {

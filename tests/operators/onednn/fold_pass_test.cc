@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "tests/operators/onednn/pass_fixture.h"
@@ -234,6 +235,25 @@ TEST_F(FoldPassTest, LeavesOtherLayoutsAlone) {
   const std::string y = Norm(Conv(c), other);
   EXPECT_EQ(Types({y}), (Names{"conv2d", "batch_norm"}));
   ExpectSame({y});
+}
+
+TEST_F(FoldPassTest, FoldsWhatHasAKernelOnlyWhenItIsTurned) {
+  const Case c{};
+  Parameters(c);
+  const std::string out = Relu(Norm(Conv(c), c));
+  Tensor got;
+  {
+    const framework::KernelHintGuard turned(
+        "conv2d: require layout=NHWC; batch_norm: require layout=NHWC");
+    const Names types = Types({out});
+    EXPECT_EQ(std::count(types.begin(), types.end(), "fused_conv2d"), 1);
+    EXPECT_EQ(std::count(types.begin(), types.end(), "batch_norm"), 0);
+    got = Run({out})[0];
+  }
+  const Tensor want = Run({out})[0];
+  for (int64_t i = 0; i < want.numel(); ++i) {
+    ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], 1e-5) << i;
+  }
 }
 
 TEST_F(FoldPassTest, HintsAndTheSwitchKeepTheOpsApart) {

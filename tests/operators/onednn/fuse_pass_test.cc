@@ -103,11 +103,11 @@ TEST_F(FusePassTest, LeavesAloneWhatSomebodyElseReads) {
   ExpectSame({out, product_});
   const auto twice =
       Append("elementwise_add", {{"X", {sum_}}, {"Y", {out}}}, "Out");
-  EXPECT_EQ(Types({twice}), (Names{"fused_mul", "relu", "elementwise_add"}));
+  EXPECT_EQ(Types({twice}), (Names{"fused_mul", "fused_elementwise"}));
   ExpectSame({twice});
 }
 
-TEST_F(FusePassTest, ABiasThatIsNoneStays) {
+TEST_F(FusePassTest, WhatRepeatsInShortRowsStays) {
   Data("column", Ramp({5}));
   Data("matrix", Ramp({5, 3}));
   const auto product = Append("mul", {{"X", {"x"}}, {"Y", {"w"}}}, "Out");
@@ -117,7 +117,9 @@ TEST_F(FusePassTest, ABiasThatIsNoneStays) {
   const auto all =
       Append("elementwise_add", {{"X", {"matrix"}}, {"Y", {product}}}, "Out");
   EXPECT_EQ(Types({rows}), (Names{"mul", "elementwise_add"}));
-  EXPECT_EQ(Types({all}), (Names{"mul", "elementwise_add"}));
+  EXPECT_EQ(Types({all}), Names{"fused_mul"});
+  ExpectSame({all});
+  ExpectRight({all});
 }
 
 // A matmul of these shapes and options, with a bias [3] and a relu after it.
@@ -138,9 +140,10 @@ TEST_F(FusePassTest, TakesABiasIntoAMatmulAlongItsColumns) {
       {{2, 5, 7}, {7, 3}, {}, fused},
       {{4, 2, 5, 7}, {4, 2, 7, 3}, {}, fused},
       {{7}, {7, 3}, {}, fused},
-      // oneDNN adds before it scales; the vector's column is no dimension.
+      // oneDNN adds before it scales, and rows of 3 are too short for steps.
+      // The vector's column is no dimension: its bias is one.
       {{5, 7}, {7, 3}, {{"alpha", 0.5}}, apart},
-      {{3, 7}, {7}, {}, apart},
+      {{3, 7}, {7}, {}, fused},
       {{0, 7}, {7, 3}, {}, apart}};
   int made = 0;
   for (const Matmul& c : cases) {
@@ -203,27 +206,71 @@ TEST_F(FusePassTest, TakesTheBiasOfTheChannelsIntoAConvolution) {
       EXPECT_EQ(Types({out}), Names{"fused_conv2d"}) << format;
       ExpectSame({out});
     }
+    // What is added to rows, and a second bias, are steps where rows are long.
     const auto width = add(conv({}), 4 - channels);
-    EXPECT_EQ(Types({width}), (Names{"conv2d", "elementwise_add"})) << format;
-    ExpectSame({width});
     const auto second = add(conv({{"Bias", {"c"}}}), channels);
-    EXPECT_EQ(Types({second}), (Names{"conv2d", "elementwise_add"}));
+    const bool rows = format == "NCHW";
+    const Names apart = {"conv2d", "elementwise_add"};
+    EXPECT_EQ(Types({width}), rows ? apart : Names{"fused_conv2d"});
+    EXPECT_EQ(Types({second}), rows ? Names{"fused_conv2d"} : apart);
+    ExpectSame({width});
     ExpectSame({second});
   }
 }
 
-TEST_F(FusePassTest, TakesOneActivation) {
+TEST_F(FusePassTest, TakesSeveralSteps) {
+  const framework::KernelHintGuard as_given("conv2d: prefer layout=NCHW");
   const auto out = Append("relu", {{"X", {Dense("tanh")}}}, "Out");
-  EXPECT_EQ(Types({out}), (Names{"fused_mul", "relu"}));
+  EXPECT_EQ(Types({out}), Names{"fused_mul"});
   ExpectSame({out});
-  Data("image", Ramp({1, 2, 3, 3}));
+  ExpectRight({out});
+  Data("image", Ramp({1, 2, 5, 5}));
   Data("filter", Ramp({2, 2, 1, 1}));
-  const auto conv = Append(
-      "conv2d", {{"Input", {"image"}}, {"Filter", {"filter"}}}, "Output");
-  const auto first = Append("tanh", {{"X", {conv}}}, "Out");
-  const auto second = Append("relu", {{"X", {first}}}, "Out");
-  EXPECT_EQ(Types({second}), (Names{"fused_conv2d", "relu"}));
-  ExpectSame({second});
+  Data("other", Ramp({1, 2, 5, 5}));
+  Data("gate", Ramp({1, 2, 1, 1}));
+  for (const char* first : {"sigmoid", "tanh", "relu", "hard_swish"}) {
+    SCOPED_TRACE(first);
+    const auto conv = Append(
+        "conv2d", {{"Input", {"image"}}, {"Filter", {"filter"}}}, "Output");
+    const auto scaled =
+        Append("scale", {{"X", {Append(first, {{"X", {conv}}}, "Out")}}}, "Out",
+               {{"scale", -1.5}, {"bias", 0.25}});
+    EXPECT_EQ(Types({scaled}), Names{"fused_conv2d"});
+    ExpectSame({scaled});
+    const auto gated =
+        Append("elementwise_mul", {{"X", {scaled}}, {"Y", {"gate"}}}, "Out");
+    const auto sum =
+        Append("elementwise_add", {{"X", {"other"}}, {"Y", {gated}}}, "Out");
+    const auto clipped =
+        Append("clip", {{"X", {sum}}}, "Out", {{"min", -0.5}, {"max", 0.75}});
+    EXPECT_EQ(Types({clipped}), Names{"fused_conv2d"});
+    ExpectSame({clipped});
+    ExpectRight({clipped});
+  }
+}
+
+// Operands lie as the convolution's output lies when the layouts are assigned.
+TEST_F(FusePassTest, TakesWhatIsAddedInTheAssignedLayout) {
+  Data("image", Ramp({2, 32, 9, 11}));
+  Data("w1", Ramp({32, 32, 3, 3}));
+  Data("w2", Ramp({32, 32, 3, 3}));
+  const auto conv = [&](const std::string& input, const char* filter) {
+    return Append("conv2d", {{"Input", {input}}, {"Filter", {filter}}},
+                  "Output", {{"paddings", std::vector<int64_t>{1, 1}}});
+  };
+  const auto inner = Append("relu", {{"X", {conv("image", "w1")}}}, "Out");
+  const auto sum = Append("elementwise_add",
+                          {{"X", {conv(inner, "w2")}}, {"Y", {inner}}}, "Out");
+  const auto out = Append("relu", {{"X", {sum}}}, "Out");
+  for (const char* layout : {"NHWC", "NCHW"}) {
+    SCOPED_TRACE(layout);
+    const KernelHintGuard guard(
+        platform::Format("conv2d: prefer layout={}", layout));
+    const Names types = Types({out});
+    EXPECT_EQ(std::count(types.begin(), types.end(), "fused_conv2d"), 2);
+    EXPECT_EQ(std::count(types.begin(), types.end(), "elementwise_add"), 0);
+    ExpectSame({out});
+  }
 }
 
 // oneDNN's own relu, and one of its sigmoids, would make numbers of NaN.

@@ -193,6 +193,28 @@ TEST_F(LayoutPassTest, PoolingsSumsAndFormsOfOnePixelComeAlong) {
   ExpectSame({global});
 }
 
+// A gate for each channel, and one number: squeeze and excite.
+TEST_F(LayoutPassTest, GatesComeAlong) {
+  const std::string out = Chain();
+  Data("w3", Ramp({48, 48, 3, 3}));
+  Data("number", Ramp({1}));
+  const std::string pooled =
+      Append("pool2d", {{"X", {out}}}, "Out",
+             {{"global_pooling", true}, {"pooling_type", std::string("avg")}});
+  const std::string gate = Append("sigmoid", {{"X", {pooled}}}, "Out");
+  const std::string gated =
+      Append("elementwise_mul", {{"X", {out}}, {"Y", {gate}}}, "Out");
+  const std::string sum =
+      Append("elementwise_add", {{"X", {gated}}, {"Y", {"number"}}}, "Out");
+  const std::string third = Conv(sum, "w3");
+  const Names types = Types({third});
+  // The image, and what is fetched; nothing between.
+  EXPECT_EQ(types.front(), "transpose");
+  EXPECT_EQ(types.back(), "transpose");
+  EXPECT_EQ(std::count(types.begin(), types.end(), "transpose"), 2);
+  ExpectSame({third});
+}
+
 // An op that broadcasts along an axis sees the axes as they were.
 TEST_F(LayoutPassTest, BroadcastsStayOutside) {
   const std::string out = Chain();

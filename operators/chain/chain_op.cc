@@ -1,0 +1,28 @@
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/chain/chain_steps.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+void FusedElementwiseShape(framework::InferShapeContext& context) {
+  context.SetOutput("Out", context.input("X"));
+}
+
+void FusedElementwiseSchema(framework::OpSchema& op) {
+  op.Doc(
+      "Element-wise ops one after the other, in one pass over X: `steps` has "
+      "their names.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "What the first step reads, of any shape.");
+  op.Output("Out", "T", "What the last one writes, of the same shape.");
+  ChainArguments(op);
+  op.InferShape(FusedElementwiseShape).Internal();
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(fused_elementwise, FusedElementwiseSchema);
+
+}  // namespace sluice::operators

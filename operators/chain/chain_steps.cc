@@ -1,0 +1,245 @@
+#include "sluice/operators/chain/chain_steps.h"
+
+#include <array>
+#include <optional>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::Attribute;
+using framework::AttributeMap;
+using framework::DDim;
+using framework::Graph;
+using framework::KernelQuery;
+using framework::OpDesc;
+using math::ChainOperand;
+using math::ChainStep;
+using Strings = std::vector<std::string>;
+using Doubles = std::vector<double>;
+using Ints = std::vector<int64_t>;
+
+constexpr size_t kNumbers = std::tuple_size_v<math::UnaryParams>;
+// Repeated operands of fewer elements in a row would be read by short loops.
+constexpr int64_t kShortestRow = 16;
+
+// The attributes that a step's numbers are the values of; nullptr for none.
+std::array<const char*, kNumbers> NamesOfNumbers(const std::string& type) {
+  if (type == "scale") return {"scale", "bias"};
+  if (type == "clip") return {"min", "max"};
+  std::array<const char*, kNumbers> names = {};
+  const math::UnaryRow* row = math::FindUnaryRow(type);
+  for (size_t i = 0; row != nullptr && i < kNumbers; ++i) {
+    names[i] = row->info.attributes[i].name;
+  }
+  return names;
+}
+
+double NumberOf(const Attribute& attribute) {
+  if (const bool* flag = std::get_if<bool>(&attribute)) return *flag ? 1 : 0;
+  return std::get<double>(attribute);
+}
+
+// How an operand repeats whose first dimension stands under dimension `axis`
+// of `out`.
+std::optional<ChainOperand> OperandOf(const DDim& operand,
+                                      const DDim& out,
+                                      int64_t axis) {
+  int first = 0, end = operand.rank();
+  while (first < end && operand[first] == 1)
+    ++first;
+  while (end > first && operand[end - 1] == 1)
+    --end;
+  ChainOperand found = {.inner = 1, .size = operand.numel()};
+  for (int i = first; i < end; ++i) {
+    if (operand[i] != out[static_cast<int>(axis) + i]) return std::nullopt;
+  }
+  for (int i = static_cast<int>(axis) + end; i < out.rank(); ++i) {
+    found.inner *= out[i];
+  }
+  return found;
+}
+
+bool HasShortRows(const ChainOperand& operand, const DDim& out) {
+  if (operand.size == 1 || operand.size == out.numel()) return false;
+  return (operand.inner > 1 ? operand.inner : operand.size) < kShortestRow;
+}
+
+template <typename List>
+void Append(OpDesc* op,
+            const char* attribute,
+            typename List::value_type value) {
+  const auto [found, added] = op->attributes.try_emplace(attribute, List());
+  std::get<List>(found->second).push_back(std::move(value));
+}
+
+void AppendUnary(const OpDesc& step, OpDesc* fused) {
+  Append<Strings>(fused, "steps", step.type);
+  for (const char* name : NamesOfNumbers(step.type)) {
+    Append<Doubles>(
+        fused, "numbers",
+        name == nullptr ? 0 : NumberOf(step.attributes.find(name)->second));
+  }
+}
+
+bool AppendBinary(const Graph& graph,
+                  const std::string& value,
+                  const OpDesc& step,
+                  OpDesc* fused) {
+  const std::string& x = step.Input("X")[0];
+  const std::string& y = step.Input("Y")[0];
+  const bool commutes =
+      step.type == "elementwise_add" || step.type == "elementwise_mul";
+  if (x == y || (x != value && !commutes)) return false;
+  const std::string& operand = x == value ? y : x;
+  const DDim& dims = graph.dims(operand);
+  const DDim& out = graph.dims(value);
+  int64_t axis = std::get<int64_t>(step.attributes.find("axis")->second);
+  if (axis < 0 || x != value) axis = out.rank() - dims.rank();
+  const auto repeats = OperandOf(dims, out, axis);
+  if (!repeats || HasShortRows(*repeats, out)) return false;
+  Append<Strings>(fused, "steps", step.type);
+  for (size_t i = 0; i < kNumbers; ++i) {
+    Append<Doubles>(fused, "numbers", 0);
+  }
+  Append<Ints>(fused, "axes", axis);
+  for (auto& [argument, vars] : fused->inputs) {
+    if (argument != "Operands") continue;
+    vars.push_back(operand);
+    return true;
+  }
+  fused->inputs.push_back({"Operands", {operand}});
+  return true;
+}
+
+size_t InputsOf(const OpDesc& op) {
+  size_t count = 0;
+  for (const auto& [argument, vars] : op.inputs) {
+    count += vars.size();
+  }
+  return count;
+}
+
+}  // namespace
+
+void ChainArguments(framework::OpSchema& op) {
+  op.Input("Operands", "T", "What the steps read, in their order.",
+           {.optional = true, .variadic = true});
+  op.Attr<Strings>("steps", "Ops that are applied to the output, in order.")
+      .Default(Strings());
+  op.Attr<Doubles>("numbers", "Two values of attributes for each of the steps.")
+      .Default(Doubles());
+  op.Attr<Ints>("axes",
+                "The dimension of the output under which the first one of each "
+                "of the operands stands.")
+      .Default(Ints());
+}
+
+const Strings& StepsOf(const OpDesc& op) {
+  static const Strings kNone;
+  const auto found = op.attributes.find("steps");
+  return found == op.attributes.end() ? kNone
+                                      : std::get<Strings>(found->second);
+}
+
+bool AppendChainStep(const Graph& graph,
+                     const std::string& value,
+                     const OpDesc& reader,
+                     OpDesc* fused) {
+  if (!math::IsChainStep(reader.type)) return false;
+  const std::string& out = reader.outputs.front().second.front();
+  if (graph.dims(out) != graph.dims(value)) return false;
+  if (math::HasOperand(reader.type)) {
+    return AppendBinary(graph, value, reader, fused);
+  }
+  const auto after = reader.attributes.find("bias_after_scale");
+  const bool adds_first =
+      after != reader.attributes.end() && !std::get<bool>(after->second);
+  if (adds_first || InputsOf(reader) != 1) return false;
+  AppendUnary(reader, fused);
+  return true;
+}
+
+template <typename T>
+math::Chain<T> ReadChain(const KernelQuery& query, size_t skipped) {
+  const Strings& names = StepsOf(query.op);
+  const auto& numbers = query.Attr<Doubles>("numbers");
+  const auto& axes = query.Attr<Ints>("axes");
+  const size_t operands = query.op.Input("Operands").size();
+  SLUICE_ENFORCE(
+      numbers.size() == names.size() * kNumbers && operands == axes.size(),
+      ErrorCode::kInternal, "chain.attributes",
+      "{}: {} steps have {} numbers, and {} operands {} axes", query.op.type,
+      names.size(), numbers.size(), operands, axes.size());
+  std::vector<ChainStep> steps;
+  for (size_t i = skipped; i < names.size(); ++i) {
+    ChainStep& step = steps.emplace_back();
+    step.op = names[i];
+    for (size_t j = 0; j < kNumbers; ++j) {
+      step.numbers[j] = numbers[i * kNumbers + j];
+    }
+  }
+  std::vector<ChainOperand> repeats;
+  const auto dims = query.inputs.last(operands);
+  for (size_t i = 0; i < operands; ++i) {
+    const bool inside =
+        axes[i] >= 0 && axes[i] + dims[i].rank() <= query.outputs[0].rank();
+    const auto operand =
+        inside ? OperandOf(dims[i], query.outputs[0], axes[i]) : std::nullopt;
+    SLUICE_ENFORCE(operand.has_value(), ErrorCode::kInternal,
+                   "chain.operand_dims",
+                   "{}: operand {} of shape {} does not repeat to {} at axis "
+                   "{}",
+                   query.op.type, i, dims[i], query.outputs[0], axes[i]);
+    repeats.push_back(*operand);
+  }
+  return {steps, std::move(repeats)};
+}
+
+template SLUICE_API math::Chain<float> ReadChain(const KernelQuery&, size_t);
+template SLUICE_API math::Chain<double> ReadChain(const KernelQuery&, size_t);
+template SLUICE_API math::Chain<platform::float16> ReadChain(const KernelQuery&,
+                                                             size_t);
+template SLUICE_API math::Chain<platform::bfloat16> ReadChain(
+    const KernelQuery&, size_t);
+
+double OperandBytes(const KernelQuery& query) {
+  double elements = 0;
+  for (const DDim& operand :
+       query.inputs.last(query.op.Input("Operands").size())) {
+    elements += static_cast<double>(operand.numel());
+  }
+  return elements *
+         static_cast<double>(platform::SizeOf(query.output_dtypes[0]));
+}
+
+std::vector<ChainOp> ChainOps(const OpDesc& op) {
+  const Strings& names = StepsOf(op);
+  std::vector<ChainOp> ops;
+  int operands = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    ChainOp& step = ops.emplace_back();
+    step.type = names[i];
+    if (math::HasOperand(step.type)) {
+      const auto& axes = std::get<Ints>(op.attributes.find("axes")->second);
+      step.attributes["axis"] = axes[static_cast<size_t>(operands)];
+      step.operand = operands++;
+      continue;
+    }
+    const auto& numbers =
+        std::get<Doubles>(op.attributes.find("numbers")->second);
+    const auto number_names = NamesOfNumbers(step.type);
+    const math::UnaryRow* row = math::FindUnaryRow(step.type);
+    for (size_t j = 0; j < kNumbers; ++j) {
+      if (number_names[j] == nullptr) continue;
+      const double number = numbers[i * kNumbers + j];
+      const bool is_bool = row != nullptr && row->info.attributes[j].is_bool;
+      step.attributes[number_names[j]] =
+          is_bool ? Attribute(number != 0) : Attribute(number);
+    }
+  }
+  return ops;
+}
+
+}  // namespace sluice::operators

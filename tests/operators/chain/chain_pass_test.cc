@@ -1,0 +1,294 @@
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/testing/expect_error.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/run/executor.h"
+#include "sluice/operators/math/binary/binary_row.h"
+#include "sluice/operators/math/chain/chain.h"
+#include "sluice/operators/math/unary/unary_row.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::Executor;
+using framework::Tensor;
+using Names = std::vector<std::string>;
+using platform::DType;
+using platform::ErrorCode;
+using sluice::testing::ExpectError;
+
+constexpr auto kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr auto kInfinity = std::numeric_limits<float>::infinity();
+
+class ChainPassTest : public ::testing::Test {
+ protected:
+  // Numbers around 0, with those among them that are lost easily.
+  template <typename T>
+  std::string Feed(const DDim& dims) {
+    const std::vector<float> odd = {kNaN, kInfinity, -kInfinity, -0.0F, 3e-39F};
+    std::vector<T> values(static_cast<size_t>(dims.numel()));
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] =
+          static_cast<T>(static_cast<int>((i * 7 + seed_) % 23) - 11) / 4;
+      if (i % 19 == 5) values[i] = static_cast<T>(odd[i / 19 % odd.size()]);
+    }
+    seed_ += 5;
+    const std::string name = "feed" + std::to_string(feeds_.size());
+    const Tensor tensor = Tensor::FromVector<T>(dims, values);
+    program_.Data(name, tensor.dtype(), dims);
+    feeds_.emplace_back(name, tensor);
+    return name;
+  }
+
+  std::string Append(const std::string& op,
+                     const std::string& x,
+                     AttributeMap attributes = {}) {
+    return Append(op, {{"X", {x}}}, std::move(attributes));
+  }
+  std::string Append2(const std::string& op,
+                      const std::string& x,
+                      const std::string& y,
+                      int64_t axis = -1) {
+    return Append(op, {{"X", {x}}, {"Y", {y}}}, {{"axis", axis}});
+  }
+  std::string Append(const std::string& op,
+                     framework::Program::ArgList inputs,
+                     AttributeMap attributes) {
+    framework::OpDesc desc;
+    desc.type = op;
+    desc.inputs = std::move(inputs);
+    const std::string out = "t" + std::to_string(ops_++);
+    desc.outputs = {{"Out", {out}}};
+    desc.attributes = std::move(attributes);
+    program_.AppendOp(desc);
+    return out;
+  }
+
+  Names Types(const framework::Fetches& fetches) {
+    Names types;
+    const auto plan = executor_.Prepare(program_, feeds_, fetches);
+    for (const auto& decision : plan->decisions()) {
+      types.push_back(decision.op);
+    }
+    return types;
+  }
+
+  // One op computes it, with the bits of the ops one at a time.
+  template <typename T>
+  void ExpectOneOp(const std::string& out) {
+    EXPECT_EQ(Types({out}), Names{"fused_elementwise"});
+    ExpectSame<T>(out);
+  }
+  template <typename T>
+  void ExpectSame(const std::string& out) {
+    Executor as_written({}, {.passes = false});
+    const Tensor want = as_written.Run(program_, feeds_, {out})[0];
+    const Tensor got = executor_.Run(program_, feeds_, {out})[0];
+    ASSERT_EQ(got.dims(), want.dims());
+    for (int64_t i = 0; i < want.numel(); ++i) {
+      const T a = got.data<T>()[i], b = want.data<T>()[i];
+      const bool both_nan = std::isnan(a) && std::isnan(b);
+      ASSERT_TRUE(both_nan || (a == b && std::signbit(a) == std::signbit(b)))
+          << i << ": " << a << ", expected " << b;
+    }
+  }
+
+  framework::Program program_;
+  std::vector<std::pair<std::string, Tensor>> feeds_;
+  Executor executor_;
+  int ops_ = 0;
+  size_t seed_ = 3;
+};
+
+// Every unary row is a step, also behind another op and in front of one.
+TEST_F(ChainPassTest, TakesEveryUnaryRow) {
+  const std::string x = Feed<float>({3, 700});
+  for (const math::UnaryRow& row : math::UnaryRows()) {
+    SCOPED_TRACE(row.info.name);
+    const std::string out = Append(
+        "scale", Append(row.info.name, Append("scale", x, {{"scale", 0.3}})),
+        {{"scale", -2.5}, {"bias", 0.25}});
+    ExpectOneOp<float>(out);
+  }
+}
+
+TEST_F(ChainPassTest, TakesEveryBinaryRowOfFloats) {
+  const std::string x = Feed<float>({3, 700});
+  const std::string y = Feed<float>({3, 700});
+  int taken = 0;
+  for (const math::BinaryRow& row : math::BinaryRows()) {
+    if (!math::HasOperand(row.info.name)) continue;
+    SCOPED_TRACE(row.info.name);
+    ExpectOneOp<float>(
+        Append("relu", Append2(row.info.name, Append("abs", x), y)));
+    ++taken;
+  }
+  EXPECT_GE(taken, 6);
+  EXPECT_FALSE(math::IsChainStep("equal"));
+  EXPECT_FALSE(math::IsChainStep("cast"));
+}
+
+TEST_F(ChainPassTest, TakesClipAndTheAttributesOfRows) {
+  const std::string x = Feed<float>({5, 333});
+  for (const auto& [op, attributes] :
+       std::vector<std::pair<std::string, AttributeMap>>{
+           {"clip", {{"min", -0.5}, {"max", 1.25}}},
+           {"clip", {{"max", 0.5}}},
+           {"leaky_relu", {{"alpha", 0.3}}},
+           {"hard_sigmoid", {{"slope", 0.4}, {"offset", 0.3}}},
+           {"gelu", {{"approximate", true}}},
+           {"gelu", {{"approximate", false}}}}) {
+    SCOPED_TRACE(op);
+    ExpectOneOp<float>(
+        Append("scale", Append(op, x, attributes), {{"bias", 1.0}}));
+  }
+}
+
+TEST_F(ChainPassTest, ComputesDoublesAndHalves) {
+  const std::string x = Feed<double>({4, 513});
+  const std::string y = Feed<double>({4, 513});
+  ExpectOneOp<double>(Append("tanh", Append2("elementwise_sub", x, y)));
+  for (const DType half : {DType::kFloat16, DType::kBFloat16}) {
+    const auto cast = [&](const std::string& from, DType to) {
+      return Append("cast", from, {{"dtype", to}});
+    };
+    const std::string chain = Append(
+        "relu", Append2("elementwise_add", cast(x, half), cast(y, half)));
+    const std::string out = cast(chain, DType::kFloat64);
+    EXPECT_THAT(Types({out}), ::testing::Contains("fused_elementwise"));
+    ExpectSame<double>(out);
+  }
+}
+
+struct Repeated {
+  DDim x, y;
+  int64_t axis;
+  bool fused;
+};
+
+TEST_F(ChainPassTest, TakesOperandsThatRepeat) {
+  for (const Repeated& c :
+       std::vector<Repeated>{{{2, 3, 5, 7}, {2, 3, 5, 7}, -1, true},
+                             {{2, 3, 5, 7}, {1}, -1, true},
+                             {{2, 3, 5, 7}, {1, 1, 1}, -1, true},
+                             {{2, 3, 5, 7}, {}, -1, true},
+                             // A gate, and biases of channels first and last.
+                             {{2, 3, 5, 7}, {2, 3, 1, 1}, -1, true},
+                             {{2, 3, 5, 7}, {3, 1, 1}, -1, true},
+                             {{2, 3, 5, 7}, {3}, 1, true},
+                             {{2, 3, 5, 17}, {17}, -1, true},
+                             {{2, 3, 5, 17}, {1, 1, 5, 17}, -1, true},
+                             {{2, 3, 1500}, {3, 1500}, -1, true},
+                             // Rows that are short.
+                             {{2, 3, 5, 7}, {7}, -1, false},
+                             {{2, 3, 5, 3}, {2, 3, 5, 1}, -1, false},
+                             // Repeated between dimensions that are not.
+                             {{2, 3, 5, 17}, {2, 1, 1, 17}, -1, false},
+                             {{2, 30, 50}, {2, 1, 50}, -1, false},
+                             {{1, 1}, {1, 1}, -1, true},
+                             {{0, 4}, {0, 4}, -1, true}}) {
+    SCOPED_TRACE(platform::Format("{} {} {}", c.x, c.y, c.axis));
+    const std::string x = Feed<float>(c.x);
+    const std::string y = Feed<float>(c.y);
+    const std::string out =
+        Append("relu", Append2("elementwise_sub", Append("abs", x), y, c.axis));
+    if (c.fused) {
+      ExpectOneOp<float>(out);
+    } else {
+      EXPECT_EQ(Types({out}), (Names{"abs", "elementwise_sub", "relu"}));
+      ExpectSame<float>(out);
+    }
+  }
+}
+
+TEST_F(ChainPassTest, TheValueMayBeTheRightOperandOfSumsAndProducts) {
+  const std::string x = Feed<float>({3, 700});
+  const std::string y = Feed<float>({3, 700});
+  const std::string row = Feed<float>({700});
+  const std::string value = Append("abs", x);
+  for (const char* op : {"elementwise_add", "elementwise_mul"}) {
+    ExpectOneOp<float>(Append2(op, y, value));
+    ExpectOneOp<float>(Append2(op, row, value));
+  }
+  const std::string apart = Append2("elementwise_sub", y, value);
+  EXPECT_EQ(Types({apart}), (Names{"abs", "elementwise_sub"}));
+  const std::string square = Append2("elementwise_mul", value, value);
+  EXPECT_EQ(Types({square}), (Names{"abs", "elementwise_mul"}));
+  ExpectSame<float>(square);
+}
+
+TEST_F(ChainPassTest, LeavesWhatMakesTheValueLarger) {
+  const std::string x = Feed<float>({1, 700});
+  const std::string y = Feed<float>({3, 700});
+  const std::string out =
+      Append("relu", Append2("elementwise_add", Append("abs", x), y));
+  EXPECT_EQ(Types({out}), (Names{"abs", "fused_elementwise"}));
+  ExpectSame<float>(out);
+}
+
+TEST_F(ChainPassTest, LeavesWhatSomebodySees) {
+  const std::string x = Feed<float>({3, 700});
+  const std::string middle =
+      Append("scale", Append("abs", x), {{"scale", 2.0}});
+  const std::string out = Append("tanh", Append("relu", middle));
+  EXPECT_EQ(Types({out, middle}),
+            (Names{"fused_elementwise", "fused_elementwise"}));
+  ExpectSame<float>(out);
+  ExpectSame<float>(middle);
+  const std::string sum = Append2("elementwise_add", middle, out);
+  EXPECT_EQ(Types({sum}), (Names{"fused_elementwise", "fused_elementwise"}));
+  ExpectSame<float>(sum);
+}
+
+TEST_F(ChainPassTest, LeavesAScaleThatAddsFirst) {
+  const std::string x = Feed<float>({3, 700});
+  const std::string out =
+      Append("scale", Append("relu", x),
+             {{"scale", 2.0}, {"bias", 1.0}, {"bias_after_scale", false}});
+  EXPECT_EQ(Types({out}), (Names{"relu", "scale"}));
+}
+
+TEST_F(ChainPassTest, LeavesIntegers) {
+  const std::string x =
+      Append("cast", Feed<double>({3, 7}), {{"dtype", DType::kInt32}});
+  const std::string out = Append("abs", Append2("elementwise_add", x, x));
+  EXPECT_EQ(Types({out}), (Names{"cast", "elementwise_add", "abs"}));
+}
+
+TEST_F(ChainPassTest, HintsKeepOpsApart) {
+  const std::string x = Feed<float>({3, 700});
+  const std::string out = Append("tanh", Append("relu", Append("abs", x)));
+  const framework::KernelHintGuard guard("tanh: exclude pass=fuse_elementwise");
+  EXPECT_EQ(Types({out}), (Names{"fused_elementwise", "tanh"}));
+}
+
+TEST_F(ChainPassTest, ExplainSaysWhatItStandsFor) {
+  const std::string x = Feed<float>({3, 700});
+  const std::string out = Append("tanh", Append("relu", x));
+  const auto plan = executor_.Prepare(program_, feeds_, {out});
+  EXPECT_THAT(framework::ExplainText(*plan),
+              ::testing::HasSubstr("pass fuse_elementwise: 1 changes"));
+}
+
+TEST(ChainTest, RefusesStepsThatAreNone) {
+  ExpectError(ErrorCode::kInternal, "chain.step", {"cast is no step"}, [] {
+    math::Chain<float>({{"cast", {}}}, {});
+  });
+  ExpectError(ErrorCode::kInternal, "chain.operands",
+              {"read 1 operands, got 0"}, [] {
+                math::Chain<float>({{"elementwise_add", {}}}, {});
+              });
+}
+
+}  // namespace
+}  // namespace sluice::operators
