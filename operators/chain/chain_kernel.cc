@@ -24,10 +24,7 @@ class FusedElementwiseKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
-    std::vector<const T*> operands(chain_.operands());
-    for (size_t i = 0; i < operands.size(); ++i) {
-      operands[i] = context.Input(static_cast<int>(i) + 1).template data<T>();
-    }
+    const auto operands = ChainOperandsOf<T>(context, 1, chain_.operands());
     chain_.Run(x.data<T>(), operands, out.numel(), out.data<T>());
   }
 

@@ -89,6 +89,7 @@ bool AppendBinary(const Graph& graph,
                   OpDesc* fused) {
   const std::string& x = step.Input("X")[0];
   const std::string& y = step.Input("Y")[0];
+  if (fused->Input("Operands").size() == math::kMaxChainOperands) return false;
   const bool commutes =
       step.type == "elementwise_add" || step.type == "elementwise_mul";
   if (x == y || (x != value && !commutes)) return false;

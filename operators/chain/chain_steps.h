@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,18 @@ SLUICE_API bool AppendChainStep(const framework::Graph& graph,
 template <typename T>
 SLUICE_API math::Chain<T> ReadChain(const framework::KernelQuery& query,
                                     size_t skipped = 0);
+
+// The elements of Operands, `count` inputs from input `first` on. It allocates
+// nothing.
+template <typename T>
+std::array<const T*, math::kMaxChainOperands> ChainOperandsOf(
+    const framework::OpKernelContext& context, size_t first, size_t count) {
+  std::array<const T*, math::kMaxChainOperands> operands = {};
+  for (size_t i = 0; i < count; ++i) {
+    operands[i] = context.Input(static_cast<int>(first + i)).template data<T>();
+  }
+  return operands;
+}
 
 // What the chain reads beside the output, which was written just before and
 // still is in a cache. 0 for no chain.

@@ -334,11 +334,7 @@ void SequenceBuilder::Chain(Value output, size_t skipped) {
                                query().op.Input("Operands").size(),
                        count = query().outputs[0].numel()](
                           const OpKernelContext& context, void* values) {
-    std::vector<const T*> operands(chain.operands());
-    for (size_t i = 0; i < operands.size(); ++i) {
-      operands[i] =
-          context.Input(static_cast<int>(first + i)).template data<T>();
-    }
+    const auto operands = ChainOperandsOf<T>(context, first, chain.operands());
     auto* data = static_cast<T*>(values);
     chain.Run(data, operands, count, data);
   };

@@ -85,15 +85,15 @@ Chain<T>::Chain(const std::vector<ChainStep>& steps,
     made.binary = *binary;
     ++wanted;
   }
-  SLUICE_ENFORCE(operands_.size() == wanted, ErrorCode::kInternal,
-                 "chain.operands",
-                 "the steps of a chain read {} operands, got {}", wanted,
-                 operands_.size());
+  SLUICE_ENFORCE(operands_.size() == wanted && wanted <= kMaxChainOperands,
+                 ErrorCode::kInternal, "chain.operands",
+                 "the steps of a chain read {} operands, at most {}, got {}",
+                 wanted, kMaxChainOperands, operands_.size());
 }
 
 template <typename T>
 void Chain<T>::Run(const T* x,
-                   const std::vector<const T*>& operands,
+                   std::span<const T* const> operands,
                    int64_t count,
                    T* out) const {
   platform::ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
@@ -114,7 +114,7 @@ void Chain<T>::Run(const T* x,
 
 template <typename T>
 void Chain<T>::RunSteps(const C* x,
-                        const std::vector<const T*>& operands,
+                        std::span<const T* const> operands,
                         int64_t begin,
                         int64_t count,
                         C* out) const {

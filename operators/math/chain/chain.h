@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -23,6 +24,9 @@ struct ChainStep {
   std::string op;
   UnaryParams numbers = {};
 };
+
+// A chain has at most so many operands.
+inline constexpr size_t kMaxChainOperands = 8;
 
 // Which element of an operand meets element i of the chain:
 // (i / inner) % size. An operand of the chain's own shape has inner = 1, one of
@@ -49,7 +53,7 @@ class SLUICE_API Chain {
  public:
   Chain() = default;
   // `operands` are those of the steps that have one, in order. Raises Internal
-  // for a step that is none, and for another number of operands.
+  // for a step that is none, and for another number of operands or too many.
   Chain(const std::vector<ChainStep>& steps,
         std::vector<ChainOperand> operands);
 
@@ -57,7 +61,7 @@ class SLUICE_API Chain {
   size_t operands() const { return operands_.size(); }
   // The elements [0, count) of a tensor, through ParallelFor. `out` may be x.
   void Run(const T* x,
-           const std::vector<const T*>& operands,
+           std::span<const T* const> operands,
            int64_t count,
            T* out) const;
 
@@ -70,7 +74,7 @@ class SLUICE_API Chain {
   };
 
   void RunSteps(const C* x,
-                const std::vector<const T*>& operands,
+                std::span<const T* const> operands,
                 int64_t begin,
                 int64_t count,
                 C* out) const;

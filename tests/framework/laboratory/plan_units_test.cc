@@ -53,8 +53,10 @@ class PlanUnitsTest : public ::testing::Test {
 
   // Without and with the fusion, or the other way round.
   PlanPair Pair(bool fused_in_a) {
-    const char* none = "prefer library=PLAIN; exclude pass=relu_pool2d";
-    const char* fused = "prefer library=PLAIN";
+    const char* none =
+        "prefer library=PLAIN; exclude pass=fuse_elementwise; "
+        "exclude pass=relu_pool2d";
+    const char* fused = "prefer library=PLAIN; exclude pass=fuse_elementwise";
     const Fetches fetches = {pooled_, end_};
     a_ = PrepareWith(program_, feeds_, fetches, fused_in_a ? fused : none, {});
     b_ = PrepareWith(program_, feeds_, fetches, fused_in_a ? none : fused, {});

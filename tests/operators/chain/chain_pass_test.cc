@@ -227,6 +227,16 @@ TEST_F(ChainPassTest, TheValueMayBeTheRightOperandOfSumsAndProducts) {
   ExpectSame<float>(square);
 }
 
+TEST_F(ChainPassTest, TakesAsManyOperandsAsAChainHas) {
+  const std::string x = Feed<float>({3, 700});
+  std::string out = Append("abs", x);
+  for (size_t i = 0; i <= math::kMaxChainOperands; ++i) {
+    out = Append2("elementwise_add", out, Feed<float>({3, 700}));
+  }
+  EXPECT_EQ(Types({out}), (Names{"fused_elementwise", "elementwise_add"}));
+  ExpectSame<float>(out);
+}
+
 TEST_F(ChainPassTest, LeavesWhatMakesTheValueLarger) {
   const std::string x = Feed<float>({1, 700});
   const std::string y = Feed<float>({3, 700});
@@ -285,7 +295,7 @@ TEST(ChainTest, RefusesStepsThatAreNone) {
     math::Chain<float>({{"cast", {}}}, {});
   });
   ExpectError(ErrorCode::kInternal, "chain.operands",
-              {"read 1 operands, got 0"}, [] {
+              {"read 1 operands, at most 8, got 0"}, [] {
                 math::Chain<float>({{"elementwise_add", {}}}, {});
               });
 }
