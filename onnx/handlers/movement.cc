@@ -65,6 +65,9 @@ void Concat(Node& node) {
 }
 
 void Identity(Node& node) {
+  if (const auto* sequence = node.Sequence(0)) {
+    return node.FinishSequence(*sequence);
+  }
   if (const Tensor* constant = node.Constant(0)) {
     return node.FinishConstant(*constant);
   }

@@ -12,26 +12,17 @@ using Table = std::map<std::string_view, Versions>;
 const Table& AllHandlers() {
   static const Table* const kTable = [] {
     auto* rows = new Table();  // read at any time, also while exiting
-    for (const auto family : {AttentionHandlers(),
-                              ContractionHandlers(),
-                              ConstantHandlers(),
-                              ControlFlowHandlers(),
-                              ConversionHandlers(),
-                              ConvHandlers(),
-                              EinsumHandlers(),
-                              ElementwiseHandlers(),
-                              ImageHandlers(),
-                              IndexingHandlers(),
-                              LossHandlers(),
-                              MovementHandlers(),
-                              NormHandlers(),
-                              PoolHandlers(),
-                              QuantizationHandlers(),
-                              RecurrentHandlers(),
-                              ReductionHandlers(),
-                              ResizeHandlers(),
-                              RotaryEmbeddingHandlers(),
-                              SearchHandlers(),
+    for (const auto family : {AttentionHandlers(),  ContractionHandlers(),
+                              ConstantHandlers(),   ControlFlowHandlers(),
+                              ConversionHandlers(), ConvHandlers(),
+                              EinsumHandlers(),     ElementwiseHandlers(),
+                              GradientHandlers(),   ImageHandlers(),
+                              IndexingHandlers(),   LossHandlers(),
+                              MovementHandlers(),   NormHandlers(),
+                              PoolHandlers(),       QuantizationHandlers(),
+                              RecurrentHandlers(),  ReductionHandlers(),
+                              ResizeHandlers(),     RotaryEmbeddingHandlers(),
+                              SearchHandlers(),     SequenceHandlers(),
                               SignalHandlers()}) {
       for (const HandlerRow& row : family) {
         (*rows)[row.type][row.since_version] = row.handler;

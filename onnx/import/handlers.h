@@ -29,6 +29,7 @@ std::span<const HandlerRow> ConversionHandlers();
 std::span<const HandlerRow> ConvHandlers();
 std::span<const HandlerRow> EinsumHandlers();
 std::span<const HandlerRow> ElementwiseHandlers();
+std::span<const HandlerRow> GradientHandlers();
 std::span<const HandlerRow> ImageHandlers();
 std::span<const HandlerRow> IndexingHandlers();
 std::span<const HandlerRow> LossHandlers();
@@ -41,6 +42,7 @@ std::span<const HandlerRow> ReductionHandlers();
 std::span<const HandlerRow> ResizeHandlers();
 std::span<const HandlerRow> RotaryEmbeddingHandlers();
 std::span<const HandlerRow> SearchHandlers();
+std::span<const HandlerRow> SequenceHandlers();
 std::span<const HandlerRow> SignalHandlers();
 
 // The handler for `type` in opset `version`; nullptr when there is none.

@@ -24,7 +24,11 @@ namespace {
 
 constexpr size_t kMostListed = 100;
 
+// Of ONNX itself, whose domain for training has one operator that is known.
 bool IsOnnx(const ::onnx::NodeProto& node) {
+  if (node.op_type() == "Gradient") {
+    return node.domain() == "ai.onnx.preview.training";
+  }
   return node.domain().empty() || node.domain() == "ai.onnx";
 }
 

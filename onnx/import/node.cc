@@ -5,6 +5,7 @@
 
 #include "sluice/framework/op/operand.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/backward.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/onnx/import/graph_values.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -307,6 +308,35 @@ void Node::FinishBlocks(
   }
   values_.program().AppendOp(type, std::move(inputs), std::move(attributes),
                              {location_, 0}, std::move(made));
+}
+
+const std::vector<std::string>* Node::Sequence(int index) const {
+  const auto* sequence = values_.FindSequence(InputName(index));
+  if (sequence == nullptr) In(index);
+  return sequence;
+}
+
+void Node::FinishSequence(std::vector<std::string> tensors) {
+  values_.AddSequence(proto_.output(0), std::move(tensors));
+}
+
+std::vector<std::string> Node::AppendGradients(
+    const std::string& y, const std::vector<std::string>& xs) {
+  framework::BackwardOptions options;
+  options.parameters = xs;
+  for (const std::string& x : xs) {
+    values_.program().SetStopGradient(values_.Name(x), false);
+  }
+  const auto made = framework::AppendBackward(
+      values_.program(), values_.Name(y), options, {location_, 0});
+  std::vector<std::string> gradients;
+  for (const std::string& x : xs) {
+    const auto found =
+        std::find_if(made.begin(), made.end(),
+                     [&](const auto& pair) { return pair.param == x; });
+    gradients.push_back(found == made.end() ? "" : found->grad);
+  }
+  return gradients;
 }
 
 void Node::FinishConstant(Tensor value) {

@@ -121,6 +121,16 @@ class Node {
                     AttributeMap attributes,
                     const std::vector<std::pair<std::string, int>>& outputs);
 
+  // The tensors of an input that is a sequence, by name, for an op to read;
+  // nullptr for a tensor. Raises NotFound where there is no such value.
+  const std::vector<std::string>* Sequence(int index) const;
+  // Output 0 is this sequence.
+  void FinishSequence(std::vector<std::string> tensors);
+  // Adds the ops that compute the gradient of `y`, one number, by each of `xs`;
+  // their names, "" for none.
+  std::vector<std::string> AppendGradients(const std::string& y,
+                                           const std::vector<std::string>& xs);
+
   // Output 0 is known while importing.
   void FinishConstant(Tensor value);
   // A constant that the model does not have by itself; its name.

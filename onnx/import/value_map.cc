@@ -3,11 +3,13 @@
 #include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
 using framework::DDim;
 using framework::Tensor;
+using platform::ErrorCode;
 
 ValueMap::ValueMap(const ::onnx::GraphProto& graph) {
   NoteNames(graph);
@@ -54,14 +56,29 @@ const Tensor* ValueMap::FindConstant(const std::string& name) const {
   return found == constants_.end() ? nullptr : &found->second;
 }
 
+const std::vector<std::string>* ValueMap::FindSequence(
+    const std::string& name) const {
+  const auto found = sequences_.find(name);
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
+const framework::VarDesc& ValueMap::VarOf(const std::string& name) const {
+  SLUICE_ENFORCE(FindSequence(name) == nullptr, ErrorCode::kUnimplemented,
+                 "onnx.sequence",
+                 "{} is a sequence of tensors, which only operators of "
+                 "sequences take",
+                 platform::Shown(name));
+  return program_.FindVar(name);
+}
+
 DDim ValueMap::DimsOf(const std::string& name) const {
   const Tensor* constant = FindConstant(name);
-  return constant != nullptr ? constant->dims() : program_.FindVar(name).dims;
+  return constant != nullptr ? constant->dims() : VarOf(name).dims;
 }
 
 platform::DType ValueMap::DTypeOf(const std::string& name) const {
   const Tensor* constant = FindConstant(name);
-  return constant != nullptr ? constant->dtype() : program_.FindVar(name).dtype;
+  return constant != nullptr ? constant->dtype() : VarOf(name).dtype;
 }
 
 int ValueMap::ReadCount(const std::string& name) const {
@@ -102,7 +119,7 @@ void ValueMap::AddToProgram(const std::string& name, const Tensor& value) {
 
 const std::string& ValueMap::Name(const std::string& name) const {
   // Not the variable's own string, which the next variable may move.
-  if (FindConstant(name) == nullptr) program_.FindVar(name);
+  if (FindConstant(name) == nullptr) VarOf(name);
   return name;
 }
 

@@ -43,7 +43,16 @@ class ValueMap {
   framework::DDim DimsOf(const std::string& name) const;
   platform::DType DTypeOf(const std::string& name) const;
 
-  // The name itself; raises NotFound where there is no such value.
+  // A sequence of tensors, which the import knows and the program does not:
+  // the names of the tensors, in order.
+  void AddSequence(const std::string& name, std::vector<std::string> tensors) {
+    sequences_[name] = std::move(tensors);
+  }
+  // nullptr for what is none.
+  const std::vector<std::string>* FindSequence(const std::string& name) const;
+
+  // The name itself, of a tensor; raises NotFound where there is no such value,
+  // and Unimplemented for a sequence, here, in DimsOf and in DTypeOf.
   const std::string& Name(const std::string& name) const;
   // Makes a variable of a value that was a constant only, for an op to read: a
   // persistable one; a few integers are part of the program.
@@ -64,12 +73,14 @@ class ValueMap {
   }
 
  private:
+  const framework::VarDesc& VarOf(const std::string& name) const;
   void NoteNames(const ::onnx::GraphProto& graph);
   void AddToProgram(const std::string& name, const framework::Tensor& value);
 
   framework::Program program_;
   std::vector<std::pair<std::string, framework::Tensor>> parameters_;
   std::map<std::string, framework::Tensor> constants_;
+  std::map<std::string, std::vector<std::string>> sequences_;
   std::set<std::string> taken_;
   std::map<std::string, int> read_;
   std::set<std::string> lost_;

@@ -1,0 +1,46 @@
+#include <algorithm>
+
+#include "sluice/onnx/import/handlers.h"
+
+// ai.onnx.preview.training
+namespace sluice::onnx {
+namespace {
+
+// dy/dx for each of the values that `xs` names, at those values. Other inputs
+// than they would be put in their place, which the program has no form for.
+void Gradient(Node& node) {
+  const auto xs = node.attributes().Strings("xs");
+  const auto zs = node.attributes().Strings("zs");
+  const std::string y = node.attributes().String("y", "");
+  std::vector<std::string> named = xs;
+  named.insert(named.end(), zs.begin(), zs.end());
+  for (int i = 0; i < node.input_count(); ++i) {
+    if (static_cast<size_t>(i) >= named.size() || node.In(i) != named[i]) {
+      Node::Unsupported("its input {} is not the value that xs or zs names", i);
+    }
+  }
+  const DDim dims = node.DimsOf(y);
+  if (!dims.known() || dims.numel() != 1) {
+    Node::Unsupported("y has shape {}; expected one number",
+                      platform::Printable(dims));
+  }
+  const auto gradients = node.AppendGradients(y, xs);
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (!node.HasOutput(i)) continue;
+    const std::string& gradient = gradients.at(static_cast<size_t>(i));
+    if (gradient.empty()) {
+      Node::Unsupported("y does not depend on {}", xs[static_cast<size_t>(i)]);
+    }
+    node.FinishOutput(i, "assign", {{"X", {gradient}}});
+  }
+}
+
+constexpr HandlerRow kRows[] = {{"Gradient", 1, Gradient}};
+
+}  // namespace
+
+std::span<const HandlerRow> GradientHandlers() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,185 @@
+#include <algorithm>
+
+#include "sluice/onnx/import/handlers.h"
+#include "sluice/platform/error.h"
+
+// Sequences of tensors whose length is known while importing: the program has
+// their tensors only.
+namespace sluice::onnx {
+namespace {
+
+using platform::ErrorCode;
+using Names = std::vector<std::string>;
+
+const Names& SequenceOf(const Node& node, int index) {
+  const Names* sequence = node.Sequence(index);
+  if (sequence == nullptr) {
+    Node::Unsupported("its input {} is a tensor; expected a sequence", index);
+  }
+  return *sequence;
+}
+
+// A place in a sequence, of `count` places; negative ones are counted from the
+// end.
+int64_t PositionOf(const Node& node, int index, int64_t count) {
+  const Ints positions = node.ConstantInts(index, "position");
+  SLUICE_ENFORCE(positions.size() == 1, ErrorCode::kInvalidArgument,
+                 "onnx.sequence_positions",
+                 "its position has {} numbers; expected one", positions.size());
+  SLUICE_ENFORCE(positions[0] >= -count && positions[0] < count,
+                 ErrorCode::kInvalidArgument, "onnx.sequence_position",
+                 "its position is {} in a sequence of {} tensors", positions[0],
+                 count);
+  return positions[0] < 0 ? positions[0] + count : positions[0];
+}
+
+void SequenceEmpty(Node& node) {
+  node.attributes().Ignore("dtype");
+  node.FinishSequence({});
+}
+
+void SequenceConstruct(Node& node) {
+  Names tensors;
+  for (int i = 0; i < node.input_count(); ++i) {
+    tensors.push_back(node.In(i));
+  }
+  node.FinishSequence(std::move(tensors));
+}
+
+// In front of the tensor at the position, or at the end.
+void SequenceInsert(Node& node) {
+  Names tensors = SequenceOf(node, 0);
+  const auto count = static_cast<int64_t>(tensors.size());
+  int64_t position = count;
+  if (node.HasInput(2)) {
+    const Ints given = node.ConstantInts(2, "position");
+    position = given == Ints{count} ? count : PositionOf(node, 2, count);
+  }
+  tensors.insert(tensors.begin() + position, node.In(1));
+  node.FinishSequence(std::move(tensors));
+}
+
+void SequenceErase(Node& node) {
+  Names tensors = SequenceOf(node, 0);
+  const auto count = static_cast<int64_t>(tensors.size());
+  SLUICE_ENFORCE(count > 0, ErrorCode::kInvalidArgument, "onnx.sequence_empty",
+                 "its sequence has no tensors");
+  const int64_t position =
+      node.HasInput(1) ? PositionOf(node, 1, count) : count - 1;
+  tensors.erase(tensors.begin() + position);
+  node.FinishSequence(std::move(tensors));
+}
+
+void SequenceAt(Node& node) {
+  const Names& tensors = SequenceOf(node, 0);
+  const auto count = static_cast<int64_t>(tensors.size());
+  const std::string tensor =
+      tensors[static_cast<size_t>(PositionOf(node, 1, count))];
+  node.Finish("assign", {{"X", {tensor}}});
+}
+
+void SequenceLength(Node& node) {
+  const auto count = static_cast<int64_t>(SequenceOf(node, 0).size());
+  node.FinishConstant(Tensor::FromVector<int64_t>({}, {count}));
+}
+
+// Along a dim, or along a new one.
+void ConcatFromSequence(Node& node) {
+  Names tensors = SequenceOf(node, 0);
+  const int64_t axis = node.attributes().NeededInt("axis");
+  SLUICE_ENFORCE(!tensors.empty(), ErrorCode::kInvalidArgument,
+                 "onnx.sequence_concat", "its sequence has no tensors");
+  if (node.attributes().Int("new_axis", 0) != 0) {
+    for (std::string& tensor : tensors) {
+      tensor =
+          node.Append("unsqueeze", {{"X", {tensor}}}, {{"axes", Ints{axis}}});
+    }
+  }
+  node.Finish("concat", {{"X", tensors}}, {{"axis", axis}});
+}
+
+std::string Part(Node& node, int64_t axis, int64_t begin, int64_t end) {
+  return node.Append(
+      "slice", {{"X", {node.In(0)}}},
+      {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
+}
+
+// Parts of one size, of which the last may be smaller.
+Names EqualParts(Node& node, int64_t axis, int64_t part) {
+  const int64_t size = node.Dims(0)[static_cast<int>(axis)];
+  SLUICE_ENFORCE(part > 0, ErrorCode::kInvalidArgument, "onnx.sequence_part",
+                 "its input is split into parts of size {}; expected 1 or more",
+                 part);
+  if (size < 0) {
+    Node::Unsupported(
+        "dim {} of its input, and so the length of the sequence, is known only "
+        "when the model runs",
+        axis);
+  }
+  Names parts;
+  for (int64_t begin = 0; begin < size; begin += std::min(part, size - begin)) {
+    parts.push_back(
+        Part(node, axis, begin, begin + std::min(part, size - begin)));
+  }
+  return parts;
+}
+
+// As many parts as there are sizes.
+Names PartsOfSizes(Node& node, int64_t axis) {
+  const DDim sizes = node.Dims(1);
+  if (!sizes.known() || sizes.rank() != 1) {
+    Node::Unsupported("the shape of its sizes is {}; expected a known length",
+                      platform::Printable(sizes));
+  }
+  const std::string ends = node.Append("cumsum", {{"X", {node.In(1)}}});
+  const std::string starts =
+      node.Append("elementwise_sub", {{"X", {ends}}, {"Y", {node.In(1)}}});
+  Names parts;
+  for (int64_t i = 0; i < sizes[0]; ++i) {
+    const AttributeMap one = {{"starts", Ints{i}}, {"ends", Ints{i + 1}}};
+    const std::string start = node.Append("slice", {{"X", {starts}}}, one);
+    const std::string end = node.Append("slice", {{"X", {ends}}}, one);
+    parts.push_back(node.Append(
+        "slice", {{"X", {node.In(0)}}, {"Starts", {start}}, {"Ends", {end}}},
+        {{"axes", Ints{axis}}}));
+  }
+  return parts;
+}
+
+void SplitToSequence(Node& node) {
+  const int64_t axis =
+      AxisOf(node.attributes().Int("axis", 0), RankOf(node, 0));
+  const bool keeps = node.attributes().Int("keepdims", 1) != 0;
+  if (node.HasInput(1)) {
+    const bool one_size = node.Dims(1) == DDim{};
+    return node.FinishSequence(
+        one_size ? EqualParts(node, axis, node.ConstantInts(1, "size").front())
+                 : PartsOfSizes(node, axis));
+  }
+  Names parts = EqualParts(node, axis, 1);
+  if (!keeps) {
+    for (std::string& part : parts) {
+      part = node.Append("squeeze", {{"X", {part}}}, {{"axes", Ints{axis}}});
+    }
+  }
+  node.FinishSequence(std::move(parts));
+}
+
+constexpr HandlerRow kRows[] = {
+    {"ConcatFromSequence", 11, ConcatFromSequence},
+    {"SequenceAt", 11, SequenceAt},
+    {"SequenceConstruct", 11, SequenceConstruct},
+    {"SequenceEmpty", 11, SequenceEmpty},
+    {"SequenceErase", 11, SequenceErase},
+    {"SequenceInsert", 11, SequenceInsert},
+    {"SequenceLength", 11, SequenceLength},
+    {"SplitToSequence", 11, SplitToSequence},
+};
+
+}  // namespace
+
+std::span<const HandlerRow> SequenceHandlers() {
+  return kRows;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,203 @@
+#include <cstdint>
+#include <vector>
+
+#include "tests/onnx/model_builder.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/onnx/onnx.pb.h"
+
+namespace sluice::onnx {
+namespace {
+
+using platform::ErrorCode;
+using sluice::testing::ExpectError;
+using sluice::testing::ModelBuilder;
+using sluice::testing::SetInt;
+using Floats = std::vector<std::vector<float>>;
+
+// [a, b, c] of shape [2], and what a test adds.
+ModelBuilder Three() {
+  ModelBuilder builder;
+  for (const char* name : {"a", "b", "c"}) {
+    builder.Input(name, {2});
+  }
+  builder.Node("SequenceConstruct", {"a", "b", "c"}, {"list"});
+  builder.Output("y");
+  return builder;
+}
+
+Floats RunThree(const ModelBuilder& builder) {
+  return builder.Run({{1, 2}, {3, 4}, {5, 6}});
+}
+
+TEST(OnnxSequences, AtCountsFromBothEnds) {
+  for (const auto& [position, want] :
+       std::vector<std::pair<int64_t, std::vector<float>>>{
+           {0, {1, 2}}, {2, {5, 6}}, {-1, {5, 6}}, {-3, {1, 2}}}) {
+    ModelBuilder builder = Three();
+    builder.Ints("position", {position});
+    builder.Node("SequenceAt", {"list", "position"}, {"y"});
+    EXPECT_EQ(RunThree(builder), Floats{want}) << position;
+  }
+}
+
+TEST(OnnxSequences, InsertAndEraseChangeACopy) {
+  ModelBuilder builder = Three();
+  builder.Ints("first", {-3});
+  builder.Ints("second", {1});
+  builder.Ints("end", {3});
+  builder.Node("SequenceInsert", {"list", "c", "first"}, {"longer"});
+  builder.Node("SequenceErase", {"longer", "second"}, {"erased"});
+  builder.Node("SequenceErase", {"erased"}, {"shorter"});
+  builder.Node("SequenceInsert", {"shorter", "a"}, {"at_end"});
+  builder.Node("SequenceInsert", {"at_end", "b", "end"}, {"last"});
+  auto& concat = builder.Node("ConcatFromSequence", {"last"}, {"y"});
+  SetInt(concat, "axis", 0);
+  EXPECT_EQ(RunThree(builder), (Floats{{5, 6, 3, 4, 1, 2, 3, 4}}));
+  // The first one is as it was.
+  auto& length = builder.Node("SequenceLength", {"list"}, {"z"});
+  static_cast<void>(length);
+  builder.Output("z");
+  EXPECT_EQ(builder.Load().program.FindVar("z").dims, framework::DDim{});
+}
+
+TEST(OnnxSequences, ConcatAlongANewDim) {
+  for (const int64_t axis : {1, -1}) {
+    ModelBuilder builder = Three();
+    auto& concat = builder.Node("ConcatFromSequence", {"list"}, {"y"});
+    SetInt(concat, "axis", axis);
+    SetInt(concat, "new_axis", 1);
+    EXPECT_EQ(RunThree(builder), (Floats{{1, 3, 5, 2, 4, 6}}));
+  }
+}
+
+// What is left of a split is smaller.
+TEST(OnnxSequences, SplitsByASizeBySizesAndByOne) {
+  for (const int64_t position : {0, 1}) {
+    ModelBuilder builder;
+    builder.Input("x", {3, 2});
+    builder.Ints("size", {2}).clear_dims();
+    builder.Ints("position", {position});
+    builder.Node("SplitToSequence", {"x", "size"}, {"list"});
+    builder.Node("Identity", {"list"}, {"same"});
+    builder.Node("SequenceAt", {"same", "position"}, {"y"});
+    builder.Output("y");
+    EXPECT_EQ(builder.Run({{1, 2, 3, 4, 5, 6}}),
+              position == 0 ? (Floats{{1, 2, 3, 4}}) : (Floats{{5, 6}}));
+  }
+  ModelBuilder sizes;
+  sizes.Input("x", {-1, 2});
+  sizes.Ints("sizes", {1, 0, 2});
+  sizes.Ints("position", {2});
+  sizes.Node("SplitToSequence", {"x", "sizes"}, {"list"});
+  sizes.Node("SequenceAt", {"list", "position"}, {"y"});
+  sizes.Output("y");
+  EXPECT_EQ(sizes.Run({{1, 2, 3, 4, 5, 6}}), (Floats{{3, 4, 5, 6}}));
+  ModelBuilder ones;
+  ones.Input("x", {3, 2});
+  ones.Ints("position", {1});
+  auto& split = ones.Node("SplitToSequence", {"x"}, {"list"});
+  SetInt(split, "axis", 1);
+  SetInt(split, "keepdims", 0);
+  ones.Node("SequenceAt", {"list", "position"}, {"y"});
+  ones.Output("y");
+  EXPECT_EQ(ones.Run({{1, 2, 3, 4, 5, 6}}), (Floats{{2, 4, 6}}));
+  EXPECT_EQ(ones.Load().program.FindVar("y").dims, framework::DDim{3});
+}
+
+TEST(OnnxSequences, RefusesPositionsThatAreNone) {
+  for (const int64_t position : {3, -4}) {
+    ModelBuilder builder = Three();
+    builder.Ints("position", {position});
+    builder.Node("SequenceAt", {"list", "position"}, {"y"}, "pick");
+    ExpectError(ErrorCode::kInvalidArgument, "onnx.sequence_position",
+                {"sequence of 3 tensors", "pick"}, [&] { builder.Load(); });
+  }
+  ModelBuilder two = Three();
+  two.Ints("position", {1, 2});
+  two.Node("SequenceAt", {"list", "position"}, {"y"});
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.sequence_positions",
+              {"2 numbers"}, [&] { two.Load(); });
+}
+
+TEST(OnnxSequences, RefusesWhatNeedsATensor) {
+  ModelBuilder empty = Three();
+  empty.Node("SequenceEmpty", {}, {"none"});
+  empty.Node("SequenceErase", {"none"}, {"fewer"});
+  empty.Node("SequenceLength", {"fewer"}, {"y"});
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.sequence_empty",
+              {"no tensors"}, [&] { empty.Load(); });
+  ModelBuilder concat = Three();
+  concat.Node("SequenceEmpty", {}, {"none"});
+  SetInt(concat.Node("ConcatFromSequence", {"none"}, {"y"}), "axis", 0);
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.sequence_concat",
+              {"no tensors"}, [&] { concat.Load(); });
+  ModelBuilder part;
+  part.Input("x", {3});
+  part.Ints("size", {0}).clear_dims();
+  part.Node("SplitToSequence", {"x", "size"}, {"list"});
+  part.Node("SequenceLength", {"list"}, {"y"});
+  part.Output("y");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.sequence_part", {"size 0"},
+              [&] { part.Load(); });
+}
+
+TEST(OnnxSequences, OtherOperatorsAndOutputsTakeTensors) {
+  ModelBuilder relu = Three();
+  relu.Node("Relu", {"list"}, {"y"});
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"Relu", "list is a sequence of tensors"}, [&] { relu.Load(); });
+  ModelBuilder at = Three();
+  at.Ints("position", {0});
+  at.Node("SequenceAt", {"a", "position"}, {"y"});
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"SequenceAt", "input 0 is a tensor"}, [&] { at.Load(); });
+  ModelBuilder output = Three();
+  output.Node("Identity", {"list"}, {"y"});
+  ExpectError(ErrorCode::kUnimplemented, "onnx.sequence", {"y is a sequence"},
+              [&] { output.Load(); });
+}
+
+TEST(OnnxSequences, ALengthThatIsKnownLateIsNamed) {
+  ModelBuilder builder;
+  builder.Input("x", {-1, 2});
+  builder.Node("SplitToSequence", {"x"}, {"list"});
+  builder.Node("SequenceLength", {"list"}, {"y"});
+  builder.Output("y");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"SplitToSequence", "dim 0", "only when the model runs"},
+              [&] { builder.Load(); });
+}
+
+// y = sum(a * a * b), and its gradients.
+ModelBuilder Gradients(const std::string& second_input) {
+  ModelBuilder builder;
+  builder.Input("a", {2});
+  builder.Input("b", {2});
+  builder.Node("Mul", {"a", "a"}, {"square"});
+  builder.Node("Mul", {"square", "b"}, {"product"});
+  auto& sum = builder.Node("ReduceSum", {"product"}, {"total"});
+  SetInt(sum, "keepdims", 0);
+  auto& gradient = builder.Node("Gradient", {"a", second_input}, {"da", "db"});
+  gradient.set_domain("ai.onnx.preview.training");
+  auto* xs = gradient.add_attribute();
+  xs->set_name("xs");
+  xs->set_type(::onnx::AttributeProto::STRINGS);
+  xs->add_strings("a");
+  xs->add_strings("b");
+  sluice::testing::SetString(gradient, "y", "total");
+  builder.Output("da");
+  builder.Output("db");
+  return builder;
+}
+
+TEST(OnnxGradients, AreThoseOfTheNodesBefore) {
+  EXPECT_EQ(Gradients("b").Run({{1, 2}, {3, 4}}), (Floats{{6, 16}, {1, 4}}));
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"Gradient", "input 1 is not the value that xs"},
+              [] { Gradients("square").Load(); });
+}
+
+}  // namespace
+}  // namespace sluice::onnx
