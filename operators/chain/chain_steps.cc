@@ -149,6 +149,7 @@ bool AppendChainStep(const Graph& graph,
                      const OpDesc& reader,
                      OpDesc* fused) {
   if (!math::IsChainStep(reader.type)) return false;
+  if (StepsOf(*fused).size() == math::kMaxChainSteps) return false;
   const std::string& out = reader.outputs.front().second.front();
   if (graph.dims(out) != graph.dims(value)) return false;
   if (math::HasOperand(reader.type)) {

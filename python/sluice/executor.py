@@ -145,7 +145,12 @@ class Executor(_core.Executor):
         fetch_list: Sequence[Any] | None = None,
         scope: _core.Scope | None = None,
     ) -> dict[str, Any]:
-        """Run slowly and return every value that was made, by name."""
+        """Run slowly and return every value that was made, by name.
+
+        What passes fused is not made. ``sluice.kernel_hints("exclude
+        pass=fuse_elementwise")`` keeps element-wise ops apart, for example;
+        ``explain`` names the passes.
+        """
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
         return self._run_keeping_all(program, feed, fetch_list, scope)

@@ -42,7 +42,8 @@ def raises(x):
 x = sl.data("x", [5, 6])
 end = x
 for _ in range({pairs}):
-    end = sl.layers.relu(sl.layers.scale(end, 1.01))
+    # A scale that adds first is no step of a chain, so that all ops stay.
+    end = sl.layers.relu(sl.layers.scale(end, 1.01, bias_after_scale=False))
 program = sl.default_main_program()
 feed = {{"x": np.ones((5, 6), "f4")}}
 fetch_list = [end]

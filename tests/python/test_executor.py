@@ -258,7 +258,8 @@ def test_scopes():
 
 def test_debug_runs(exe):
     _, y = scaled()
-    z = sl.layers.scale(y, 3.0)
+    # One that adds first is no step of a chain: both values are made.
+    z = sl.layers.scale(y, 3.0, bias_after_scale=False)
     values = exe.run_keeping_all(feed={"x": [[1, 1, 1]]}, fetch_list=[z])
     assert {y.name, z.name} <= set(values)
     (value,) = exe.run_checked(feed={"x": [[1, 1, 1]]}, fetch_list=[z])

@@ -25,7 +25,9 @@ struct ChainStep {
   UnaryParams numbers = {};
 };
 
-// A chain has at most so many operands.
+// A chain has at most so many steps and operands: passes make several of what is
+// longer, so that one part of a plan is still easy to look at.
+inline constexpr size_t kMaxChainSteps = 16;
 inline constexpr size_t kMaxChainOperands = 8;
 
 // Which element of an operand meets element i of the chain:
@@ -53,7 +55,7 @@ class SLUICE_API Chain {
  public:
   Chain() = default;
   // `operands` are those of the steps that have one, in order. Raises Internal
-  // for a step that is none, and for another number of operands or too many.
+  // for a step that is none, another number of operands, or too many.
   Chain(const std::vector<ChainStep>& steps,
         std::vector<ChainOperand> operands);
 

@@ -237,6 +237,16 @@ TEST_F(ChainPassTest, TakesAsManyOperandsAsAChainHas) {
   ExpectSame<float>(out);
 }
 
+TEST_F(ChainPassTest, MakesSeveralOfALongOne) {
+  std::string out = Feed<float>({3, 700});
+  for (size_t i = 0; i < 2 * math::kMaxChainSteps + 1; ++i) {
+    out = Append("scale", out, {{"scale", 1.5}});
+  }
+  EXPECT_EQ(Types({out}),
+            (Names{"fused_elementwise", "fused_elementwise", "scale"}));
+  ExpectSame<float>(out);
+}
+
 TEST_F(ChainPassTest, LeavesWhatMakesTheValueLarger) {
   const std::string x = Feed<float>({1, 700});
   const std::string y = Feed<float>({3, 700});
