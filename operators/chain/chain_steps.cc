@@ -47,10 +47,12 @@ std::optional<ChainOperand> OperandOf(const DDim& operand,
                                       const DDim& out,
                                       int64_t axis) {
   int first = 0, end = operand.rank();
-  while (first < end && operand[first] == 1)
+  while (first < end && operand[first] == 1) {
     ++first;
-  while (end > first && operand[end - 1] == 1)
+  }
+  while (end > first && operand[end - 1] == 1) {
     --end;
+  }
   ChainOperand found = {.inner = 1, .size = operand.numel()};
   for (int i = first; i < end; ++i) {
     if (operand[i] != out[static_cast<int>(axis) + i]) return std::nullopt;

@@ -10,7 +10,9 @@
 
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/executor.h"
+#include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/math/binary/binary_row.h"
 #include "sluice/operators/math/chain/chain.h"
 #include "sluice/operators/math/unary/unary_row.h"
@@ -308,6 +310,37 @@ TEST(ChainTest, RefusesStepsThatAreNone) {
               {"read 1 operands, at most 8, got 0"}, [] {
                 math::Chain<float>({{"elementwise_add", {}}}, {});
               });
+}
+
+// Passes write what fits; a plug-in's pass may not.
+TEST(ChainTest, RefusesAttributesThatContradictEachOther) {
+  const auto read = [](const AttributeMap& attributes, const DDim& operand) {
+    framework::OpDesc op;
+    op.type = "fused_elementwise";
+    op.inputs = {{"X", {"x"}}, {"Operands", {"y"}}};
+    op.attributes = attributes;
+    const std::vector<DDim> inputs = {{2}, operand}, outputs = {{2}};
+    const std::vector<DType> dtypes(2, DType::kFloat32);
+    ReadChain<float>({.schema = framework::Registry::Global().Schema(op.type),
+                      .op = op,
+                      .inputs = inputs,
+                      .input_dtypes = dtypes,
+                      .outputs = outputs,
+                      .output_dtypes = dtypes,
+                      .place = platform::PlaceKey()});
+  };
+  AttributeMap attributes = {{"steps", Names{"elementwise_add"}},
+                             {"numbers", std::vector<double>{0, 0}},
+                             {"axes", std::vector<int64_t>{0}}};
+  read(attributes, {2});
+  for (const DDim& dims : {DDim{3}, DDim{1, 2}}) {
+    ExpectError(ErrorCode::kInternal, "chain.operand_dims",
+                {"operand 0 of shape", "does not repeat to [2]"},
+                [&] { read(attributes, dims); });
+  }
+  attributes["numbers"] = std::vector<double>();
+  ExpectError(ErrorCode::kInternal, "chain.attributes",
+              {"1 steps have 0 numbers"}, [&] { read(attributes, {2}); });
 }
 
 }  // namespace
