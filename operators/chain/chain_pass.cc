@@ -51,7 +51,7 @@ std::vector<Fused> ChainsFrom(const Graph& graph,
 // The ids that left the graph; none where no kernel takes a chain.
 std::vector<int> FuseFrom(Graph& graph, int id) {
   const OpDesc op = graph.op(id).desc;
-  if (!math::IsChainStep(op.type)) return {};
+  if (!CanBeStep(op)) return {};
   const auto dtypes = FloatDTypes();
   for (const char* argument : {"X", "Y"}) {
     if (op.Input(argument).empty()) continue;

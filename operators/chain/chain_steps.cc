@@ -85,24 +85,30 @@ void AppendUnary(const OpDesc& step, OpDesc* fused) {
   }
 }
 
+bool IsSumOfTwo(const OpDesc& op) {
+  return op.type == "sum" && op.Input("X").size() == 2;
+}
+
 bool AppendBinary(const Graph& graph,
                   const std::string& value,
                   const OpDesc& step,
                   OpDesc* fused) {
+  const bool is_sum = IsSumOfTwo(step);
   const std::string& x = step.Input("X")[0];
-  const std::string& y = step.Input("Y")[0];
+  const std::string& y = is_sum ? step.Input("X")[1] : step.Input("Y")[0];
+  const std::string type = is_sum ? "elementwise_add" : step.type;
   if (fused->Input("Operands").size() == math::kMaxChainOperands) return false;
-  const bool commutes =
-      step.type == "elementwise_add" || step.type == "elementwise_mul";
+  const bool commutes = type == "elementwise_add" || type == "elementwise_mul";
   if (x == y || (x != value && !commutes)) return false;
   const std::string& operand = x == value ? y : x;
   const DDim& dims = graph.dims(operand);
   const DDim& out = graph.dims(value);
-  int64_t axis = std::get<int64_t>(step.attributes.find("axis")->second);
+  int64_t axis =
+      is_sum ? -1 : std::get<int64_t>(step.attributes.find("axis")->second);
   if (axis < 0 || x != value) axis = out.rank() - dims.rank();
   const auto repeats = OperandOf(dims, out, axis);
   if (!repeats || HasShortRows(*repeats, out)) return false;
-  Append<Strings>(fused, "steps", step.type);
+  Append<Strings>(fused, "steps", type);
   for (size_t i = 0; i < kNumbers; ++i) {
     Append<Doubles>(fused, "numbers", 0);
   }
@@ -146,15 +152,23 @@ const Strings& StepsOf(const OpDesc& op) {
                                       : std::get<Strings>(found->second);
 }
 
+bool CanBeStep(const OpDesc& op) {
+  return math::IsChainStep(op.type) || IsSumOfTwo(op);
+}
+
+bool ReadsOperand(const OpDesc& op) {
+  return math::HasOperand(op.type) || IsSumOfTwo(op);
+}
+
 bool AppendChainStep(const Graph& graph,
                      const std::string& value,
                      const OpDesc& reader,
                      OpDesc* fused) {
-  if (!math::IsChainStep(reader.type)) return false;
+  if (!CanBeStep(reader)) return false;
   if (StepsOf(*fused).size() == math::kMaxChainSteps) return false;
   const std::string& out = reader.outputs.front().second.front();
   if (graph.dims(out) != graph.dims(value)) return false;
-  if (math::HasOperand(reader.type)) {
+  if (ReadsOperand(reader)) {
     return AppendBinary(graph, value, reader, fused);
   }
   const auto after = reader.attributes.find("bias_after_scale");

@@ -23,6 +23,11 @@ SLUICE_API void ChainArguments(framework::OpSchema& op);
 // The names of the steps; none for an op without that attribute.
 SLUICE_API const std::vector<std::string>& StepsOf(const framework::OpDesc& op);
 
+// Whether an op can be a step, and whether it reads an operand then. A sum of
+// two is an elementwise_add.
+SLUICE_API bool CanBeStep(const framework::OpDesc& op);
+SLUICE_API bool ReadsOperand(const framework::OpDesc& op);
+
 // Makes `reader` the next step of `fused`, whose output `value` it reads.
 // False, and nothing changes, where it is none: it is no such op, it makes the
 // value larger, or it has an operand that repeats in another way than

@@ -39,10 +39,8 @@ std::vector<Fusion> FusionsOf(const Graph& graph,
   }
   while (const auto reader = graph.OnlyReader(fusion.out())) {
     const OpDesc& step = graph.op(*reader).desc;
-    if (math::HasOperand(step.type) &&
-        !TakesOperands(fusion.op, layouts_are_known)) {
-      break;
-    }
+    const bool takes = TakesOperands(fusion.op, layouts_are_known);
+    if (ReadsOperand(step) && !takes) break;
     if (!AppendChainStep(graph, fusion.out(), step, &fusion.op)) break;
     fusion.TakeIn(*reader, step, "Out");
     fusions.push_back(fusion);

@@ -249,6 +249,18 @@ TEST_F(ChainPassTest, MakesSeveralOfALongOne) {
   ExpectSame<float>(out);
 }
 
+TEST_F(ChainPassTest, TakesASumOfTwo) {
+  const std::string x = Feed<float>({3, 700});
+  const std::string y = Feed<float>({3, 700});
+  const std::string value = Append("abs", x);
+  for (const framework::ArgVars& terms :
+       std::vector<framework::ArgVars>{{value, y}, {y, value}}) {
+    ExpectOneOp<float>(Append("relu", Append("sum", {{"X", terms}}, {})));
+  }
+  const std::string three = Append("sum", {{"X", {value, x, y}}}, {});
+  EXPECT_EQ(Types({three}), (Names{"abs", "sum"}));
+}
+
 TEST_F(ChainPassTest, LeavesWhatMakesTheValueLarger) {
   const std::string x = Feed<float>({1, 700});
   const std::string y = Feed<float>({3, 700});
