@@ -25,8 +25,8 @@ struct ChainStep {
   UnaryParams numbers = {};
 };
 
-// A chain has at most so many steps and operands: passes make several of what is
-// longer, so that one part of a plan is still easy to look at.
+// A chain has at most so many steps and operands: passes make several of what
+// is longer, so that one part of a plan is still easy to look at.
 inline constexpr size_t kMaxChainSteps = 16;
 inline constexpr size_t kMaxChainOperands = 8;
 
