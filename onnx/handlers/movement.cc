@@ -3,6 +3,7 @@
 #include <numeric>
 #include <string>
 
+#include "sluice/onnx/handlers/late_parts.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
 
@@ -159,16 +160,13 @@ void SplitLate(Node& node) {
                  ErrorCode::kInvalidArgument, "onnx.split_count",
                  "its sizes have shape {}; expected one for each of {} outputs",
                  platform::Printable(sizes), node.output_count());
-  const std::string ends = node.Append("cumsum", {{"X", {node.In(1)}}});
-  const std::string starts =
-      node.Append("elementwise_sub", {{"X", {ends}}, {"Y", {node.In(1)}}});
+  const auto parts = LateParts(node, 1, node.output_count());
   for (int i = 0; i < node.output_count(); ++i) {
     if (!node.HasOutput(i)) continue;
-    const AttributeMap one = {{"starts", Ints{i}}, {"ends", Ints{i + 1}}};
-    const std::string first = node.Append("slice", {{"X", {starts}}}, one);
-    const std::string end = node.Append("slice", {{"X", {ends}}}, one);
+    const LatePart& part = parts[static_cast<size_t>(i)];
     node.FinishOutput(
-        i, "slice", {{"X", {node.In(0)}}, {"Starts", {first}}, {"Ends", {end}}},
+        i, "slice",
+        {{"X", {node.In(0)}}, {"Starts", {part.start}}, {"Ends", {part.end}}},
         {{"axes", Ints{axis}}});
   }
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sluice/onnx/handlers/late_parts.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
 
@@ -131,16 +132,11 @@ Names PartsOfSizes(Node& node, int64_t axis) {
     Node::Unsupported("the shape of its sizes is {}; expected a known length",
                       platform::Printable(sizes));
   }
-  const std::string ends = node.Append("cumsum", {{"X", {node.In(1)}}});
-  const std::string starts =
-      node.Append("elementwise_sub", {{"X", {ends}}, {"Y", {node.In(1)}}});
   Names parts;
-  for (int64_t i = 0; i < sizes[0]; ++i) {
-    const AttributeMap one = {{"starts", Ints{i}}, {"ends", Ints{i + 1}}};
-    const std::string start = node.Append("slice", {{"X", {starts}}}, one);
-    const std::string end = node.Append("slice", {{"X", {ends}}}, one);
+  for (const LatePart& part : LateParts(node, 1, sizes[0])) {
     parts.push_back(node.Append(
-        "slice", {{"X", {node.In(0)}}, {"Starts", {start}}, {"Ends", {end}}},
+        "slice",
+        {{"X", {node.In(0)}}, {"Starts", {part.start}}, {"Ends", {part.end}}},
         {{"axes", Ints{axis}}}));
   }
   return parts;

@@ -18,7 +18,7 @@ namespace {
 using framework::Graph;
 using framework::OpDesc;
 
-// The op of a chain, and the ops that it stands for.
+// A fused_elementwise, and the ids of the ops that it replaces.
 struct Fused {
   OpDesc op;
   std::vector<int> ids;

@@ -65,7 +65,8 @@ bool CanTurn(const Graph& graph, const OpFacts& op) {
     return std::all_of(op.inputs.begin(), op.inputs.end(),
                        [](const DDim& dims) { return dims.rank() == 4; });
   }
-  // Images that repeat are turned with the others; one number lies alike.
+  // A broadcast image is transposed like the others; a tensor of one element is
+  // the same in both layouts.
   const bool makes_image = op.outputs[0].rank() == 4;
   const auto turns = [](const DDim& dims) {
     return dims.rank() == 4 || dims.numel() == 1;

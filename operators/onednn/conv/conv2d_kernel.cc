@@ -67,7 +67,7 @@ class Conv2dSequence final : public SequenceKernel {
     if (activation != Activation::kSigmoid) return;
     SLUICE_ENFORCE(conv.implementation.find("gemm") == std::string::npos,
                    ErrorCode::kUnimplemented, "onednn.sigmoid_nan",
-                   "conv2d: the sigmoid behind oneDNN's {} loses NaN",
+                   "conv2d: the sigmoid after oneDNN's {} loses NaN",
                    conv.implementation);
   }
 };

@@ -20,8 +20,8 @@ bool IsProductOrConv(const OpDesc& op) {
          type == "fused_conv2d";
 }
 
-// An operand lies as the output does; before the layouts are known that of a
-// convolution would have to be turned with it.
+// An operand has the layout of the output. A convolution's output may still get
+// another one, so its operands are taken in after the layouts are assigned.
 bool TakesOperands(const OpDesc& op, bool layouts_are_known) {
   return layouts_are_known || op.type != "fused_conv2d";
 }

@@ -23,8 +23,7 @@ void FusedConv2dSchema(OpSchema& op) {
   op.Doc(
       "conv2d, the batch_norm after it that normalizes by constants, and "
       "element-wise ops after that. All four inputs of the batch_norm are "
-      "there, or "
-      "none.");
+      "there, or none.");
   op.Input("Scale", "T", "[out channels]: of the batch_norm.",
            {.optional = true});
   op.Input("Shift", "T", "[out channels]: its Bias.", {.optional = true});

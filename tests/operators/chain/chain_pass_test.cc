@@ -112,7 +112,7 @@ class ChainPassTest : public ::testing::Test {
   size_t seed_ = 3;
 };
 
-// Every unary row is a step, also behind another op and in front of one.
+// Every unary row can be a step between two others.
 TEST_F(ChainPassTest, TakesEveryUnaryRow) {
   const std::string x = Feed<float>({3, 700});
   for (const math::UnaryRow& row : math::UnaryRows()) {

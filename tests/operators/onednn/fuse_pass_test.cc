@@ -249,7 +249,7 @@ TEST_F(FusePassTest, TakesSeveralSteps) {
   }
 }
 
-// Operands lie as the convolution's output lies when the layouts are assigned.
+// Operands are taken in once their layout is that of the output.
 TEST_F(FusePassTest, TakesWhatIsAddedInTheAssignedLayout) {
   Data("image", Ramp({2, 32, 9, 11}));
   Data("w1", Ramp({32, 32, 3, 3}));
