@@ -15,6 +15,7 @@
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/math/binary/binary_row.h"
 #include "sluice/operators/math/chain/chain.h"
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/unary/unary_row.h"
 
 namespace sluice::operators {
@@ -312,6 +313,24 @@ TEST_F(ChainPassTest, ExplainSaysWhatItStandsFor) {
   const auto plan = executor_.Prepare(program_, feeds_, {out});
   EXPECT_THAT(framework::ExplainText(*plan),
               ::testing::HasSubstr("pass fuse_elementwise: 1 changes"));
+}
+
+// All values between two of bfloat16, and NaNs of both signs.
+TEST(ChainTest, RoundsBfloat16AsTheOpsDo) {
+  using platform::bfloat16;
+  std::vector<bfloat16> x(0x10000);
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i].bits = static_cast<uint16_t>(i);
+  }
+  // Products with 1 + 2^-7 lie between two values, or at ties; -0 + 0 is 0.
+  const math::Chain<bfloat16> chain({{"scale", {1.0078125, 0}}}, {});
+  std::vector<bfloat16> got(x.size());
+  chain.Run(x.data(), {}, static_cast<int64_t>(x.size()), got.data());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto want =
+        math::Narrow<bfloat16>(math::Widen(x[i]) * 1.0078125F + 0.0F);
+    ASSERT_EQ(got[i].bits, want.bits) << i;
+  }
 }
 
 TEST(ChainTest, RefusesStepsThatAreNone) {
