@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sluice/operators/chain/chain_steps.h"
+#include "sluice/operators/onednn/packed_reorder.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
 
@@ -87,19 +88,13 @@ void* Sequence::Packed(OpKernelContext& context,
                        size_t tensor,
                        Call& call) const {
   const std::vector<int>& sources = tensors_[tensor].sources;
+  std::array<const framework::Tensor*, kMaxPackedParameters> parameters = {};
+  for (size_t i = 0; i < sources.size(); ++i) {
+    parameters[i] = &context.Input(sources[i]);
+  }
   auto& packed = call.packed[tensor];
-  bool current = packed != nullptr;
-  for (size_t i = 0; current && i < sources.size(); ++i) {
-    current = packed->IsOf(i, context.Input(sources[i]));
-  }
-  if (!current) {
-    std::vector<const framework::Tensor*> parameters;
-    parameters.reserve(sources.size());
-    for (const int source : sources) {
-      parameters.push_back(&context.Input(source));
-    }
-    packed = PackedWeights::Get(parameters, tensors_[tensor].packing, threads_);
-  }
+  PackedWeights::Renew({parameters.data(), sources.size()},
+                       tensors_[tensor].packing, threads_, &packed);
   return packed->data();
 }
 
@@ -365,6 +360,14 @@ std::unique_ptr<const Sequence> SequenceBuilder::Finish() {
   }
   preparation_.scratch_bytes = scratch_bytes_;
   return std::move(sequence_);
+}
+
+Activation FirstActivation(const framework::OpDesc& op) {
+  const auto& steps = StepsOf(op);
+  if (steps.empty()) return Activation::kNone;
+  return steps[0] == "sigmoid" ? Activation::kSigmoid
+         : steps[0] == "tanh"  ? Activation::kTanh
+                               : Activation::kNone;
 }
 
 void SequenceKernel::Prepare(framework::KernelPreparation& preparation) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/operators/onednn/packed_weights.h"
 #include "sluice/operators/onednn/primitive_cache.h"
+#include "sluice/operators/packed_weights.h"
 
 namespace sluice::operators::onednn {
 
@@ -138,6 +138,10 @@ class SequenceBuilder {
   std::unique_ptr<Sequence> sequence_;
   size_t scratch_bytes_ = 0;
 };
+
+// The first step of a fused op where that is an activation which oneDNN applies
+// while the output is still in registers; none for an op that is not fused.
+Activation FirstActivation(const framework::OpDesc& op);
 
 // A kernel that is a sequence. `Build` is called once, in Prepare; it is not
 // called when an argument is empty: those ops are refused.

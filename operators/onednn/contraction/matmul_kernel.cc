@@ -5,7 +5,6 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/math/work.h"
-#include "sluice/operators/onednn/fusion/fused_ops.h"
 #include "sluice/operators/onednn/sequence.h"
 #include "sluice/operators/onednn/vector_width.h"
 #include "sluice/platform/error.h"

@@ -1,7 +1,7 @@
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/fusion/folded_norm.h"
 #include "sluice/operators/onednn/conv/conv2d_sizes.h"
-#include "sluice/operators/onednn/fusion/folded_norm.h"
-#include "sluice/operators/onednn/fusion/fused_ops.h"
+#include "sluice/operators/onednn/conv/folded_filter.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::operators::onednn {
@@ -19,7 +19,7 @@ class Conv2dSequence final : public SequenceKernel {
     constexpr auto kType = platform::kDTypeOf<T>;
     constexpr ConvLayout kLayout = Layout::kLayout;
     const ConvSizes sizes(builder.query());
-    const bool norm = HasNorm(builder);
+    const bool norm = HasNorm(builder.query().op);
     const bool has_bias = norm || builder.HasInput("Bias");
     const Desc bias =
         has_bias ? Desc({sizes.geometry.out_c},

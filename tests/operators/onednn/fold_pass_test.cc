@@ -141,13 +141,13 @@ TEST_F(FoldPassTest, FoldsOnceForEachVersionOfTheParameters) {
   const Case c{.nhwc = true, .bias = true};
   Parameters(c);
   const std::string out = Relu(Norm(Conv(c), c));
-  const int64_t packed = Count("onednn.packed");
+  const int64_t packed = Count("weights.packed");
   Run({out});
-  EXPECT_EQ(Count("onednn.packed"), packed + 2);
+  EXPECT_EQ(Count("weights.packed"), packed + 2);
   const int64_t misses = Count("onednn.cache_misses");
   for (int run = 0; run < 3; ++run)
     Run({out});
-  EXPECT_EQ(Count("onednn.packed"), packed + 2);
+  EXPECT_EQ(Count("weights.packed"), packed + 2);
   EXPECT_EQ(Count("onednn.cache_misses"), misses);
 }
 

@@ -52,28 +52,28 @@ void ExpectClose(const std::vector<float>& got,
 }
 
 TEST_F(PackedWeightsTest, ArePackedOnce) {
-  const int64_t packed = Count("onednn.packed");
+  const int64_t packed = Count("weights.packed");
   ExpectClose(Run(), Expected());
-  EXPECT_EQ(Count("onednn.packed"), packed + 1);
+  EXPECT_EQ(Count("weights.packed"), packed + 1);
   for (int run = 0; run < 3; ++run)
     Run();
-  EXPECT_EQ(Count("onednn.packed"), packed + 1);
+  EXPECT_EQ(Count("weights.packed"), packed + 1);
 }
 
 TEST_F(PackedWeightsTest, AChangedParameterIsPackedAgain) {
   Run();
-  const int64_t packed = Count("onednn.packed");
+  const int64_t packed = Count("weights.packed");
   scope_.Var("w").GetMutable<Tensor>()->data<float>()[7] = 5;
   ExpectClose(Run(), Expected());
   *scope_.Var("w").GetMutable<Tensor>() = Tensor::FromVector<float>(
       {33, 40, 1, 1}, std::vector<float>(33 * 40, 0.5F));
   ExpectClose(Run(), Expected());
-  EXPECT_EQ(Count("onednn.packed"), packed + 2);
+  EXPECT_EQ(Count("weights.packed"), packed + 2);
 }
 
 TEST_F(PackedWeightsTest, ThreadsShareThem) {
   const auto plan = executor_.Prepare(program_, feeds_, {out_});
-  const int64_t packed = Count("onednn.packed");
+  const int64_t packed = Count("weights.packed");
   std::vector<std::thread> callers;
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
@@ -83,7 +83,7 @@ TEST_F(PackedWeightsTest, ThreadsShareThem) {
   }
   for (std::thread& caller : callers)
     caller.join();
-  EXPECT_EQ(Count("onednn.packed"), packed + 1);
+  EXPECT_EQ(Count("weights.packed"), packed + 1);
 }
 
 }  // namespace

@@ -1,25 +1,16 @@
-#include "sluice/operators/onednn/fusion/fused_ops.h"
-
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/chain/chain_steps.h"
 
-namespace sluice::operators::onednn {
+// Ops that passes put in the place of several: they are in no program.
+namespace sluice::operators {
 
 using framework::OpSchema;
 using framework::Registry;
 
-Activation FirstActivation(const framework::OpDesc& op) {
-  const auto& steps = StepsOf(op);
-  if (steps.empty()) return Activation::kNone;
-  return steps[0] == "sigmoid" ? Activation::kSigmoid
-         : steps[0] == "tanh"  ? Activation::kTanh
-                               : Activation::kNone;
-}
-
 namespace {
 
-void FusedConv2dSchema(OpSchema& op) {
-  op.Extends(Registry::Global().Schema("conv2d")).Internal();
+void FusedConv2dSchema(const Registry& registry, OpSchema& op) {
+  op.Extends(registry.Schema("conv2d")).Internal();
   op.Doc(
       "conv2d, the batch_norm after it that normalizes by constants, and "
       "element-wise ops after that. All four inputs of the batch_norm are "
@@ -34,8 +25,10 @@ void FusedConv2dSchema(OpSchema& op) {
   ChainArguments(op);
 }
 
-void FusedProductSchema(OpSchema& op, const std::string& product) {
-  op.Extends(Registry::Global().Schema(product)).Internal();
+void FusedProductSchema(const Registry& registry,
+                        const std::string& product,
+                        OpSchema& op) {
+  op.Extends(registry.Schema(product)).Internal();
   op.Doc(product +
          ", the bias that is added to its rows, and element-wise ops after.");
   op.Input("Bias", "T", "[columns of the product]: added to every row.",
@@ -43,18 +36,20 @@ void FusedProductSchema(OpSchema& op, const std::string& product) {
   ChainArguments(op);
 }
 
-void FusedMulSchema(OpSchema& op) {
-  FusedProductSchema(op, "mul");
-}
-
-void FusedMatmulSchema(OpSchema& op) {
-  FusedProductSchema(op, "matmul");
+// The ops that they extend are registered before: those of `contraction` and
+// `conv` come before those of `fusion`.
+void AddFusedOps(Registry& registry) {
+  registry.AddOperator("fused_conv2d",
+                       [&](OpSchema& op) { FusedConv2dSchema(registry, op); });
+  for (const std::string product : {"mul", "matmul"}) {
+    registry.AddOperator("fused_" + product, [&](OpSchema& op) {
+      FusedProductSchema(registry, product, op);
+    });
+  }
 }
 
 }  // namespace
 
-REGISTER_OPERATOR(fused_conv2d, FusedConv2dSchema);
-REGISTER_OPERATOR(fused_mul, FusedMulSchema);
-REGISTER_OPERATOR(fused_matmul, FusedMatmulSchema);
+REGISTER_TABLE(fused_ops, AddFusedOps);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::operators

@@ -2,12 +2,12 @@
 
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/chain/chain_steps.h"
-#include "sluice/operators/onednn/fusion/fusion.h"
+#include "sluice/operators/fusion/fusion.h"
 
 // Takes what follows a product or a convolution into it: the bias, and chains
 // of element-wise ops (chain/chain_steps.h): activations, factors, what is
 // added.
-namespace sluice::operators::onednn {
+namespace sluice::operators {
 namespace {
 
 using framework::Graph;
@@ -78,4 +78,4 @@ REGISTER_PASS(fuse_activations, 20, FuseActivations);
 // operands.
 REGISTER_PASS(fuse_turned, 30, FuseTurned);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::operators

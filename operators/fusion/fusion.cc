@@ -1,6 +1,6 @@
-#include "sluice/operators/onednn/fusion/fusion.h"
+#include "sluice/operators/fusion/fusion.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::operators {
 
 using framework::DDim;
 using framework::Graph;
@@ -78,4 +78,4 @@ void TakeInBias(const Graph& graph, Fusion* fusion) {
   fusion->TakeIn(*reader, add, "Out");
 }
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::operators

@@ -2,19 +2,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sluice/framework/values/tensor.h"
-#include "sluice/operators/onednn/primitive_cache.h"
+#include "sluice/platform/export.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::operators {
 
-// What parameters are made into before a primitive uses them. Immutable; any
+// What parameters are made into before a kernel uses them. Immutable; any
 // thread may use it.
-class Packing {
+class SLUICE_API Packing {
  public:
   virtual ~Packing();
   Packing(const Packing&) = delete;
@@ -35,37 +36,35 @@ class Packing {
 };
 using PackingPtr = std::shared_ptr<const Packing>;
 
-// One parameter in another layout.
-PackingPtr PackByReorder(CompiledPtr reorder);
-
 // Memory of so many bytes.
-framework::Tensor PackedBytes(size_t bytes);
-// Runs a reorder of its own, with memory for its scratchpad.
-void RunReorder(const Compiled& reorder,
-                const void* from,
-                void* to,
-                int threads);
+SLUICE_API framework::Tensor PackedBytes(size_t bytes);
 
-// Parameters as a primitive likes them, made once for each version of their
+// What one packing is made of, at most.
+inline constexpr size_t kMaxPackedParameters = 5;
+
+// Parameters as a kernel likes them, made once for each version of their
 // contents and shared by all plans that want the same. Immutable.
-class PackedWeights {
+class SLUICE_API PackedWeights {
  public:
   // Of which storage, and of which of its contents: Tensor::storage_version.
   using Version = std::pair<uint64_t, uint64_t>;
 
   // What `packing` makes of `parameters`; looked for among those that somebody
-  // holds, else made with `threads` threads and counted as onednn.packed.
+  // holds, else made with `threads` threads and counted as weights.packed.
   // Thread-safe. Raises ResourceExhausted.
   static std::shared_ptr<const PackedWeights> Get(
       std::span<const framework::Tensor* const> parameters,
       const PackingPtr& packing,
       int threads);
 
-  // Whether it was made of the i-th parameter as it is now.
-  bool IsOf(size_t i, const framework::Tensor& parameter) const {
-    return versions_[i] == parameter.storage_version();
-  }
-  // As a memory handle wants it; nobody writes there.
+  // Replaces *packed, which may be nullptr, where it was not made of these
+  // parameters as they are now.
+  static void Renew(std::span<const framework::Tensor* const> parameters,
+                    const PackingPtr& packing,
+                    int threads,
+                    std::shared_ptr<const PackedWeights>* packed);
+
+  // Not const, as a memory handle of oneDNN wants it; nobody writes there.
   void* data() const { return data_; }
 
  private:
@@ -79,4 +78,21 @@ class PackedWeights {
   void* data_ = nullptr;
 };
 
-}  // namespace sluice::operators::onednn
+// What a kernel packed last. Any thread may use it.
+class SLUICE_API KeptWeights {
+ public:
+  KeptWeights(PackingPtr packing, int threads)
+      : packing_(std::move(packing)), threads_(threads) {}
+
+  // Of the parameters as they are now: packed again where one has changed.
+  std::shared_ptr<const PackedWeights> Get(
+      std::span<const framework::Tensor* const> parameters) const;
+
+ private:
+  PackingPtr packing_;
+  int threads_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const PackedWeights> packed_;
+};
+
+}  // namespace sluice::operators

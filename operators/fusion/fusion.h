@@ -7,7 +7,7 @@
 
 // What the passes have in common that make one op of a product or a convolution
 // and of what follows it.
-namespace sluice::operators::onednn {
+namespace sluice::operators {
 
 // The one variable of an argument that has one.
 inline const std::string& Only(const framework::ArgVars& vars) {
@@ -31,4 +31,4 @@ struct Fusion {
 // each column of a product or to each channel of an image.
 void TakeInBias(const framework::Graph& graph, Fusion* fusion);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::operators

@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/onednn/fusion/fusion.h"
+#include "sluice/operators/fusion/fusion.h"
 
 // Folds a batch norm that normalizes by constants into the convolution in front
 // of it (folded_norm.h), which then costs nothing when a network is only used.
-namespace sluice::operators::onednn {
+namespace sluice::operators {
 namespace {
 
 using framework::ArgVars;
@@ -93,4 +93,4 @@ REGISTER_PASS(fold_batch_norm, 10, FoldBatchNorm);
 // Once more where a turned convolution has another kernel than before.
 REGISTER_PASS(fold_turned, 28, FoldBatchNorm);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::operators

@@ -9,8 +9,8 @@
 #include "sluice/operators/chain/chain_steps.h"
 
 // What kernels of fused ops are compared with: the ops that were fused, one
-// after the other, by their plain kernels. It calls nothing of oneDNN.
-namespace sluice::operators::onednn {
+// after the other, by their plain kernels.
+namespace sluice::operators {
 namespace {
 
 using framework::AttributeMap;
@@ -112,25 +112,25 @@ class FusedReference final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_KERNEL(fused_conv2d,
-                   ONEDNN,
+                   PLAIN,
                    CPUPlace,
                    reference,
                    KernelTraits().When(&NeverRuns),
                    FusedReference<float>,
                    FusedReference<double>);
 REGISTER_OP_KERNEL(fused_mul,
-                   ONEDNN,
+                   PLAIN,
                    CPUPlace,
                    reference,
                    KernelTraits().When(&NeverRuns),
                    FusedReference<float>,
                    FusedReference<double>);
 REGISTER_OP_KERNEL(fused_matmul,
-                   ONEDNN,
+                   PLAIN,
                    CPUPlace,
                    reference,
                    KernelTraits().When(&NeverRuns),
                    FusedReference<float>,
                    FusedReference<double>);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::operators

@@ -1,0 +1,78 @@
+#include "sluice/operators/fusion/folded_norm.h"
+
+#include <bit>
+#include <cmath>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::operators {
+
+using framework::Tensor;
+using platform::bfloat16;
+
+using Floats = std::vector<float>;
+
+Floats FloatsOf(const Tensor& parameter) {
+  if (parameter.dtype() != platform::DType::kBFloat16) {
+    return parameter.ToVector<float>();
+  }
+  const auto* from = parameter.data<bfloat16>();
+  Floats floats(static_cast<size_t>(parameter.numel()));
+  for (size_t i = 0; i < floats.size(); ++i) {
+    floats[i] = std::bit_cast<float>(uint32_t{from[i].bits} << 16);
+  }
+  return floats;
+}
+
+std::vector<double> NormFactors(const Tensor& scale,
+                                const Tensor& variance,
+                                double epsilon) {
+  const Floats scales = FloatsOf(scale), variances = FloatsOf(variance);
+  std::vector<double> factors(scales.size());
+  for (size_t o = 0; o < factors.size(); ++o) {
+    factors[o] = scales[o] / std::sqrt(variances[o] + epsilon);
+  }
+  return factors;
+}
+
+namespace {
+
+using Parameters = std::span<const Tensor* const>;
+
+// Of Scale, Shift, Mean, Variance, and Bias where there is one.
+class BiasPacking final : public Packing {
+ public:
+  explicit BiasPacking(double epsilon)
+      : Packing(platform::Format("folded bias {}", epsilon)),
+        epsilon_(epsilon) {}
+
+  Tensor Make(Parameters parameters, int /*threads*/) const override {
+    const Floats shift = FloatsOf(*parameters[1]);
+    const Floats mean = FloatsOf(*parameters[2]);
+    const auto factors = NormFactors(*parameters[0], *parameters[3], epsilon_);
+    const Floats bias = parameters.size() > 4 ? FloatsOf(*parameters[4])
+                                              : Floats(shift.size(), 0);
+    Tensor packed = PackedBytes(shift.size() * sizeof(float));
+    auto* folded = static_cast<float*>(packed.raw_data());
+    for (size_t o = 0; o < shift.size(); ++o) {
+      folded[o] = static_cast<float>(
+          (static_cast<double>(bias[o]) - mean[o]) * factors[o] + shift[o]);
+    }
+    return packed;
+  }
+
+ private:
+  double epsilon_;
+};
+
+}  // namespace
+
+bool HasNorm(const framework::OpDesc& op) {
+  return !op.Input("Scale").empty();
+}
+
+PackingPtr PackFoldedBias(double epsilon) {
+  return std::make_shared<const BiasPacking>(epsilon);
+}
+
+}  // namespace sluice::operators

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "sluice/operators/onednn/primitive_cache.h"
+#include "sluice/operators/packed_weights.h"
+
+namespace sluice::operators::onednn {
+
+// One parameter in another layout.
+PackingPtr PackByReorder(CompiledPtr reorder);
+
+// Runs a reorder of its own, with memory for its scratchpad.
+void RunReorder(const Compiled& reorder,
+                const void* from,
+                void* to,
+                int threads);
+
+}  // namespace sluice::operators::onednn
