@@ -13,6 +13,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "sluice/operators/math/simd_parts-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
@@ -30,10 +32,6 @@ constexpr int kWideVectors = 6;
 #endif
 
 template <typename T>
-using Tag = hn::ScalableTag<T>;
-template <typename T>
-constexpr int64_t kLanes = hn::MaxLanes(Tag<T>());
-template <typename T>
 constexpr int64_t kWidth = kVectors* kLanes<T>;
 
 // What the tiles of one call over one block of k have in common.
@@ -42,11 +40,9 @@ struct GemmBlock {
   int64_t depth;
   int64_t lda, ldc;
   T alpha;
-  T beta;  // 1 after the first block
+  T beta;                    // 1 after the first block
+  const T* start = nullptr;  // what the sums of each column begin with, or 0
 };
-
-template <typename T>
-using V = hn::Vec<Tag<T>>;
 
 // c[:columns] = product + beta c.
 template <typename T>
@@ -138,7 +134,11 @@ HWY_INLINE void Tile(const GemmBlock<T>& block,
   for (int r = 0; r < kR; ++r) {
     HWY_UNROLL(8)
     for (int v = 0; v < kV; ++v) {
-      sums[r][v] = hn::Zero(d);
+      sums[r][v] =
+          block.start == nullptr
+              ? hn::Zero(d)
+              : LoadPart(block.start + v * kLanes<T>,
+                         HWY_MAX(columns - v * kLanes<T>, int64_t{0}), T{0});
     }
   }
   // Every third row, so that one register and two steps reach three.

@@ -17,51 +17,13 @@
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/simd_math-inl.h"
+#include "sluice/operators/math/simd_parts-inl.h"
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <typename T>
-using Tag = hn::ScalableTag<T>;
-template <typename T>
-using V = hn::Vec<Tag<T>>;
-template <typename T>
-constexpr int64_t kLanes = hn::MaxLanes(Tag<T>());
-
-// The first `count` values from p, and `rest` in the lanes behind them.
-template <typename T>
-HWY_INLINE V<T> LoadPart(const T* p, int64_t count, T rest) {
-  const Tag<T> d;
-  if (count >= kLanes<T>) return hn::LoadU(d, p);
-#if HWY_TARGET <= HWY_AVX2
-  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
-  return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, p), hn::Set(d, rest));
-#else
-  HWY_ALIGN T lanes[hn::MaxLanes(d)];
-  for (int64_t l = 0; l < kLanes<T>; ++l) {
-    lanes[l] = l < count ? p[l] : rest;
-  }
-  return hn::Load(d, lanes);
-#endif
-}
-
-template <typename T>
-HWY_INLINE void StorePart(V<T> v, T* p, int64_t count) {
-  const Tag<T> d;
-  if (count >= kLanes<T>) return hn::StoreU(v, d, p);
-#if HWY_TARGET <= HWY_AVX2
-  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, p);
-#else
-  HWY_ALIGN T lanes[hn::MaxLanes(d)];
-  hn::Store(v, d, lanes);
-  for (int64_t l = 0; l < count; ++l) {
-    p[l] = lanes[l];
-  }
-#endif
-}
 
 HWY_INLINE float Log(float x) {
   return ::logf(x);

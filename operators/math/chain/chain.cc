@@ -97,19 +97,29 @@ void Chain<T>::Run(const T* x,
                    int64_t count,
                    T* out) const {
   platform::ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; at += kBlock) {
-      const int64_t block = std::min(end - at, kBlock);
-      if constexpr (std::is_same_v<T, C>) {
-        RunSteps(x + at, operands, at, block, out + at);
-      } else {
-        std::array<C, kBlock> values;
-        Widened(x + at, block, values.data());
-        RunSteps(values.data(), operands, at, block, values.data());
-        std::transform(values.data(), values.data() + block, out + at,
-                       &Narrow<T>);
-      }
-    }
+    RunPart(x, operands, begin, end - begin, out);
   });
+}
+
+template <typename T>
+void Chain<T>::RunPart(const T* x,
+                       std::span<const T* const> operands,
+                       int64_t begin,
+                       int64_t count,
+                       T* out) const {
+  const int64_t end = begin + count;
+  for (int64_t at = begin; at < end; at += kBlock) {
+    const int64_t block = std::min(end - at, kBlock);
+    if constexpr (std::is_same_v<T, C>) {
+      RunSteps(x + at, operands, at, block, out + at);
+    } else {
+      std::array<C, kBlock> values;
+      Widened(x + at, block, values.data());
+      RunSteps(values.data(), operands, at, block, values.data());
+      std::transform(values.data(), values.data() + block, out + at,
+                     &Narrow<T>);
+    }
+  }
 }
 
 template <typename T>

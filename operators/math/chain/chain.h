@@ -66,6 +66,13 @@ class SLUICE_API Chain {
            std::span<const T* const> operands,
            int64_t count,
            T* out) const;
+  // The elements [begin, begin + count), on the calling thread. x, the operands
+  // and `out` are those of the whole tensor.
+  void RunPart(const T* x,
+               std::span<const T* const> operands,
+               int64_t begin,
+               int64_t count,
+               T* out) const;
 
  private:
   using C = ChainValue<T>;
@@ -90,6 +97,19 @@ class SLUICE_API Chain {
 
   std::vector<Step> steps_;
   std::vector<ChainOperand> operands_;
+};
+
+// A chain and its operands, for loops that apply it to parts of their output
+// which are still in the first-level cache.
+template <typename T>
+struct OutputChain {
+  const Chain<T>* chain = nullptr;  // none: values stay as they are
+  std::span<const T* const> operands;
+
+  void Apply(int64_t begin, int64_t count, T* output) const {
+    if (chain == nullptr) return;
+    chain->RunPart(output, operands, begin, count, output);
+  }
 };
 
 }  // namespace sluice::operators::math

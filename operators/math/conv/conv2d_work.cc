@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "sluice/operators/math/conv/conv2d_depthwise.h"
+#include "sluice/operators/math/conv/conv2d_pointwise.h"
 #include "sluice/operators/math/conv/conv2d_rows.h"
 #include "sluice/operators/math/conv/conv2d_thin.h"
+#include "sluice/operators/math/conv/conv2d_winograd.h"
 #include "sluice/operators/math/work.h"
 
 namespace sluice::operators::math {
@@ -264,6 +266,42 @@ KernelWork Conv2dThinWork(const Conv2dGeometry& g, size_t element) {
   work.moves = 1.5 * Real(g.n * g.out_pixels() * g.kernel_h) +
                0.12 * Real(g.output_size());
   work.max_threads = Real(PlanConv2dThin(g).parts);
+  return work;
+}
+
+KernelWork Conv2dWinogradWork(const Conv2dGeometry& g,
+                              int64_t m,
+                              bool constant_filter) {
+  KernelWork work;
+  if (g.output_size() == 0 || g.patch() == 0) return work;
+  const Conv2dWinogradPlan plan = PlanConv2dWinograd(g, m, kManyThreads);
+  const auto points = Real(plan.points());
+  const double tiles = Padded(plan.tiles(), 2);
+  work.flops = 2 * points * tiles * Real(g.in_c) * Real(plan.out_row);
+  work.efficiency = 0.85;
+  work.bytes = Conv2dBytes(g, Conv2dDirection::kForward, sizeof(float));
+  // The transforms of pixels and of products, vector by vector.
+  const double lanes = Real(VectorLanes(sizeof(float)));
+  const double vectors =
+      tiles *
+      (Padded(g.in_c, VectorLanes(sizeof(float))) + Real(plan.out_row)) / lanes;
+  work.moves = 3.5 * points * vectors;
+  // Transformed filters are too large for the caches.
+  work.extra_bytes = sizeof(float) * Real(plan.packed_size());
+  if (!constant_filter) work.moves += 3 * Real(plan.packed_size());
+  work.max_threads = tiles;
+  return work;
+}
+
+KernelWork Conv2dPointwiseWork(const Conv2dGeometry& g, bool constant_filter) {
+  KernelWork work;
+  if (g.output_size() == 0 || g.patch() == 0) return work;
+  const Conv2dPointwisePlan plan = PlanConv2dPointwise(g, 1);
+  const double rows = Padded(plan.run, 2) * Real(plan.runs);
+  work.flops = 2 * rows * Real(plan.packed_size());
+  work.efficiency = 0.97;
+  work.bytes = Conv2dBytes(g, Conv2dDirection::kForward, sizeof(float));
+  if (!constant_filter) work.moves = 3 * Real(plan.packed_size());
   return work;
 }
 

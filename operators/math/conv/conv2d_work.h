@@ -25,6 +25,14 @@ SLUICE_API framework::KernelWork Conv2dDirectWork(const Conv2dGeometry& g,
 // conv2d_thin.h.
 SLUICE_API framework::KernelWork Conv2dThinWork(const Conv2dGeometry& g,
                                                 size_t element);
+// conv2d_winograd.h, of float; `m` is 2 or 4. Filters that are not constant are
+// packed for each call.
+SLUICE_API framework::KernelWork Conv2dWinogradWork(const Conv2dGeometry& g,
+                                                    int64_t m,
+                                                    bool constant_filter);
+// conv2d_pointwise.h, of float.
+SLUICE_API framework::KernelWork Conv2dPointwiseWork(const Conv2dGeometry& g,
+                                                     bool constant_filter);
 
 // What all kernels of a direction touch: the bytes that are read once, and
 // those that are written, whose cache lines are read before.

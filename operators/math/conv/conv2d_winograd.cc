@@ -1,0 +1,195 @@
+#include "sluice/operators/math/conv/conv2d_winograd.h"
+
+#include <algorithm>
+
+#include "sluice/operators/math/conv/conv2d_winograd_tiles.h"
+#include "sluice/operators/math/conv/slots.h"
+#include "sluice/operators/math/gemm.h"
+#include "sluice/operators/math/panels.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::math {
+namespace {
+
+constexpr int64_t kTaps = 9;
+
+// One call.
+struct Call {
+  const Conv2dWinogradPlan& plan;
+  const float* input;
+  const WinogradFilter& filter;
+  const float* bias;
+  const OutputChain<float>& chain;
+  float* output;
+};
+
+// Lays out the windows of `columns` outputs of one row of a tile as rows
+// [in_c][3][3], as the filters have them.
+void LayWindows(const Conv2dGeometry& g,
+                const float* image,
+                int64_t row,
+                int64_t column,
+                int64_t columns,
+                float* windows) {
+  for (int64_t x = 0; x < columns; ++x, windows += g.patch()) {
+    for (int64_t tap = 0; tap < kTaps; ++tap) {
+      const int64_t in_row = row + tap / 3 - g.pad_top;
+      const int64_t in_column = column + x + tap % 3 - g.pad_left;
+      const bool inside = in_row >= 0 && in_row < g.in_h && in_column >= 0 &&
+                          in_column < g.in_w;
+      const float* pixel = image + (in_row * g.in_w + in_column) * g.in_c;
+      for (int64_t c = 0; c < g.in_c; ++c) {
+        windows[c * kTaps + tap] = inside ? pixel[c] : 0;
+      }
+    }
+  }
+}
+
+// Computes the outputs of a tile as sums over windows. `windows` has room for m
+// of them.
+void SumTile(const Call& call, int64_t number, float* windows) {
+  const Conv2dGeometry& g = call.plan.g;
+  const WinogradTile tile(call.plan, number);
+  const int64_t bottom = std::min(tile.row + call.plan.m, g.out_h);
+  const int64_t columns = std::min(call.plan.m, g.out_w - tile.column);
+  const float* image = call.input + tile.image * g.in_pixels() * g.in_c;
+  for (int64_t row = tile.row; row < bottom; ++row) {
+    LayWindows(g, image, row, tile.column, columns, windows);
+    float* out =
+        call.output +
+        ((tile.image * g.out_h + row) * g.out_w + tile.column) * g.out_c;
+    Gemm<float>({.transpose_b = true,
+                 .m = columns,
+                 .n = g.out_c,
+                 .k = g.patch(),
+                 .a = windows,
+                 .lda = g.patch(),
+                 .b = call.filter.filter,
+                 .ldb = g.patch(),
+                 .c = out,
+                 .ldc = g.out_c});
+    for (int64_t i = 0; i < columns * g.out_c; ++i) {
+      const int64_t o = i % g.out_c;
+      if (call.filter.factors != nullptr) {
+        out[i] = static_cast<float>(out[i] * call.filter.factors[o]);
+      }
+      if (call.bias != nullptr) out[i] += call.bias[o];
+    }
+  }
+}
+
+void ApplyChain(const Call& call, int64_t number) {
+  const Conv2dGeometry& g = call.plan.g;
+  const WinogradTile tile(call.plan, number);
+  const int64_t bottom = std::min(tile.row + call.plan.m, g.out_h);
+  const int64_t columns = std::min(call.plan.m, g.out_w - tile.column);
+  for (int64_t row = tile.row; row < bottom; ++row) {
+    const int64_t pixel = (tile.image * g.out_h + row) * g.out_w + tile.column;
+    call.chain.Apply(pixel * g.out_c, columns * g.out_c, call.output);
+  }
+}
+
+// Tiles [first, first + count) of the plan, with all threads there are.
+void RunBlock(const Call& call, int64_t first, int64_t count, float* scratch) {
+  const Conv2dWinogradPlan& plan = call.plan;
+  float* pixels = scratch;
+  float* products = scratch + plan.points() * plan.in_point();
+  platform::ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
+    WinogradPixels(plan, call.input, first, begin, end, pixels);
+  });
+  const int64_t panels = plan.out_row / PanelColumns();
+  const int64_t units = plan.points() * panels;
+  platform::ParallelFor(units, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end;) {
+      const int64_t point = unit / panels;
+      const int64_t next = std::min((point + 1) * panels, end);
+      MultiplyPanels(
+          {.a = pixels + point * plan.in_point(),
+           .lda = plan.in_row,
+           .packed = call.filter.packed + point * plan.g.in_c * plan.out_row,
+           .depth = plan.g.in_c,
+           .c = products + point * plan.out_point(),
+           .ldc = plan.out_row,
+           .rows = count,
+           .columns = plan.out_row},
+          unit - point * panels, next - point * panels);
+      unit = next;
+    }
+  });
+  platform::ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      if (!WinogradOutputs(plan, products, call.bias, first, t, call.output)) {
+        // The pixels of the block are not needed any longer; the share of a
+        // tile is m windows, or more.
+        SumTile(call, first + t, pixels + t * plan.points() * plan.in_row);
+      }
+      ApplyChain(call, first + t);
+    }
+  });
+}
+
+}  // namespace
+
+bool FitsConv2dWinograd(const Conv2dGeometry& g) {
+  return g.nhwc && g.groups == 1 && g.kernel_h == 3 && g.kernel_w == 3 &&
+         g.stride_h == 1 && g.stride_w == 1 && g.dilation_h == 1 &&
+         g.dilation_w == 1;
+}
+
+Conv2dWinogradPlan PlanConv2dWinograd(const Conv2dGeometry& geometry,
+                                      int64_t m,
+                                      int num_threads) {
+  Conv2dWinogradPlan plan;
+  plan.g = geometry;
+  plan.m = m;
+  plan.tiles_h = (geometry.out_h + m - 1) / m;
+  plan.tiles_w = (geometry.out_w + m - 1) / m;
+  const auto padded = [](int64_t size, int64_t unit) {
+    return (size + unit - 1) / unit * unit;
+  };
+  plan.in_row = padded(geometry.in_c, 16);
+  plan.out_row = padded(geometry.out_c, PanelColumns());
+  // The filters come from memory for each block again: many tiles share what
+  // is read, few stay in the second cache.
+  const int64_t many = geometry.in_c * geometry.out_c > 128 * 128 ? 48 : 24;
+  const int64_t tiles = std::max<int64_t>(plan.tiles(), 1);
+  plan.slots = tiles >= num_threads * many ? num_threads : 1;
+  const int64_t share = (tiles + plan.slots - 1) / plan.slots;
+  const int64_t blocks = std::max<int64_t>(share / many, 1);
+  plan.block =
+      std::min(share, padded((share + blocks - 1) / blocks, PanelRowsAtOnce()));
+  return plan;
+}
+
+void PackWinogradFilter(const Conv2dWinogradPlan& plan,
+                        const float* filter,
+                        WinogradFactors factors,
+                        float* packed) {
+  platform::ParallelFor(
+      plan.out_row / PanelColumns(), 1, [&](int64_t begin, int64_t end) {
+        for (int64_t panel = begin; panel < end; ++panel) {
+          PackWinogradPanel(plan, filter, factors, panel, packed);
+        }
+      });
+}
+
+void Conv2dWinograd(const Conv2dWinogradPlan& plan,
+                    const float* input,
+                    const WinogradFilter& filter,
+                    const float* bias,
+                    const OutputChain<float>& chain,
+                    float* output,
+                    void* scratch) {
+  const Call call{plan, input, filter, bias, chain, output};
+  const int64_t slot_size =
+      plan.points() * (plan.in_point() + plan.out_point());
+  ForEachSlot(
+      plan.slots, plan.tiles(), [&](int64_t slot, int64_t begin, int64_t end) {
+        float* memory = static_cast<float*>(scratch) + slot * slot_size;
+        for (int64_t first = begin; first < end; first += plan.block) {
+          RunBlock(call, first, std::min(plan.block, end - first), memory);
+        }
+      });
+}
+
+}  // namespace sluice::operators::math

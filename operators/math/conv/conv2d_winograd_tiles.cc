@@ -1,0 +1,241 @@
+#include "sluice/operators/math/conv/conv2d_winograd_tiles.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS (HWY_AVX3_DL | SLUICE_DISABLED_TARGETS)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/conv/conv2d_winograd_tiles.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/conv/winograd-inl.h"
+#include "sluice/operators/math/gemm_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Of a tile's pixels: where each is, or -1 outside of the image.
+template <int kM>
+struct PixelOffsets {
+  static constexpr int kEdge = kM + 2;
+
+  PixelOffsets(const Conv2dGeometry& g, const WinogradTile& tile) {
+    for (int r = 0; r < kEdge; ++r) {
+      const int64_t row = tile.row + r - g.pad_top;
+      for (int c = 0; c < kEdge; ++c) {
+        const int64_t column = tile.column + c - g.pad_left;
+        const bool inside =
+            row >= 0 && row < g.in_h && column >= 0 && column < g.in_w;
+        at[r][c] =
+            inside ? ((tile.image * g.in_h + row) * g.in_w + column) * g.in_c
+                   : -1;
+      }
+    }
+  }
+  int64_t at[kEdge][kEdge];
+};
+
+template <int kM>
+void Pixels(const Conv2dWinogradPlan& plan,
+            const float* HWY_RESTRICT input,
+            int64_t first,
+            int64_t begin,
+            int64_t end,
+            float* HWY_RESTRICT pixels) {
+  constexpr int kEdge = kM + 2;
+  const Tag<float> d;
+  const int64_t in_c = plan.g.in_c, point = plan.in_point();
+  for (int64_t t = begin; t < end; ++t) {
+    const PixelOffsets<kM> offsets(plan.g, WinogradTile(plan, first + t));
+    float* to = pixels + t * plan.in_row;
+    for (int64_t c = 0; c < in_c; c += kLanes<float>) {
+      V<float> half[kEdge][kEdge];  // transformed along columns
+      for (int x = 0; x < kEdge; ++x) {
+        V<float> in[kEdge];
+        for (int y = 0; y < kEdge; ++y) {
+          const int64_t at = offsets.at[y][x];
+          in[y] =
+              at < 0 ? hn::Zero(d) : LoadPart(input + at + c, in_c - c, 0.0f);
+        }
+        V<float> out[kEdge];
+        TransformPixels<kM>(in, out);
+        for (int y = 0; y < kEdge; ++y) {
+          half[y][x] = out[y];
+        }
+      }
+      for (int y = 0; y < kEdge; ++y) {
+        V<float> out[kEdge];
+        TransformPixels<kM>(half[y], out);
+        for (int x = 0; x < kEdge; ++x) {
+          hn::StoreU(out[x], d, to + (y * kEdge + x) * point + c);
+        }
+      }
+    }
+  }
+}
+
+void PixelsOfTiles(const Conv2dWinogradPlan& plan,
+                   const float* input,
+                   int64_t first,
+                   int64_t begin,
+                   int64_t end,
+                   float* pixels) {
+  if (plan.m == 2) {
+    Pixels<2>(plan, input, first, begin, end, pixels);
+  } else {
+    Pixels<4>(plan, input, first, begin, end, pixels);
+  }
+}
+
+template <int kM>
+bool Outputs(const Conv2dWinogradPlan& plan,
+             const float* HWY_RESTRICT products,
+             const float* HWY_RESTRICT bias,
+             int64_t first,
+             int64_t t,
+             float* HWY_RESTRICT output) {
+  constexpr int kEdge = kM + 2;
+  const Tag<float> d;
+  const Conv2dGeometry& g = plan.g;
+  const WinogradTile tile(plan, first + t);
+  const int64_t rows = HWY_MIN(int64_t{kM}, g.out_h - tile.row);
+  const int64_t columns = HWY_MIN(int64_t{kM}, g.out_w - tile.column);
+  const int64_t point = plan.out_point();
+  const float* from = products + t * plan.out_row;
+  float* to =
+      output +
+      ((tile.image * g.out_h + tile.row) * g.out_w + tile.column) * g.out_c;
+  // 0 as long as everything is finite: 0 times infinity is NaN.
+  auto finite = hn::Zero(d);
+  for (int64_t o = 0; o < g.out_c; o += kLanes<float>) {
+    const int64_t left = g.out_c - o;
+    V<float> half[kM][kEdge];  // transformed along columns
+    for (int x = 0; x < kEdge; ++x) {
+      V<float> in[kEdge];
+      for (int y = 0; y < kEdge; ++y) {
+        in[y] = hn::LoadU(d, from + (y * kEdge + x) * point + o);
+      }
+      V<float> out[kM];
+      TransformOutputs<kM>(in, out);
+      for (int y = 0; y < kM; ++y) {
+        half[y][x] = out[y];
+      }
+    }
+    const auto add =
+        bias == nullptr ? hn::Zero(d) : LoadPart(bias + o, left, 0.0f);
+    for (int64_t y = 0; y < kM; ++y) {
+      V<float> out[kM];
+      TransformOutputs<kM>(half[y], out);
+      for (int64_t x = 0; x < kM; ++x) {
+        finite = hn::MulAdd(out[x], hn::Zero(d), finite);
+        if (y >= rows || x >= columns) continue;
+        StorePart<float>(hn::Add(out[x], add),
+                         to + (y * g.out_w + x) * g.out_c + o, left);
+      }
+    }
+  }
+  return hn::AllTrue(d, hn::Eq(finite, hn::Zero(d)));
+}
+
+bool OutputsOfTile(const Conv2dWinogradPlan& plan,
+                   const float* products,
+                   const float* bias,
+                   int64_t first,
+                   int64_t t,
+                   float* output) {
+  return plan.m == 2 ? Outputs<2>(plan, products, bias, first, t, output)
+                     : Outputs<4>(plan, products, bias, first, t, output);
+}
+
+// A row of G times three taps.
+HWY_INLINE V<double> TransformFilter(const double* row, const V<double>* taps) {
+  const Tag<double> d;
+  return hn::MulAdd(hn::Set(d, row[0]), taps[0],
+                    hn::MulAdd(hn::Set(d, row[1]), taps[1],
+                               hn::Mul(hn::Set(d, row[2]), taps[2])));
+}
+
+// A panel of filters, [in_c][9 taps][kWidth], to points.
+void PackPanel(const Conv2dWinogradPlan& plan,
+               const float* filter,
+               WinogradFactors factors,
+               int64_t panel,
+               float* packed) {
+  constexpr int64_t kTaps = 9;
+  const Tag<double> d;
+  const int64_t out_c = plan.g.out_c, in_c = plan.g.in_c;
+  const int64_t edge = plan.edge(), first = panel * kWidth<float>;
+  const int64_t panels = plan.out_row / kWidth<float>;
+  const double(*coefficients)[3] = plan.m == 2 ? kFilters2 : kFilters4;
+  for (int64_t c = 0; c < in_c; ++c) {
+    HWY_ALIGN double taps[kTaps][kWidth<float>] = {};
+    for (int64_t l = 0; l < HWY_MIN(kWidth<float>, out_c - first); ++l) {
+      const float* from = filter + ((first + l) * in_c + c) * kTaps;
+      const double factor = factors == nullptr ? 1.0 : factors[first + l];
+      for (int64_t i = 0; i < kTaps; ++i) {
+        taps[i][l] = from[i] * factor;
+      }
+    }
+    for (int64_t l = 0; l < kWidth<float>; l += kLanes<double>) {
+      for (int64_t y = 0; y < edge; ++y) {
+        V<double> row[3];
+        for (int64_t x = 0; x < 3; ++x) {
+          const V<double> column[3] = {hn::Load(d, taps[x] + l),
+                                       hn::Load(d, taps[3 + x] + l),
+                                       hn::Load(d, taps[6 + x] + l)};
+          row[x] = TransformFilter(coefficients[y], column);
+        }
+        for (int64_t x = 0; x < edge; ++x) {
+          const int64_t product = (y * edge + x) * panels + panel;
+          hn::StoreU(hn::DemoteTo(hn::Rebind<float, Tag<double>>(),
+                                  TransformFilter(coefficients[x], row)),
+                     hn::Rebind<float, Tag<double>>(),
+                     packed + (product * in_c + c) * kWidth<float> + l);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+
+HWY_EXPORT(PixelsOfTiles);
+HWY_EXPORT(OutputsOfTile);
+HWY_EXPORT(PackPanel);
+
+void WinogradPixels(const Conv2dWinogradPlan& plan,
+                    const float* input,
+                    int64_t first,
+                    int64_t begin,
+                    int64_t end,
+                    float* pixels) {
+  HWY_DYNAMIC_DISPATCH(PixelsOfTiles)(plan, input, first, begin, end, pixels);
+}
+
+bool WinogradOutputs(const Conv2dWinogradPlan& plan,
+                     const float* products,
+                     const float* bias,
+                     int64_t first,
+                     int64_t t,
+                     float* output) {
+  return HWY_DYNAMIC_DISPATCH(OutputsOfTile)(plan, products, bias, first, t,
+                                             output);
+}
+
+void PackWinogradPanel(const Conv2dWinogradPlan& plan,
+                       const float* filter,
+                       WinogradFactors factors,
+                       int64_t panel,
+                       float* packed) {
+  HWY_DYNAMIC_DISPATCH(PackPanel)(plan, filter, factors, panel, packed);
+}
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

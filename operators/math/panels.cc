@@ -1,0 +1,104 @@
+#include "sluice/operators/math/panels.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS (HWY_AVX3_DL | SLUICE_DISABLED_TARGETS)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/panels.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/gemm_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+
+int64_t Width() {
+  return kWidth<float>;
+}
+int64_t Rows() {
+  return kTileRows;
+}
+
+void Multiply(const PanelProduct& product, int64_t begin, int64_t end) {
+  const int64_t blocks = (product.depth + kDepth - 1) / kDepth;
+  for (int64_t panel = begin; panel < end; ++panel) {
+    const int64_t column = panel * kWidth<float>;
+    const int64_t columns = HWY_MIN(product.columns - column, kWidth<float>);
+    const float* packed = product.packed + column * product.depth;
+    const float* start =
+        product.start == nullptr ? nullptr : product.start + column;
+    float* c = product.c + column;
+    for (int64_t number = 0; number < blocks; ++number) {
+      const int64_t k = number * product.depth / blocks;
+      const int64_t next = (number + 1) * product.depth / blocks;
+      const GemmBlock<float> block{next - k,
+                                   product.lda,
+                                   product.ldc,
+                                   1.0f,
+                                   number == 0 ? 0.0f : 1.0f,
+                                   number == 0 ? start : nullptr};
+      const float* a = product.a + k;
+      const float* b = packed + k * kWidth<float>;
+      if (columns <= kLanes<float>) {
+        PanelRows<false, 1>(block, a, b, kWidth<float>, product.rows, columns,
+                            c);
+      } else {
+        PanelRows<false, kVectors>(block, a, b, kWidth<float>, product.rows,
+                                   columns, c);
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+
+namespace sluice::operators::math {
+
+HWY_EXPORT(Width);
+HWY_EXPORT(Rows);
+HWY_EXPORT(Multiply);
+
+int64_t PanelColumns() {
+  return HWY_DYNAMIC_DISPATCH(Width)();
+}
+
+int64_t PanelRowsAtOnce() {
+  return HWY_DYNAMIC_DISPATCH(Rows)();
+}
+
+void PackPanels(const float* rows,
+                int64_t depth,
+                int64_t columns,
+                const double* factors,
+                int64_t begin,
+                int64_t end,
+                float* packed) {
+  const int64_t width = PanelColumns();
+  for (int64_t panel = begin; panel < end; ++panel) {
+    float* to = packed + panel * width * depth;
+    for (int64_t l = 0; l < width; ++l) {
+      const int64_t j = panel * width + l;
+      const double factor =
+          j < columns && factors != nullptr ? factors[j] : 1.0;
+      for (int64_t k = 0; k < depth; ++k) {
+        to[k * width + l] =
+            j < columns ? static_cast<float>(rows[j * depth + k] * factor)
+                        : 0.0f;
+      }
+    }
+  }
+}
+
+void MultiplyPanels(const PanelProduct& product, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(Multiply)(product, begin, end);
+}
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE
