@@ -335,8 +335,14 @@ Arrays Conv2dGradFilterReference(const Arrays& in, const OpDesc& op) {
 }
 
 // The product of a NaN and a pixel of the padding may count, or not.
-REGISTER_OP_CASE(
-    conv2d, Conv2dExamples, Conv2dReference<false>, 8, Conv2dReference<true>);
+// Errors of winograd_4x4 are those of numbers that are larger than the result
+// (operators/math/conv/conv2d_winograd.h).
+REGISTER_OP_CASE(conv2d,
+                 Conv2dExamples,
+                 Conv2dReference<false>,
+                 8,
+                 Conv2dReference<true>,
+                 {{"winograd_4x4", 16}});
 REGISTER_OP_CASE(conv2d_grad_input,
                  Conv2dGradExamples,
                  Conv2dGradInputReference,

@@ -148,7 +148,8 @@ class SpecialNumbers : public ::testing::TestWithParam<std::string> {
       ASSERT_TRUE(want && got);
       for (const auto& [argument, tensor] : *got) {
         SCOPED_TRACE("output " + argument);
-        ExpectNear(tensor, ToArray(want->at(argument)), 2 * op_case_.slack);
+        ExpectNear(tensor, ToArray(want->at(argument)),
+                   2 * op_case_.SlackOf(*kernels[i]));
       }
     }
   }
@@ -166,7 +167,7 @@ class SpecialNumbers : public ::testing::TestWithParam<std::string> {
       for (const auto& [argument, tensor] : *got) {
         SCOPED_TRACE("output " + argument);
         ExpectNearEither(tensor, want.at(argument), other.at(argument),
-                         op_case_.slack);
+                         op_case_.SlackOf(*kernel));
       }
     }
   }

@@ -127,7 +127,8 @@ TEST_P(OpHarness, EveryKernelMatchesTheReference) {
     for (const ArgDef& def : Registry::Global().Schema(op_).outputs()) {
       SCOPED_TRACE("output " + def.name);
       ASSERT_EQ(want.count(def.name), 1u) << "the reference has no such output";
-      ExpectNear(got->at(def.name), want.at(def.name), op_case_.slack);
+      ExpectNear(got->at(def.name), want.at(def.name),
+                 op_case_.SlackOf(kernel));
     }
   });
   for (const KernelDef* kernel : KernelsOf(op_)) {
@@ -152,7 +153,7 @@ TEST_P(OpHarness, KernelsOfOneDTypeAgree) {
     for (const auto& [argument, tensor] : *got) {
       SCOPED_TRACE("output " + argument);
       ExpectNear(tensor, ToArray(first->second.at(argument)),
-                 2 * op_case_.slack);
+                 2 * op_case_.SlackOf(kernel));
     }
   });
 }
@@ -203,7 +204,8 @@ TEST_P(OpHarness, OneThreadAndTwoGiveTheSame) {
       if (kernel.variant == "plain") {
         ExpectSameBits(two->at(argument), tensor);
       } else {
-        ExpectNear(two->at(argument), ToArray(tensor), 2 * op_case_.slack);
+        ExpectNear(two->at(argument), ToArray(tensor),
+                   2 * op_case_.SlackOf(kernel));
       }
     }
   });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_desc.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/values/tensor.h"
 
 // What the harness (harness_test.cc) must know of an op to test every kernel
@@ -92,6 +93,13 @@ struct OpCase {
   // by the other rule. Each element may be as here or as in `reference`.
   std::function<Arrays(const Arrays& inputs, const framework::OpDesc& op)>
       alternative = nullptr;
+  // What multiplies `slack` for variants that round more than others.
+  std::map<std::string, double> more_slack = {};
+
+  double SlackOf(const framework::KernelDef& kernel) const {
+    const auto more = more_slack.find(kernel.variant);
+    return more == more_slack.end() ? slack : slack * more->second;
+  }
 };
 
 // Largest |got - want| / max(1, |want|) of an output of this dtype: 0 for
@@ -109,7 +117,8 @@ const T& GetAttr(const framework::OpDesc& op, std::string_view name) {
 }  // namespace sluice::testing
 
 // REGISTER_OP_CASE(crop, CropExamples, CropReference), in namespace scope of
-// the op's test file. A fourth argument is the slack, a fifth the alternative.
+// the op's test file. A fourth argument is the slack, a fifth the alternative,
+// a sixth more_slack.
 #define REGISTER_OP_CASE(op, ...)                \
   [[maybe_unused]] static const bool op##_case = \
       ::sluice::testing::AddOpCase(#op, {__VA_ARGS__})

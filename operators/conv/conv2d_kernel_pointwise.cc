@@ -1,0 +1,71 @@
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/conv/packed_conv2d_kernel.h"
+#include "sluice/operators/math/conv/conv2d_pointwise.h"
+#include "sluice/operators/math/conv/conv2d_work.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::KernelWork;
+
+struct Pointwise {
+  using Plan = math::Conv2dPointwisePlan;
+
+  static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads) {
+    return math::PlanConv2dPointwise(g, num_threads);
+  }
+  static std::string Name(const Plan& /*plan*/) { return "pointwise"; }
+  static size_t ScratchBytes(const Plan& /*plan*/) { return 0; }
+  static void Pack(const Plan& plan,
+                   const float* filter,
+                   const double* factors,
+                   float* packed) {
+    math::PackPointwiseFilter(plan, filter, factors, packed);
+  }
+  static void Run(const Plan& plan,
+                  const float* input,
+                  const PackedFilter& filter,
+                  const float* bias,
+                  const math::OutputChain<float>& chain,
+                  float* output,
+                  void* /*scratch*/) {
+    math::Conv2dPointwise(plan, input, filter.packed, bias, chain, output);
+  }
+};
+
+std::string FitsPointwise(const KernelQuery& query) {
+  const math::Conv2dGeometry g = Conv2dGeometryOf(query);
+  if (math::FitsConv2dPointwise(g)) return "";
+  return platform::Format(
+      "needs NHWC and filters of 1x1 without padding or groups, got {}, {}x{}, "
+      "{} groups",
+      query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w, g.groups);
+}
+
+KernelWork Work(const KernelQuery& query) {
+  KernelWork work = math::Conv2dPointwiseWork(Conv2dGeometryOf(query),
+                                              HasConstantFilter(query));
+  work.extra_bytes += OperandBytes(query);
+  return work;
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(conv2d,
+                   PLAIN,
+                   CPUPlace,
+                   pointwise,
+                   KernelTraits().Estimate(&Work).When(&FitsPointwise),
+                   PackedConv2dKernel<Pointwise, float>);
+REGISTER_OP_KERNEL(fused_conv2d,
+                   PLAIN,
+                   CPUPlace,
+                   pointwise,
+                   KernelTraits().Estimate(&Work).When(&FitsPointwise),
+                   PackedConv2dKernel<Pointwise, float>);
+
+}  // namespace sluice::operators

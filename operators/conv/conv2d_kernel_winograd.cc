@@ -1,0 +1,98 @@
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/conv/packed_conv2d_kernel.h"
+#include "sluice/operators/math/conv/conv2d_winograd.h"
+#include "sluice/operators/math/conv/conv2d_work.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::KernelWork;
+
+// `size` x `size` outputs of a tile.
+template <int64_t size>
+struct Winograd {
+  using Plan = math::Conv2dWinogradPlan;
+
+  static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads) {
+    return math::PlanConv2dWinograd(g, size, num_threads);
+  }
+  static std::string Name(const Plan& /*plan*/) {
+    return platform::Format("winograd {}x{}", size, size);
+  }
+  static size_t ScratchBytes(const Plan& plan) { return plan.scratch_bytes(); }
+  static void Pack(const Plan& plan,
+                   const float* filter,
+                   const double* factors,
+                   float* packed) {
+    math::PackWinogradFilter(plan, filter, factors, packed);
+  }
+  static void Run(const Plan& plan,
+                  const float* input,
+                  const PackedFilter& filter,
+                  const float* bias,
+                  const math::OutputChain<float>& chain,
+                  float* output,
+                  void* scratch) {
+    math::Conv2dWinograd(plan, input,
+                         {filter.filter, filter.factors, filter.packed}, bias,
+                         chain, output, scratch);
+  }
+};
+using Winograd2 = Winograd<2>;
+using Winograd4 = Winograd<4>;
+
+std::string FitsWinograd(const KernelQuery& query) {
+  const math::Conv2dGeometry g = Conv2dGeometryOf(query);
+  if (math::FitsConv2dWinograd(g)) return "";
+  return platform::Format(
+      "needs NHWC and filters of 3x3 without strides, dilations or groups, got "
+      "{}, {}x{}, strides {}x{}, dilations {}x{}, {} groups",
+      query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w,
+      g.stride_h, g.stride_w, g.dilation_h, g.dilation_w, g.groups);
+}
+
+template <int64_t size>
+KernelWork Work(const KernelQuery& query) {
+  KernelWork work = math::Conv2dWinogradWork(Conv2dGeometryOf(query), size,
+                                             HasConstantFilter(query));
+  work.extra_bytes += OperandBytes(query);
+  return work;
+}
+
+template <int64_t size>
+KernelTraits Traits() {
+  return KernelTraits().Estimate(&Work<size>).When(&FitsWinograd);
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(conv2d,
+                   PLAIN,
+                   CPUPlace,
+                   winograd_2x2,
+                   Traits<2>(),
+                   PackedConv2dKernel<Winograd2, float>);
+REGISTER_OP_KERNEL(conv2d,
+                   PLAIN,
+                   CPUPlace,
+                   winograd_4x4,
+                   Traits<4>(),
+                   PackedConv2dKernel<Winograd4, float>);
+REGISTER_OP_KERNEL(fused_conv2d,
+                   PLAIN,
+                   CPUPlace,
+                   winograd_2x2,
+                   Traits<2>(),
+                   PackedConv2dKernel<Winograd2, float>);
+REGISTER_OP_KERNEL(fused_conv2d,
+                   PLAIN,
+                   CPUPlace,
+                   winograd_4x4,
+                   Traits<4>(),
+                   PackedConv2dKernel<Winograd4, float>);
+
+}  // namespace sluice::operators

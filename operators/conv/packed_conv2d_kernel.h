@@ -1,0 +1,183 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/chain/chain_steps.h"
+#include "sluice/operators/conv/conv2d_kernel.h"
+#include "sluice/operators/fusion/folded_norm.h"
+#include "sluice/operators/math/chain/chain.h"
+#include "sluice/operators/packed_weights.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+
+// Kernels of conv2d and fused_conv2d in float that have the filters in a form
+// of their own.
+namespace sluice::operators {
+
+// The filters as they are and packed, and what each is multiplied by; factors
+// is nullptr for 1.
+struct PackedFilter {
+  const float* filter = nullptr;
+  const double* factors = nullptr;
+  const float* packed = nullptr;
+};
+
+inline bool HasConstantFilter(const framework::KernelQuery& query) {
+  return query.input_constant.size() > 1 && query.input_constant[1] != 0;
+}
+
+// Method is how it is computed:
+//   using Plan = ...;  // with packed_size(), in floats
+//   static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads);
+//   static std::string Name(const Plan& plan);  // of the form of the filters
+//   static size_t ScratchBytes(const Plan& plan);
+//   static void Pack(plan, filter, factors, packed);
+//   static void Run(plan, input, PackedFilter, bias, chain, output, scratch);
+template <typename Method>
+class FilterPacking final : public Packing {
+ public:
+  using Plan = typename Method::Plan;
+
+  // Of Filter, and of Scale and Variance where there is a batch norm.
+  FilterPacking(const Plan& plan, std::optional<double> epsilon)
+      : Packing(platform::Format(
+            "{} {} to {}{}",
+            Method::Name(plan),
+            plan.g.in_c,
+            plan.g.out_c,
+            epsilon ? platform::Format(" {}", *epsilon) : std::string())),
+        plan_(plan),
+        epsilon_(epsilon) {}
+
+  // Bytes before the factors, double [out channels].
+  static size_t FactorsAt(const Plan& plan) {
+    constexpr size_t kAlignment = 64;
+    const size_t bytes =
+        static_cast<size_t>(plan.packed_size()) * sizeof(float);
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  framework::Tensor Make(std::span<const framework::Tensor* const> parameters,
+                         int threads) const override {
+    std::vector<double> factors;
+    if (epsilon_) {
+      factors = NormFactors(*parameters[1], *parameters[2], *epsilon_);
+    }
+    const size_t at = FactorsAt(plan_);
+    framework::Tensor packed =
+        PackedBytes(at + factors.size() * sizeof(double));
+    auto* bytes = static_cast<std::byte*>(packed.raw_data());
+    const platform::ThreadCountGuard guard(threads);
+    Method::Pack(plan_, parameters[0]->data<float>(),
+                 epsilon_ ? factors.data() : nullptr,
+                 reinterpret_cast<float*>(bytes));
+    std::copy(factors.begin(), factors.end(),
+              reinterpret_cast<double*>(bytes + at));
+    return packed;
+  }
+
+ private:
+  Plan plan_;
+  std::optional<double> epsilon_;
+};
+
+// The second parameter is the dtype that it is registered for.
+template <typename Method, typename T>
+class PackedConv2dKernel final : public framework::OpKernel {
+ public:
+  explicit PackedConv2dKernel(
+      const framework::OpKernelConstruction& /*construction*/) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    const int threads = preparation.num_threads;
+    plan_ = Method::MakePlan(Conv2dGeometryOf(query), threads);
+    preparation.scratch_bytes = Method::ScratchBytes(plan_);
+    std::optional<double> epsilon;
+    if (HasNorm(query.op)) {
+      epsilon = query.Attr<double>("epsilon");
+      bias_.emplace(PackFoldedBias(*epsilon), threads);
+    }
+    if (epsilon || HasConstantFilter(query)) {
+      filter_.emplace(
+          std::make_shared<const FilterPacking<Method>>(plan_, epsilon),
+          threads);
+    } else {
+      // Filters that change are packed for each call.
+      packed_at_ = (preparation.scratch_bytes + 63) / 64 * 64;
+      preparation.scratch_bytes =
+          packed_at_ + FilterPacking<Method>::FactorsAt(plan_);
+    }
+    if (StepsOf(query.op).empty()) return;
+    chain_ = ReadChain<T>(query);
+    first_operand_ = query.inputs.size() - chain_.operands();
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const framework::Tensor& input = context.Input("Input");
+    framework::Tensor& output =
+        context.AllocateOutput("Output", Conv2dOutputDims(plan_.g));
+    if (output.numel() == 0) return;
+    std::shared_ptr<const PackedWeights> packed, folded;
+    const PackedFilter filter = FilterOf(context, &packed);
+    const T* bias = BiasOf(context, &folded);
+    const auto operands =
+        ChainOperandsOf<T>(context, first_operand_, chain_.operands());
+    const math::OutputChain<T> chain{chain_.empty() ? nullptr : &chain_,
+                                     operands};
+    Method::Run(plan_, input.data<T>(), filter, bias, chain, output.data<T>(),
+                context.scratch());
+  }
+
+ private:
+  using Kept = std::shared_ptr<const PackedWeights>;
+
+  PackedFilter FilterOf(const framework::OpKernelContext& context,
+                        Kept* kept) const {
+    const framework::Tensor& filter = context.Input("Filter");
+    if (!filter_) {
+      auto* packed = reinterpret_cast<T*>(
+          static_cast<std::byte*>(context.scratch()) + packed_at_);
+      Method::Pack(plan_, filter.data<T>(), nullptr, packed);
+      return {filter.data<T>(), nullptr, packed};
+    }
+    if (!bias_) {
+      *kept = filter_->Get(std::array{&filter});
+      return {filter.data<T>(), nullptr,
+              static_cast<const T*>((*kept)->data())};
+    }
+    *kept = filter_->Get(std::array{&filter, &context.Input("Scale"),
+                                    &context.Input("Variance")});
+    const auto* bytes = static_cast<const std::byte*>((*kept)->data());
+    return {filter.data<T>(),
+            reinterpret_cast<const double*>(
+                bytes + FilterPacking<Method>::FactorsAt(plan_)),
+            reinterpret_cast<const T*>(bytes)};
+  }
+
+  const T* BiasOf(const framework::OpKernelContext& context, Kept* kept) const {
+    const framework::Tensor* bias =
+        context.HasInput("Bias") ? &context.Input("Bias") : nullptr;
+    if (!bias_) return bias == nullptr ? nullptr : bias->data<T>();
+    const std::array parameters = {
+        &context.Input("Scale"), &context.Input("Shift"),
+        &context.Input("Mean"), &context.Input("Variance"), bias};
+    *kept = bias_->Get(std::span(parameters).first(bias == nullptr ? 4 : 5));
+    return static_cast<const T*>((*kept)->data());
+  }
+
+  typename Method::Plan plan_;
+  std::optional<KeptWeights> filter_;  // none: packed for each call
+  size_t packed_at_ = 0;               // then, bytes in scratch
+  std::optional<KeptWeights> bias_;    // with a batch norm
+  math::Chain<T> chain_;
+  size_t first_operand_ = 0;
+};
+
+}  // namespace sluice::operators
