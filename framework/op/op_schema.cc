@@ -227,7 +227,7 @@ OpSchema& OpSchema::Elementwise() {
 }
 
 OpSchema& OpSchema::DimAttribute(std::string attribute) {
-  dim_attribute_ = std::move(attribute);
+  dim_attributes_.push_back(std::move(attribute));
   return *this;
 }
 

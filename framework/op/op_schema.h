@@ -152,8 +152,10 @@ class SLUICE_API OpSchema {
   // Each element of the outputs depends on the inputs' elements at the same
   // place only, so that the op does the same in every layout.
   OpSchema& Elementwise();
-  // Attribute `attribute` names a dim that all inputs and outputs share: in
-  // another layout the op does the same with the place where that dim is then.
+  // Attribute `attribute` is about the dims, which all inputs and outputs
+  // share: an integer names one, a list has an entry for each, or none. In
+  // another layout the op does the same with the place where each dim is then.
+  // Call it for each such attribute.
   OpSchema& DimAttribute(std::string attribute);
   // What the op is elsewhere: in ONNX, and as an expression of PyTorch in the
   // inputs and attributes by their names ("torch.relu(X)"; `functional` is
@@ -181,7 +183,9 @@ class SLUICE_API OpSchema {
   bool random() const { return random_; }
   bool internal() const { return internal_; }
   bool elementwise() const { return elementwise_; }
-  const std::string& dim_attribute() const { return dim_attribute_; }
+  const std::vector<std::string>& dim_attributes() const {
+    return dim_attributes_;
+  }
   const OnnxCounterpart& onnx() const { return onnx_; }
   const std::string& torch() const { return torch_; }
 
@@ -211,7 +215,7 @@ class SLUICE_API OpSchema {
   bool random_ = false;
   bool internal_ = false;
   bool elementwise_ = false;
-  std::string dim_attribute_;
+  std::vector<std::string> dim_attributes_;
   OnnxCounterpart onnx_;
   std::string torch_;
 };

@@ -41,9 +41,10 @@ std::string FitsPointwise(const KernelQuery& query) {
   const math::Conv2dGeometry g = Conv2dGeometryOf(query);
   if (math::FitsConv2dPointwise(g)) return "";
   return platform::Format(
-      "needs NHWC and filters of 1x1 without padding or groups, got {}, {}x{}, "
-      "{} groups",
-      query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w, g.groups);
+      "needs NHWC and filters of 1x1 without padding, got {}, {}x{}, padding "
+      "{} {} {} {}",
+      query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w, g.pad_top,
+      g.pad_bottom, g.pad_left, g.pad_right);
 }
 
 KernelWork Work(const KernelQuery& query) {

@@ -172,6 +172,37 @@ HWY_INLINE void Tile(const GemmBlock<T>& block,
   UpdateRows<kR, kV>(sums, block.alpha, block.beta, columns, c, block.ldc);
 }
 
+// The rows of a tile that is lower than the usual ones.
+constexpr int64_t kMostLeft = kTileRows > 8 ? 7 : kTileRows;
+
+template <bool kTransposed, int kV, typename T>
+HWY_INLINE void LowTile(int64_t height,
+                        const GemmBlock<T>& block,
+                        const T* a,
+                        const T* b,
+                        int64_t ldb,
+                        int64_t columns,
+                        T* c) {
+  switch (height) {
+    case 1:
+      return Tile<kTransposed, 1, kV>(block, a, b, ldb, columns, c);
+    case 2:
+      return Tile<kTransposed, 2, kV>(block, a, b, ldb, columns, c);
+    case 3:
+      return Tile<kTransposed, 3, kV>(block, a, b, ldb, columns, c);
+    case 4:
+      return Tile<kTransposed, 4, kV>(block, a, b, ldb, columns, c);
+    case 5:
+      return Tile<kTransposed, 5, kV>(block, a, b, ldb, columns, c);
+    case 6:
+      return Tile<kTransposed, 6, kV>(block, a, b, ldb, columns, c);
+    default:
+      if constexpr (kMostLeft > 6) {
+        Tile<kTransposed, 7, kV>(block, a, b, ldb, columns, c);
+      }
+  }
+}
+
 // `rows` rows of one panel of at most kV vectors.
 template <bool kTransposed, int kV, typename T>
 HWY_NOINLINE void PanelRows(const GemmBlock<T>& block,
@@ -186,28 +217,29 @@ HWY_NOINLINE void PanelRows(const GemmBlock<T>& block,
     c += count * block.ldc;
     rows -= count;
   };
-  // Four rows are too few to keep the multipliers busy: 16 are twice 8.
-  while (rows >= kTileRows && !(kTileRows == 12 && rows == 16)) {
-    Tile<kTransposed, kTileRows, kV>(block, a, b, ldb, columns, c);
-    forward(kTileRows);
-  }
   if constexpr (kTileRows > 8) {
+    // Four rows are too few to keep the multipliers busy: 16 are twice 8.
+    while (rows >= kTileRows && rows != 16) {
+      Tile<kTransposed, kTileRows, kV>(block, a, b, ldb, columns, c);
+      forward(kTileRows);
+    }
     // NOLINTNEXTLINE(bugprone-infinite-loop)
     while (rows >= 8) {
       Tile<kTransposed, 8, kV>(block, a, b, ldb, columns, c);
       forward(8);
     }
+  } else if constexpr (kV == 1) {
+    // Six sums are too few to wait for none.
+    while (rows >= 2 * kTileRows) {
+      Tile<kTransposed, 2 * kTileRows, 1>(block, a, b, ldb, columns, c);
+      forward(2 * kTileRows);
+    }
   }
-  if (rows >= 4) {
-    Tile<kTransposed, 4, kV>(block, a, b, ldb, columns, c);
-    forward(4);
-  }
-  if (rows >= 2) {
-    Tile<kTransposed, 2, kV>(block, a, b, ldb, columns, c);
-    forward(2);
-  }
-  if (rows >= 1) {
-    Tile<kTransposed, 1, kV>(block, a, b, ldb, columns, c);
+  // The rest in tiles of nearly one height.
+  for (int64_t tiles = (rows + kMostLeft - 1) / kMostLeft; tiles > 0; --tiles) {
+    const int64_t height = (rows + tiles - 1) / tiles;
+    LowTile<kTransposed, kV>(height, block, a, b, ldb, columns, c);
+    forward(height);
   }
 }
 

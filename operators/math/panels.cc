@@ -73,6 +73,19 @@ int64_t PanelRowsAtOnce() {
   return HWY_DYNAMIC_DISPATCH(Rows)();
 }
 
+namespace {
+
+// Every `step`-th element of `to`: those of `from` (nullptr: 0) times `factor`.
+void PackColumn(
+    const float* from, double factor, int64_t count, int64_t step, float* to) {
+  for (int64_t k = 0; k < count; ++k) {
+    to[k * step] =
+        from == nullptr ? 0.0F : static_cast<float>(from[k] * factor);
+  }
+}
+
+}  // namespace
+
 void PackPanels(const float* rows,
                 int64_t depth,
                 int64_t columns,
@@ -81,16 +94,18 @@ void PackPanels(const float* rows,
                 int64_t end,
                 float* packed) {
   const int64_t width = PanelColumns();
+  // So many rows of a panel stay in the first cache while columns are filled.
+  constexpr int64_t kRows = 64;
   for (int64_t panel = begin; panel < end; ++panel) {
-    float* to = packed + panel * width * depth;
-    for (int64_t l = 0; l < width; ++l) {
-      const int64_t j = panel * width + l;
-      const double factor =
-          j < columns && factors != nullptr ? factors[j] : 1.0;
-      for (int64_t k = 0; k < depth; ++k) {
-        to[k * width + l] =
-            j < columns ? static_cast<float>(rows[j * depth + k] * factor)
-                        : 0.0f;
+    for (int64_t first = 0; first < depth; first += kRows) {
+      const int64_t count = std::min(depth - first, kRows);
+      float* to = packed + (panel * depth + first) * width;
+      for (int64_t l = 0; l < width; ++l) {
+        const int64_t j = panel * width + l;
+        const float* from = j < columns ? rows + j * depth + first : nullptr;
+        const double factor =
+            j < columns && factors != nullptr ? factors[j] : 1.0;
+        PackColumn(from, factor, count, width, to + l);
       }
     }
   }

@@ -53,15 +53,15 @@ std::vector<std::string> Images(const Graph& graph, const OpDesc& op) {
 
 // Whether an op can do its work with the channels last.
 bool CanTurn(const Graph& graph, const OpFacts& op) {
-  // A hint about variants is about the op as it stands.
+  // A wish for a variant is about the op as it stands.
   const auto particular = [](const KernelHint* hint) {
-    return !hint->variant.empty();
+    return hint->Wants() && !hint->variant.empty();
   };
   if (std::any_of(op.hints.begin(), op.hints.end(), particular)) return false;
   const auto images = Images(graph, op.desc);
   if (images.empty()) return false;
   if (SaysNCHW(op.desc)) return true;
-  if (!op.schema->dim_attribute().empty()) {
+  if (!op.schema->dim_attributes().empty()) {
     return std::all_of(op.inputs.begin(), op.inputs.end(),
                        [](const DDim& dims) { return dims.rank() == 4; });
   }
@@ -84,14 +84,28 @@ DDim ChannelsLast(const DDim& nchw) {
   return {nchw[0], nchw[2], nchw[3], nchw[1]};
 }
 
+// What an attribute says about the dims of images: which one, or a list with an
+// entry for each.
+template <typename T>
+void TurnDims(T* /*value*/) {}
+void TurnDims(int64_t* dim) {
+  constexpr int64_t kPlaces[] = {0, 3, 1, 2};
+  *dim = kPlaces[*dim < 0 ? *dim + 4 : *dim];
+}
+template <typename T>
+void TurnDims(std::vector<T>* entries) {
+  if (entries->size() != 4) return;
+  std::rotate(entries->begin() + 1, entries->begin() + 2, entries->end());
+}
+
 void TurnFormat(const framework::OpSchema& schema, OpDesc* op) {
   const auto format = op->attributes.find("data_format");
   if (format != op->attributes.end()) format->second = std::string("NHWC");
-  const auto dim = op->attributes.find(schema.dim_attribute());
-  if (dim == op->attributes.end()) return;
-  constexpr int64_t kPlaces[] = {0, 3, 1, 2};
-  const auto given = std::get<int64_t>(dim->second);
-  dim->second = kPlaces[given < 0 ? given + 4 : given];
+  for (const std::string& name : schema.dim_attributes()) {
+    const auto attribute = op->attributes.find(name);
+    if (attribute == op->attributes.end()) continue;
+    std::visit([](auto& value) { TurnDims(&value); }, attribute->second);
+  }
 }
 
 // The transpose or, where both formats lie the same, the reshape of an image.

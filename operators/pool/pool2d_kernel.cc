@@ -6,6 +6,7 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/pool/pool2d_pairs.h"
+#include "sluice/operators/math/work.h"
 
 namespace sluice::operators {
 namespace {
@@ -109,7 +110,18 @@ KernelWork Work(const KernelQuery& query, const DDim& out, double tap) {
 }
 
 KernelWork ForwardWork(const KernelQuery& query) {
-  return Work(query, query.outputs[0], 1);
+  KernelWork work = Work(query, query.outputs[0], 1);
+  const math::Pool2dGeometry g = Pool2dGeometryOf(query, query.outputs[0]);
+  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  if (g.max && g.nhwc && element > 2 && !math::IsMaxOfPairs(g)) {
+    // Vectors of channels: a comparison and a choice each.
+    const auto vectors = static_cast<double>(
+        g.n * g.out_pixels() *
+        ((g.c + math::VectorLanes(element) - 1) / math::VectorLanes(element)));
+    const auto taps = static_cast<double>(g.kernel_h * g.kernel_w);
+    work.moves = vectors * (2.5 * taps + 6);
+  }
+  return work;
 }
 KernelWork BackwardWork(const KernelQuery& query) {
   return Work(query, query.inputs.back(), 1.4);

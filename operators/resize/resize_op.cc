@@ -151,6 +151,7 @@ void ResizeAttributes(OpSchema& op) {
                 "others are divided by their sum; else the nearest element of "
                 "X stands for those outside.")
       .Default(false);
+  op.DimAttribute("sizes").DimAttribute("scales");
 }
 
 void ResizeSchema(OpSchema& op) {

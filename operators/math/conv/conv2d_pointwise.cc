@@ -27,14 +27,17 @@ int64_t ShareBegin(int64_t count,
 
 }  // namespace
 
+int64_t Conv2dPointwisePlan::panels() const {
+  return PaddedColumns(g.group_out_c()) / PanelColumns();
+}
+
 int64_t Conv2dPointwisePlan::packed_size() const {
-  return g.in_c * PaddedColumns(g.out_c);
+  return g.in_c * PaddedColumns(g.group_out_c());
 }
 
 bool FitsConv2dPointwise(const Conv2dGeometry& g) {
-  return g.nhwc && g.groups == 1 && g.kernel_h == 1 && g.kernel_w == 1 &&
-         g.pad_top == 0 && g.pad_bottom == 0 && g.pad_left == 0 &&
-         g.pad_right == 0;
+  return g.nhwc && g.kernel_h == 1 && g.kernel_w == 1 && g.pad_top == 0 &&
+         g.pad_bottom == 0 && g.pad_left == 0 && g.pad_right == 0;
 }
 
 Conv2dPointwisePlan PlanConv2dPointwise(const Conv2dGeometry& geometry,
@@ -61,7 +64,7 @@ Conv2dPointwisePlan PlanConv2dPointwise(const Conv2dGeometry& geometry,
       plan.blocks = (plan.blocks + threads - 1) / threads * threads;
     }
   } else {
-    const int64_t panels = PaddedColumns(geometry.out_c) / PanelColumns();
+    const int64_t panels = geometry.groups * plan.panels();
     plan.parts = std::clamp<int64_t>(threads, 1, std::max<int64_t>(panels, 1));
   }
   return plan;
@@ -72,12 +75,63 @@ void PackPointwiseFilter(const Conv2dPointwisePlan& plan,
                          const double* factors,
                          float* packed) {
   const Conv2dGeometry& g = plan.g;
-  platform::ParallelFor(PaddedColumns(g.out_c) / PanelColumns(), 1,
-                        [&](int64_t begin, int64_t end) {
-                          PackPanels(filter, g.in_c, g.out_c, factors, begin,
-                                     end, packed);
-                        });
+  const int64_t depth = g.group_in_c(), columns = g.group_out_c();
+  const int64_t panels = plan.panels();
+  platform::ParallelFor(g.groups * panels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t group = i / panels, panel = i % panels;
+      const double* factor =
+          factors == nullptr ? nullptr : factors + group * columns;
+      PackPanels(filter + group * columns * depth, depth, columns, factor,
+                 panel, panel + 1,
+                 packed + group * depth * PaddedColumns(columns));
+    }
+  });
 }
+
+namespace {
+
+// Panels [first, last) of those of all groups, for some rows.
+struct PointwiseUnit {
+  int64_t first, last;
+  int64_t rows;
+  const float* input;  // of the first row
+  int64_t output;      // elements before the first row
+};
+
+void Multiply(const Conv2dPointwisePlan& plan,
+              const PointwiseUnit& unit,
+              const float* packed,
+              const float* bias,
+              float* output) {
+  const Conv2dGeometry& g = plan.g;
+  const int64_t depth = g.group_in_c(), columns = g.group_out_c();
+  const int64_t panels = plan.panels();
+  for (int64_t panel = unit.first; panel < unit.last;) {
+    const int64_t group = panel / panels;
+    const int64_t end = std::min((group + 1) * panels, unit.last);
+    MultiplyPanels({.a = unit.input + group * depth,
+                    .lda = g.in_c * g.stride_w,
+                    .packed = packed + group * depth * PaddedColumns(columns),
+                    .depth = depth,
+                    .start = bias == nullptr ? nullptr : bias + group * columns,
+                    .c = output + unit.output + group * columns,
+                    .ldc = g.out_c,
+                    .rows = unit.rows,
+                    .columns = columns},
+                   panel - group * panels, end - group * panels);
+    panel = end;
+  }
+}
+
+// The first column of panel `panel` of those of all groups.
+int64_t ColumnOf(const Conv2dPointwisePlan& plan, int64_t panel) {
+  const int64_t group = panel / plan.panels();
+  const int64_t column = panel % plan.panels() * PanelColumns();
+  return group * plan.g.group_out_c() + column;
+}
+
+}  // namespace
 
 void Conv2dPointwise(const Conv2dPointwisePlan& plan,
                      const float* input,
@@ -86,40 +140,30 @@ void Conv2dPointwise(const Conv2dPointwisePlan& plan,
                      const OutputChain<float>& chain,
                      float* output) {
   const Conv2dGeometry& g = plan.g;
-  const int64_t width = PanelColumns();
-  const int64_t panels = PaddedColumns(g.out_c) / width;
-  const auto run_unit = [&](int64_t unit) {
-    const int64_t part = unit % plan.parts;
-    const int64_t block = unit / plan.parts % plan.blocks;
-    const int64_t run = unit / plan.parts / plan.blocks;
+  const int64_t panels = g.groups * plan.panels();
+  const auto run_unit = [&](int64_t number) {
+    const int64_t part = number % plan.parts;
+    const int64_t block = number / plan.parts % plan.blocks;
+    const int64_t run = number / plan.parts / plan.blocks;
     const int64_t row =
         ShareBegin(plan.run, PanelRowsAtOnce(), block, plan.blocks);
     const int64_t rows =
         ShareBegin(plan.run, PanelRowsAtOnce(), block + 1, plan.blocks) - row;
-    const int64_t first = part * panels / plan.parts;
-    const int64_t last = (part + 1) * panels / plan.parts;
     // With several runs, one is a row of outputs.
+    const int64_t top = run / g.out_h * g.in_h + run % g.out_h * g.stride_h;
     const int64_t pixel =
-        plan.runs == 1
-            ? row
-            : (run / g.out_h * g.in_h + run % g.out_h * g.stride_h) * g.in_w +
-                  row * g.stride_w;
-    const int64_t out = (run * plan.run + row) * g.out_c;
-    MultiplyPanels({.a = input + pixel * g.in_c,
-                    .lda = g.in_c * g.stride_w,
-                    .packed = packed,
-                    .depth = g.in_c,
-                    .start = bias,
-                    .c = output + out,
-                    .ldc = g.out_c,
-                    .rows = rows,
-                    .columns = g.out_c},
-                   first, last);
-    if (plan.parts == 1) return chain.Apply(out, rows * g.out_c, output);
-    const int64_t column = first * width;
-    const int64_t columns = std::min(last * width, g.out_c) - column;
+        plan.runs == 1 ? row : top * g.in_w + row * g.stride_w;
+    const PointwiseUnit unit{
+        part * panels / plan.parts, (part + 1) * panels / plan.parts, rows,
+        input + pixel * g.in_c, (run * plan.run + row) * g.out_c};
+    Multiply(plan, unit, packed, bias, output);
+    if (plan.parts == 1) {
+      return chain.Apply(unit.output, rows * g.out_c, output);
+    }
+    const int64_t column = ColumnOf(plan, unit.first);
+    const int64_t columns = ColumnOf(plan, unit.last) - column;
     for (int64_t r = 0; r < rows; ++r) {
-      chain.Apply(out + r * g.out_c + column, columns, output);
+      chain.Apply(unit.output + r * g.out_c + column, columns, output);
     }
   };
   platform::ParallelFor(plan.runs * plan.blocks * plan.parts, 1,

@@ -19,14 +19,15 @@ struct Conv2dPointwisePlan {
   // row of outputs where there are strides.
   int64_t runs = 1, run = 0;
   int64_t blocks = 1;  // of the rows of a run
-  int64_t parts = 1;   // of the panels of columns
+  int64_t parts = 1;   // of the panels of columns, of all groups
 
+  // Panels of one group.
+  SLUICE_API int64_t panels() const;
   // Floats of the packed filters.
   SLUICE_API int64_t packed_size() const;
 };
 
-// Whether it takes this geometry: NHWC, filters of 1x1, neither groups nor
-// padding.
+// Whether it takes this geometry: NHWC, filters of 1x1, no padding.
 SLUICE_API bool FitsConv2dPointwise(const Conv2dGeometry& g);
 
 SLUICE_API Conv2dPointwisePlan

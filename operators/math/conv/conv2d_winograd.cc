@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/operators/math/conv/conv2d_rows.h"
 #include "sluice/operators/math/conv/conv2d_winograd_tiles.h"
 #include "sluice/operators/math/conv/slots.h"
 #include "sluice/operators/math/gemm.h"
@@ -97,22 +98,22 @@ void RunBlock(const Call& call, int64_t first, int64_t count, float* scratch) {
   platform::ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
     WinogradPixels(plan, call.input, first, begin, end, pixels);
   });
-  const int64_t panels = plan.out_row / PanelColumns();
+  const int64_t panels = PaddedColumns(plan.g.out_c) / PanelColumns();
   const int64_t units = plan.points() * panels;
   platform::ParallelFor(units, 1, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end;) {
       const int64_t point = unit / panels;
       const int64_t next = std::min((point + 1) * panels, end);
-      MultiplyPanels(
-          {.a = pixels + point * plan.in_point(),
-           .lda = plan.in_row,
-           .packed = call.filter.packed + point * plan.g.in_c * plan.out_row,
-           .depth = plan.g.in_c,
-           .c = products + point * plan.out_point(),
-           .ldc = plan.out_row,
-           .rows = count,
-           .columns = plan.out_row},
-          unit - point * panels, next - point * panels);
+      MultiplyPanels({.a = pixels + point * plan.in_point(),
+                      .lda = plan.in_row,
+                      .packed = call.filter.packed +
+                                point * plan.g.in_c * panels * PanelColumns(),
+                      .depth = plan.g.in_c,
+                      .c = products + point * plan.out_point(),
+                      .ldc = plan.out_row,
+                      .rows = count,
+                      .columns = plan.out_row},
+                     unit - point * panels, next - point * panels);
       unit = next;
     }
   });
@@ -129,6 +130,10 @@ void RunBlock(const Call& call, int64_t first, int64_t count, float* scratch) {
 }
 
 }  // namespace
+
+int64_t Conv2dWinogradPlan::packed_size() const {
+  return points() * g.in_c * PaddedColumns(g.out_c);
+}
 
 bool FitsConv2dWinograd(const Conv2dGeometry& g) {
   return g.nhwc && g.groups == 1 && g.kernel_h == 3 && g.kernel_w == 3 &&
@@ -148,10 +153,11 @@ Conv2dWinogradPlan PlanConv2dWinograd(const Conv2dGeometry& geometry,
     return (size + unit - 1) / unit * unit;
   };
   plan.in_row = padded(geometry.in_c, 16);
-  plan.out_row = padded(geometry.out_c, PanelColumns());
+  plan.out_row = padded(geometry.out_c, Conv2dRowsLanes(sizeof(float)));
   // The filters come from memory for each block again: many tiles share what
   // is read, few stay in the second cache.
-  const int64_t many = geometry.in_c * geometry.out_c > 128 * 128 ? 48 : 24;
+  const int64_t many =
+      geometry.in_c * geometry.out_c > int64_t{128} * 128 ? 48 : 24;
   const int64_t tiles = std::max<int64_t>(plan.tiles(), 1);
   plan.slots = tiles >= num_threads * many ? num_threads : 1;
   const int64_t share = (tiles + plan.slots - 1) / plan.slots;
@@ -165,12 +171,13 @@ void PackWinogradFilter(const Conv2dWinogradPlan& plan,
                         const float* filter,
                         WinogradFactors factors,
                         float* packed) {
-  platform::ParallelFor(
-      plan.out_row / PanelColumns(), 1, [&](int64_t begin, int64_t end) {
-        for (int64_t panel = begin; panel < end; ++panel) {
-          PackWinogradPanel(plan, filter, factors, panel, packed);
-        }
-      });
+  platform::ParallelFor(PaddedColumns(plan.g.out_c) / PanelColumns(), 1,
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t panel = begin; panel < end; ++panel) {
+                            PackWinogradPanel(plan, filter, factors, panel,
+                                              packed);
+                          }
+                        });
 }
 
 void Conv2dWinograd(const Conv2dWinogradPlan& plan,

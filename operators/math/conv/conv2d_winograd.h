@@ -41,7 +41,7 @@ struct Conv2dWinogradPlan {
   int64_t in_point() const { return block * in_row + 16; }
   int64_t out_point() const { return block * out_row + 16; }
   // Floats of a transformed filter.
-  int64_t packed_size() const { return points() * g.in_c * out_row; }
+  SLUICE_API int64_t packed_size() const;
   size_t scratch_bytes() const {
     return static_cast<size_t>(slots * points() * (in_point() + out_point())) *
            sizeof(float);

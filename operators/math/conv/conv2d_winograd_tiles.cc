@@ -167,7 +167,7 @@ void PackPanel(const Conv2dWinogradPlan& plan,
   const Tag<double> d;
   const int64_t out_c = plan.g.out_c, in_c = plan.g.in_c;
   const int64_t edge = plan.edge(), first = panel * kWidth<float>;
-  const int64_t panels = plan.out_row / kWidth<float>;
+  const int64_t panels = (out_c + kWidth<float> - 1) / kWidth<float>;
   const double(*coefficients)[3] = plan.m == 2 ? kFilters2 : kFilters4;
   for (int64_t c = 0; c < in_c; ++c) {
     HWY_ALIGN double taps[kTaps][kWidth<float>] = {};

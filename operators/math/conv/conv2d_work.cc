@@ -276,7 +276,7 @@ KernelWork Conv2dWinogradWork(const Conv2dGeometry& g,
   if (g.output_size() == 0 || g.patch() == 0) return work;
   const Conv2dWinogradPlan plan = PlanConv2dWinograd(g, m, kManyThreads);
   const auto points = Real(plan.points());
-  const double tiles = Padded(plan.tiles(), 2);
+  const double tiles = Real(plan.tiles());
   work.flops = 2 * points * tiles * Real(g.in_c) * Real(plan.out_row);
   work.efficiency = 0.85;
   work.bytes = Conv2dBytes(g, Conv2dDirection::kForward, sizeof(float));
@@ -297,8 +297,9 @@ KernelWork Conv2dPointwiseWork(const Conv2dGeometry& g, bool constant_filter) {
   KernelWork work;
   if (g.output_size() == 0 || g.patch() == 0) return work;
   const Conv2dPointwisePlan plan = PlanConv2dPointwise(g, 1);
-  const double rows = Padded(plan.run, 2) * Real(plan.runs);
-  work.flops = 2 * rows * Real(plan.packed_size());
+  const double rows = Real(plan.run * plan.runs);
+  const double columns = Padded(g.group_out_c(), VectorLanes(sizeof(float)));
+  work.flops = 2 * rows * Real(g.in_c) * columns;
   work.efficiency = 0.97;
   work.bytes = Conv2dBytes(g, Conv2dDirection::kForward, sizeof(float));
   if (!constant_filter) work.moves = 3 * Real(plan.packed_size());

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/pool/pool2d_channels.h"
 #include "sluice/operators/math/pool/pool2d_pairs.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -332,6 +333,7 @@ template <typename T>
 void Pool2d(const Pool2dGeometry& g, const T* x, T* out) {
   if constexpr (!kIsHalf<T>) {
     if (IsMaxOfPairs(g)) return MaxOfPairs(g, x, out);
+    if (g.max && g.nhwc) return MaxOfChannels(g, x, out);
   }
   if (g.max) {
     Forward(g, MaxLine<T>{.x = x, .out = out, .relu = g.relu});

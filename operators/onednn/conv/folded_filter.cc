@@ -26,8 +26,10 @@ class FilterPacking final : public Packing {
     std::vector<float> filter = FloatsOf(*parameters[0]);
     const auto factors = NormFactors(*parameters[1], *parameters[2], epsilon_);
     const size_t size = filter.size() / factors.size();
-    for (size_t i = 0; i < filter.size(); ++i) {
-      filter[i] = static_cast<float>(filter[i] * factors[i / size]);
+    for (size_t o = 0; o < factors.size(); ++o) {
+      for (size_t i = o * size; i < (o + 1) * size; ++i) {
+        filter[i] = static_cast<float>(filter[i] * factors[o]);
+      }
     }
     Tensor packed = PackedBytes(reorder_->Wants(DNNL_ARG_DST).get_size());
     RunReorder(*reorder_, filter.data(), packed.raw_data(), threads);

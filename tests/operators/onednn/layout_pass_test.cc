@@ -148,6 +148,31 @@ TEST_F(LayoutPassTest, HintsAboutLayoutsAndVariantsAreObeyed) {
   }
 }
 
+TEST_F(LayoutPassTest, HintsThatOnlyExcludeAVariantAreNoWish) {
+  const std::string out = Chain();
+  const KernelHintGuard guard("conv2d: exclude variant=rows");
+  EXPECT_TRUE(Turned({out}));
+  ExpectSame({out});
+}
+
+TEST_F(LayoutPassTest, ListsWithAnEntryForEachDimAreTurned) {
+  Data("image", Ramp({1, 32, 13, 11}));
+  Data("w1", Ramp({40, 32, 3, 3}));
+  Data("w2", Ramp({16, 40, 3, 3}));
+  const std::string small = Conv("image", "w1");
+  const std::string sizes =
+      Append("resize", {{"X", {small}}}, "Out",
+             {{"sizes", std::vector<int64_t>{1, 40, 26, 33}}});
+  const std::string scales =
+      Append("resize", {{"X", {sizes}}}, "Out",
+             {{"scales", std::vector<double>{1, 1, 0.5, 2}}});
+  const std::string out = Conv(scales, "w2");
+  EXPECT_TRUE(Turned({out}));
+  EXPECT_EQ(Types({out}), (Names{"transpose", "conv2d", "resize", "resize",
+                                 "conv2d", "transpose"}));
+  ExpectSame({out});
+}
+
 TEST_F(LayoutPassTest, AHintDemandsALayout) {
   Data("image", Ramp({2, 32, 13, 11}));
   Data("w1", Ramp({40, 32, 3, 3}));

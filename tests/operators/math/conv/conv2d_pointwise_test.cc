@@ -1,5 +1,6 @@
 #include "sluice/operators/math/conv/conv2d_pointwise.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -69,11 +70,12 @@ struct Conv {
     const int64_t row = pixel % g.out_pixels() / g.out_w * g.stride_h;
     const int64_t column = pixel % g.out_w * g.stride_w;
     double sum = 0;
-    for (int64_t c = 0; c < g.in_c; ++c) {
-      sum +=
-          static_cast<double>(
-              input[((image * g.in_h + row) * g.in_w + column) * g.in_c + c]) *
-          filter[o * g.in_c + c];
+    const int64_t depth = g.group_in_c();
+    const int64_t first = o / g.group_out_c() * depth;
+    for (int64_t c = 0; c < depth; ++c) {
+      const int64_t at =
+          ((image * g.in_h + row) * g.in_w + column) * g.in_c + first + c;
+      sum += static_cast<double>(input[at]) * filter[o * depth + c];
     }
     if (!factors.empty()) sum *= factors[o];
     return bias.empty() ? sum : sum + bias[o];
@@ -128,6 +130,29 @@ TEST(Conv2dPointwise, HasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+TEST(Conv2dPointwise, ComputesEachGroupByItself) {
+  for (const int64_t groups : {2, 3, 6}) {
+    for (const int64_t in_c : {1, 5, 16}) {
+      for (const int64_t out_c : {1, 7, 20, 34}) {
+        for (const int threads : {1, 4}) {
+          Conv2dGeometry g =
+              Geometry(1, 3, 5, groups * in_c, groups * out_c, threads, 1);
+          g.groups = groups;
+          Conv conv(g);
+          const Chain<float> chain({{"relu", {}}}, {});
+          const std::vector<float> plain = conv.Run(threads);
+          ASSERT_NO_FATAL_FAILURE(conv.ExpectRight(plain));
+          conv.chain = {&chain, {}};
+          const std::vector<float> positive = conv.Run(threads);
+          for (size_t i = 0; i < plain.size(); ++i) {
+            ASSERT_EQ(positive[i], std::max(plain[i], 0.0F)) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Conv2dPointwise, NoBiasIsZero) {
   Conv conv(Geometry(1, 4, 5, 6, 7));
   conv.bias.clear();
@@ -176,7 +201,6 @@ TEST(FitsConv2dPointwise, SaysWhatItTakes) {
     return !FitsConv2dPointwise(other);
   };
   EXPECT_TRUE(refuses([](auto& other) { other.nhwc = false; }));
-  EXPECT_TRUE(refuses([](auto& other) { other.groups = 2; }));
   EXPECT_TRUE(refuses([](auto& other) { other.kernel_h = 3; }));
   EXPECT_TRUE(refuses([](auto& other) { other.kernel_w = 3; }));
   EXPECT_TRUE(refuses([](auto& other) { other.pad_top = 1; }));

@@ -1,0 +1,139 @@
+#include "sluice/operators/math/pool/pool2d_channels.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/pool/pool2d_channels.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/simd_parts-inl.h"
+#include "sluice/platform/parallel_for.h"
+
+#ifndef SLUICE_POOL2D_CHANNELS
+#define SLUICE_POOL2D_CHANNELS
+namespace sluice::operators::math {
+
+// One window: `rows` x `columns` pixels from x on, of which it has at least
+// one, and its results.
+template <typename T>
+struct ChannelsWindow {
+  const T* x;
+  int64_t rows, columns;
+  int64_t row_step, pixel_step;  // elements
+  int64_t channels;
+  bool relu;
+  T* out;
+};
+
+}  // namespace sluice::operators::math
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// kVectors of channels from `channel` on.
+template <int kVectors, typename T>
+HWY_INLINE void MaxOfVectors(const ChannelsWindow<T>& window, int64_t channel) {
+  const Tag<T> d;
+  const int64_t left = window.channels - channel;
+  V<T> best[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    best[v] = LoadPart(window.x + channel + v * kLanes<T>, left - v * kLanes<T>,
+                       T{0});
+  }
+  for (int64_t row = 0; row < window.rows; ++row) {
+    const T* pixel = window.x + row * window.row_step + channel;
+    for (int64_t i = 0; i < window.columns; ++i, pixel += window.pixel_step) {
+      for (int v = 0; v < kVectors; ++v) {
+        const auto value =
+            LoadPart(pixel + v * kLanes<T>, left - v * kLanes<T>, T{0});
+        const auto wins = hn::Or(hn::Gt(value, best[v]), hn::IsNaN(value));
+        best[v] = hn::IfThenElse(wins, value, best[v]);
+      }
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    if (window.relu) {
+      best[v] =
+          hn::IfThenElse(hn::Le(best[v], hn::Zero(d)), hn::Zero(d), best[v]);
+    }
+    StorePart<T>(best[v], window.out + channel + v * kLanes<T>,
+                 left - v * kLanes<T>);
+  }
+}
+
+template <typename T>
+HWY_INLINE void MaxOfWindow(const ChannelsWindow<T>& window) {
+  int64_t channel = 0;
+  for (; channel + 4 * kLanes<T> <= window.channels; channel += 4 * kLanes<T>) {
+    MaxOfVectors<4>(window, channel);
+  }
+  for (; channel < window.channels; channel += kLanes<T>) {
+    MaxOfVectors<1>(window, channel);
+  }
+}
+
+void MaxOfWindowF32(const ChannelsWindow<float>& window) {
+  MaxOfWindow(window);
+}
+void MaxOfWindowF64(const ChannelsWindow<double>& window) {
+  MaxOfWindow(window);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+
+namespace sluice::operators::math {
+namespace {
+
+HWY_EXPORT(MaxOfWindowF32);
+HWY_EXPORT(MaxOfWindowF64);
+
+void Run(const ChannelsWindow<float>& window) {
+  HWY_DYNAMIC_DISPATCH(MaxOfWindowF32)(window);
+}
+void Run(const ChannelsWindow<double>& window) {
+  HWY_DYNAMIC_DISPATCH(MaxOfWindowF64)(window);
+}
+
+constexpr int64_t kShardWork = int64_t{1} << 16;
+
+}  // namespace
+
+template <typename T>
+void MaxOfChannels(const Pool2dGeometry& g, const T* x, T* out) {
+  const int64_t work = g.out_w * g.c * g.kernel_h * g.kernel_w;
+  platform::ParallelFor(
+      g.n * g.out_h,
+      std::max<int64_t>(kShardWork / std::max<int64_t>(work, 1), 1),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t n = i / g.out_h;
+          const int64_t top = i % g.out_h * g.stride_h - g.pad_top;
+          const int64_t first_row = std::max<int64_t>(top, 0);
+          const int64_t rows = std::min(top + g.kernel_h, g.in_h) - first_row;
+          for (int64_t ow = 0; ow < g.out_w; ++ow) {
+            const int64_t left = ow * g.stride_w - g.pad_left;
+            const int64_t first = std::max<int64_t>(left, 0);
+            Run(ChannelsWindow<T>{
+                x + ((n * g.in_h + first_row) * g.in_w + first) * g.c, rows,
+                std::min(left + g.kernel_w, g.in_w) - first, g.in_w * g.c, g.c,
+                g.c, g.relu, out + (i * g.out_w + ow) * g.c});
+          }
+        }
+      });
+}
+
+template void MaxOfChannels(const Pool2dGeometry&, const float*, float*);
+template void MaxOfChannels(const Pool2dGeometry&, const double*, double*);
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE
