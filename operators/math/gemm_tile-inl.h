@@ -230,9 +230,10 @@ HWY_NOINLINE void PanelRows(const GemmBlock<T>& block,
     }
   } else if constexpr (kV == 1) {
     // Six sums are too few to wait for none.
-    while (rows >= 2 * kTileRows) {
-      Tile<kTransposed, 2 * kTileRows, 1>(block, a, b, ldb, columns, c);
-      forward(2 * kTileRows);
+    constexpr int kTall = 2 * kTileRows;
+    while (rows >= kTall) {
+      Tile<kTransposed, kTall, 1>(block, a, b, ldb, columns, c);
+      forward(kTall);
     }
   }
   // The rest in tiles of nearly one height.

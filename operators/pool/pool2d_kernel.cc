@@ -115,9 +115,9 @@ KernelWork ForwardWork(const KernelQuery& query) {
   const size_t element = platform::SizeOf(query.input_dtypes[0]);
   if (g.max && g.nhwc && element > 2 && !math::IsMaxOfPairs(g)) {
     // Vectors of channels: a comparison and a choice each.
-    const auto vectors = static_cast<double>(
-        g.n * g.out_pixels() *
-        ((g.c + math::VectorLanes(element) - 1) / math::VectorLanes(element)));
+    const auto vectors = static_cast<double>(g.n * g.out_pixels()) *
+                         math::Padded(g.c, math::VectorLanes(element)) /
+                         static_cast<double>(math::VectorLanes(element));
     const auto taps = static_cast<double>(g.kernel_h * g.kernel_w);
     work.moves = vectors * (2.5 * taps + 6);
   }

@@ -5,6 +5,7 @@
 #define HWY_DISABLED_TARGETS (HWY_AVX3_DL | SLUICE_DISABLED_TARGETS)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sluice/operators/math/conv/conv2d_winograd_tiles.cc"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -37,6 +38,19 @@ struct PixelOffsets {
   int64_t at[kEdge][kEdge];
 };
 
+constexpr int64_t kLine = 64 / sizeof(float);
+
+// The columns that the next tile does not share with this one: so many rows are
+// too many for the processor to foresee.
+template <int kM>
+HWY_INLINE void FetchNext(const PixelOffsets<kM>& next, const float* input) {
+  for (int r = 0; r < kM + 2; ++r) {
+    for (int c = 2; c < kM + 2; ++c) {
+      if (next.at[r][c] >= 0) hwy::Prefetch(input + next.at[r][c]);
+    }
+  }
+}
+
 template <int kM>
 void Pixels(const Conv2dWinogradPlan& plan,
             const float* HWY_RESTRICT input,
@@ -47,10 +61,14 @@ void Pixels(const Conv2dWinogradPlan& plan,
   constexpr int kEdge = kM + 2;
   const Tag<float> d;
   const int64_t in_c = plan.g.in_c, point = plan.in_point();
+  const int64_t last = plan.tiles() - 1 - first;
   for (int64_t t = begin; t < end; ++t) {
     const PixelOffsets<kM> offsets(plan.g, WinogradTile(plan, first + t));
+    const PixelOffsets<kM> next(
+        plan.g, WinogradTile(plan, first + HWY_MIN(t + 1, last)));
     float* to = pixels + t * plan.in_row;
     for (int64_t c = 0; c < in_c; c += kLanes<float>) {
+      if (c % kLine == 0) FetchNext(next, input + c);
       V<float> half[kEdge][kEdge];  // transformed along columns
       for (int x = 0; x < kEdge; ++x) {
         V<float> in[kEdge];
