@@ -70,8 +70,10 @@ void Pixels(const Conv2dWinogradPlan& plan,
     for (int64_t c = 0; c < in_c; c += kLanes<float>) {
       if (c % kLine == 0) FetchNext(next, input + c);
       V<float> half[kEdge][kEdge];  // transformed along columns
+      HWY_UNROLL(6)
       for (int x = 0; x < kEdge; ++x) {
         V<float> in[kEdge];
+        HWY_UNROLL(6)
         for (int y = 0; y < kEdge; ++y) {
           const int64_t at = offsets.at[y][x];
           in[y] =
@@ -79,13 +81,16 @@ void Pixels(const Conv2dWinogradPlan& plan,
         }
         V<float> out[kEdge];
         TransformPixels<kM>(in, out);
+        HWY_UNROLL(6)
         for (int y = 0; y < kEdge; ++y) {
           half[y][x] = out[y];
         }
       }
+      HWY_UNROLL(6)
       for (int y = 0; y < kEdge; ++y) {
         V<float> out[kEdge];
         TransformPixels<kM>(half[y], out);
+        HWY_UNROLL(6)
         for (int x = 0; x < kEdge; ++x) {
           hn::StoreU(out[x], d, to + (y * kEdge + x) * point + c);
         }
@@ -130,13 +135,16 @@ bool Outputs(const Conv2dWinogradPlan& plan,
   for (int64_t o = 0; o < g.out_c; o += kLanes<float>) {
     const int64_t left = g.out_c - o;
     V<float> half[kM][kEdge];  // transformed along columns
+    HWY_UNROLL(6)
     for (int x = 0; x < kEdge; ++x) {
       V<float> in[kEdge];
+      HWY_UNROLL(6)
       for (int y = 0; y < kEdge; ++y) {
         in[y] = hn::LoadU(d, from + (y * kEdge + x) * point + o);
       }
       V<float> out[kM];
       TransformOutputs<kM>(in, out);
+      HWY_UNROLL(6)
       for (int y = 0; y < kM; ++y) {
         half[y][x] = out[y];
       }
@@ -146,6 +154,7 @@ bool Outputs(const Conv2dWinogradPlan& plan,
     for (int64_t y = 0; y < kM; ++y) {
       V<float> out[kM];
       TransformOutputs<kM>(half[y], out);
+      HWY_UNROLL(6)
       for (int64_t x = 0; x < kM; ++x) {
         finite = hn::MulAdd(out[x], hn::Zero(d), finite);
         if (y >= rows || x >= columns) continue;

@@ -35,34 +35,39 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// kVectors of channels from `channel` on.
-template <int kVectors, typename T>
+// kVectors of channels from `channel` on; where not kWhole, what is left of
+// one.
+template <int kVectors, bool kWhole, typename T>
 HWY_INLINE void MaxOfVectors(const ChannelsWindow<T>& window, int64_t channel) {
   const Tag<T> d;
   const int64_t left = window.channels - channel;
+  const auto load = [&](const T* p) HWY_ATTR {
+    return kWhole ? hn::LoadU(d, p) : LoadPart(p, left, T{0});
+  };
   V<T> best[kVectors];
+  HWY_UNROLL(4)
   for (int v = 0; v < kVectors; ++v) {
-    best[v] = LoadPart(window.x + channel + v * kLanes<T>, left - v * kLanes<T>,
-                       T{0});
+    best[v] = load(window.x + channel + v * kLanes<T>);
   }
   for (int64_t row = 0; row < window.rows; ++row) {
     const T* pixel = window.x + row * window.row_step + channel;
     for (int64_t i = 0; i < window.columns; ++i, pixel += window.pixel_step) {
+      HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
-        const auto value =
-            LoadPart(pixel + v * kLanes<T>, left - v * kLanes<T>, T{0});
+        const auto value = load(pixel + v * kLanes<T>);
         const auto wins = hn::Or(hn::Gt(value, best[v]), hn::IsNaN(value));
         best[v] = hn::IfThenElse(wins, value, best[v]);
       }
     }
   }
+  T* out = window.out + channel;
+  HWY_UNROLL(4)
   for (int v = 0; v < kVectors; ++v) {
     if (window.relu) {
       best[v] =
           hn::IfThenElse(hn::Le(best[v], hn::Zero(d)), hn::Zero(d), best[v]);
     }
-    StorePart<T>(best[v], window.out + channel + v * kLanes<T>,
-                 left - v * kLanes<T>);
+    StorePart<T>(best[v], out + v * kLanes<T>, left - v * kLanes<T>);
   }
 }
 
@@ -70,11 +75,12 @@ template <typename T>
 HWY_INLINE void MaxOfWindow(const ChannelsWindow<T>& window) {
   int64_t channel = 0;
   for (; channel + 4 * kLanes<T> <= window.channels; channel += 4 * kLanes<T>) {
-    MaxOfVectors<4>(window, channel);
+    MaxOfVectors<4, true>(window, channel);
   }
-  for (; channel < window.channels; channel += kLanes<T>) {
-    MaxOfVectors<1>(window, channel);
+  for (; channel + kLanes<T> <= window.channels; channel += kLanes<T>) {
+    MaxOfVectors<1, true>(window, channel);
   }
+  if (channel < window.channels) MaxOfVectors<1, false>(window, channel);
 }
 
 void MaxOfWindowF32(const ChannelsWindow<float>& window) {

@@ -1,0 +1,89 @@
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/movement/interleave.h"
+#include "sluice/operators/math/strided_copy.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelPreparation;
+using framework::KernelQuery;
+using framework::KernelWork;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+bool ChannelsLast(const KernelQuery& query) {
+  return query.Attr<std::string>("data_format") == "NHWC";
+}
+
+// X seen as [outer, group, channels of a group, inner], with the two in the
+// middle the other way round in Out.
+class ShuffleChannelKernel final : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    dims_ = query.inputs[0];
+    if (dims_.numel() == 0) return;
+    const bool last = ChannelsLast(query);
+    const int64_t channels = dims_[last ? 3 : 1];
+    group_ = query.Attr<int64_t>("group");
+    of_group_ = channels / group_;
+    outer_ = last ? dims_.numel() / channels : dims_[0];
+    const size_t element = platform::SizeOf(query.input_dtypes[0]);
+    interleaves_ = last && element == sizeof(uint32_t);
+    const int64_t inner = last ? 1 : dims_[2] * dims_[3];
+    const DDim out = {outer_, of_group_, group_, inner};
+    const math::StridedCopy::Strides from = {channels * inner, inner,
+                                             of_group_ * inner, 1};
+    copy_ = math::StridedCopy(out, from, math::RowMajorStrides(out), element);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& out = context.AllocateOutput(0, dims_);
+    if (out.numel() == 0) return;
+    const void* x = context.Input(0).raw_data();
+    if (interleaves_) {
+      math::Interleave(static_cast<const uint32_t*>(x), outer_, group_,
+                       of_group_, static_cast<uint32_t*>(out.raw_data()));
+    } else {
+      copy_(x, out.raw_data());
+    }
+  }
+
+ private:
+  DDim dims_;
+  int64_t outer_ = 0, group_ = 1, of_group_ = 0;
+  bool interleaves_ = false;  // channels of 4 bytes that follow one another
+  math::StridedCopy copy_;    // else
+};
+
+// Planes are copied whole, channels of a pixel in vectors where that is known
+// how, else one by one.
+KernelWork Work(const KernelQuery& query) {
+  KernelWork work = framework::DefaultKernelWork(query);
+  if (ChannelsLast(query)) {
+    const bool vectors =
+        query.Attr<int64_t>("group") <= 4 &&
+        platform::SizeOf(query.input_dtypes[0]) == sizeof(uint32_t);
+    work.moves =
+        (vectors ? 0.5 : 1.2) * static_cast<double>(query.inputs[0].numel());
+  }
+  return work;
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(shuffle_channel,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   framework::KernelTraits().Estimate(&Work),
+                   ShuffleChannelKernel);
+
+}  // namespace sluice::operators
