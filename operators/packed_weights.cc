@@ -20,6 +20,11 @@ Tensor PackedBytes(size_t bytes) {
 
 namespace {
 
+PackedWeights::Version VersionOf(const Tensor& parameter) {
+  return std::tuple_cat(parameter.storage_version(),
+                        std::make_tuple(parameter.raw_data()));
+}
+
 using Key = std::pair<std::vector<PackedWeights::Version>, std::string>;
 
 struct Table {
@@ -49,7 +54,7 @@ std::shared_ptr<const PackedWeights> PackedWeights::Get(
   Key key{{}, packing->key()};
   key.first.reserve(parameters.size());
   for (const Tensor* parameter : parameters) {
-    key.first.push_back(parameter->storage_version());
+    key.first.push_back(VersionOf(*parameter));
   }
   Table& table = TheTable();
   // Held while packing: who comes second waits, and shares what was made.
@@ -70,7 +75,7 @@ void PackedWeights::Renew(std::span<const Tensor* const> parameters,
                           std::shared_ptr<const PackedWeights>* packed) {
   bool current = *packed != nullptr;
   for (size_t i = 0; current && i < parameters.size(); ++i) {
-    current = (*packed)->versions_[i] == parameters[i]->storage_version();
+    current = (*packed)->versions_[i] == VersionOf(*parameters[i]);
   }
   if (!current) *packed = Get(parameters, packing, threads);
 }

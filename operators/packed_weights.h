@@ -5,6 +5,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -46,8 +47,9 @@ inline constexpr size_t kMaxPackedParameters = 5;
 // contents and shared by all plans that want the same. Immutable.
 class SLUICE_API PackedWeights {
  public:
-  // Of which storage, and of which of its contents: Tensor::storage_version.
-  using Version = std::pair<uint64_t, uint64_t>;
+  // Of which storage, of which of its contents (Tensor::storage_version), and
+  // where in it the parameter begins.
+  using Version = std::tuple<uint64_t, uint64_t, const void*>;
 
   // What `packing` makes of `parameters`; looked for among those that somebody
   // holds, else made with `threads` threads and counted as weights.packed.

@@ -22,7 +22,9 @@ int64_t Rows() {
 }
 
 void Multiply(const PanelProduct& product, int64_t begin, int64_t end) {
-  const int64_t blocks = (product.depth + kDepth - 1) / kDepth;
+  // Without terms there is what the sums begin with.
+  const int64_t blocks =
+      HWY_MAX((product.depth + kDepth - 1) / kDepth, int64_t{1});
   for (int64_t panel = begin; panel < end; ++panel) {
     const int64_t column = panel * kWidth<float>;
     const int64_t columns = HWY_MIN(product.columns - column, kWidth<float>);

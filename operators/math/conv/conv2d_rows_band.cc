@@ -209,6 +209,7 @@ size_t RowsVectorBytes() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <algorithm>
 namespace sluice::operators::math {
 
 HWY_EXPORT(BandF32);
@@ -225,8 +226,9 @@ void RunRowsBand(const RowsBand<double>& band) {
 }
 
 int64_t Conv2dRowsLanes(size_t element) {
-  return static_cast<int64_t>(HWY_DYNAMIC_DISPATCH(RowsVectorBytes)() /
-                              element);
+  // A vector of one byte stands for no vectors: one element.
+  const size_t bytes = HWY_DYNAMIC_DISPATCH(RowsVectorBytes)();
+  return static_cast<int64_t>(std::max<size_t>(bytes / element, 1));
 }
 
 }  // namespace sluice::operators::math

@@ -46,35 +46,51 @@ void LayWindows(const Conv2dGeometry& g,
   }
 }
 
-// Computes the outputs of a tile as sums over windows. `windows` has room for m
-// of them.
-void SumTile(const Call& call, int64_t number, float* windows) {
+// Computes outputs of a row of a tile as sums over windows; `windows` has room
+// for so many of them.
+void SumWindows(const Call& call,
+                const WinogradTile& tile,
+                int64_t row,
+                int64_t column,
+                int64_t columns,
+                float* windows) {
+  const Conv2dGeometry& g = call.plan.g;
+  const float* image = call.input + tile.image * g.in_pixels() * g.in_c;
+  LayWindows(g, image, row, column, columns, windows);
+  float* out =
+      call.output + ((tile.image * g.out_h + row) * g.out_w + column) * g.out_c;
+  Gemm<float>({.transpose_b = true,
+               .m = columns,
+               .n = g.out_c,
+               .k = g.patch(),
+               .a = windows,
+               .lda = g.patch(),
+               .b = call.filter.filter,
+               .ldb = g.patch(),
+               .c = out,
+               .ldc = g.out_c});
+  for (int64_t i = 0; i < columns * g.out_c; ++i) {
+    const int64_t o = i % g.out_c;
+    if (call.filter.factors != nullptr) {
+      out[i] = static_cast<float>(out[i] * call.filter.factors[o]);
+    }
+    if (call.bias != nullptr) out[i] += call.bias[o];
+  }
+}
+
+// Computes all outputs of a tile so. `windows` has room for `size` floats, a
+// window or more.
+void SumTile(const Call& call, int64_t number, float* windows, int64_t size) {
   const Conv2dGeometry& g = call.plan.g;
   const WinogradTile tile(call.plan, number);
   const int64_t bottom = std::min(tile.row + call.plan.m, g.out_h);
-  const int64_t columns = std::min(call.plan.m, g.out_w - tile.column);
-  const float* image = call.input + tile.image * g.in_pixels() * g.in_c;
+  const int64_t right = std::min(tile.column + call.plan.m, g.out_w);
+  const int64_t at_once =
+      std::max<int64_t>(size / std::max<int64_t>(g.patch(), 1), 1);
   for (int64_t row = tile.row; row < bottom; ++row) {
-    LayWindows(g, image, row, tile.column, columns, windows);
-    float* out =
-        call.output +
-        ((tile.image * g.out_h + row) * g.out_w + tile.column) * g.out_c;
-    Gemm<float>({.transpose_b = true,
-                 .m = columns,
-                 .n = g.out_c,
-                 .k = g.patch(),
-                 .a = windows,
-                 .lda = g.patch(),
-                 .b = call.filter.filter,
-                 .ldb = g.patch(),
-                 .c = out,
-                 .ldc = g.out_c});
-    for (int64_t i = 0; i < columns * g.out_c; ++i) {
-      const int64_t o = i % g.out_c;
-      if (call.filter.factors != nullptr) {
-        out[i] = static_cast<float>(out[i] * call.filter.factors[o]);
-      }
-      if (call.bias != nullptr) out[i] += call.bias[o];
+    for (int64_t column = tile.column; column < right; column += at_once) {
+      SumWindows(call, tile, row, column, std::min(at_once, right - column),
+                 windows);
     }
   }
 }
@@ -120,9 +136,10 @@ void RunBlock(const Call& call, int64_t first, int64_t count, float* scratch) {
   platform::ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       if (!WinogradOutputs(plan, products, call.bias, first, t, call.output)) {
-        // The pixels of the block are not needed any longer; the share of a
-        // tile is m windows, or more.
-        SumTile(call, first + t, pixels + t * plan.points() * plan.in_row);
+        // The pixels of the block are not needed any longer: a tile has its
+        // share of them, of which a window is a part.
+        const int64_t share = plan.points() * plan.in_row;
+        SumTile(call, first + t, pixels + t * share, share);
       }
       ApplyChain(call, first + t);
     }

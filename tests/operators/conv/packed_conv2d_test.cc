@@ -201,6 +201,20 @@ TEST_P(PackedConv2d, PacksAgainWhenAParameterChanges) {
   EXPECT_EQ(Packed(), before + 5);
 }
 
+TEST_P(PackedConv2d, FiltersThatAreSlicesOfOneTensor) {
+  const int64_t kernel = GetParam().kernel;
+  Tensor both = Ramp({2 * kOut, kIn, kernel, kernel}, 0.1F);
+  both.data<float>()[both.numel() / 2 + 3] = 5;
+  std::vector<std::vector<float>> got;
+  for (const int64_t first : {int64_t{0}, kOut}) {
+    At("filter") = both.Slice(first, first + kOut);
+    if (first == 0) Conv("filter", true);
+    ExpectRight("conv");
+    got.push_back(Run("conv"));
+  }
+  EXPECT_NE(got[0], got[1]);
+}
+
 TEST_P(PackedConv2d, AFilterThatIsFedIsPackedForEachRun) {
   const int64_t kernel = GetParam().kernel;
   Data("fed", {kOut, kIn, kernel, kernel});

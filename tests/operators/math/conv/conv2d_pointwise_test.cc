@@ -153,6 +153,13 @@ TEST(Conv2dPointwise, ComputesEachGroupByItself) {
   }
 }
 
+TEST(Conv2dPointwise, NoChannelsAreTheBias) {
+  Conv conv(Geometry(1, 4, 5, 0, 21));
+  conv.ExpectRight(conv.Run());
+  conv.bias.clear();
+  conv.ExpectRight(conv.Run());
+}
+
 TEST(Conv2dPointwise, NoBiasIsZero) {
   Conv conv(Geometry(1, 4, 5, 6, 7));
   conv.bias.clear();

@@ -1,5 +1,6 @@
 #include "sluice/operators/math/conv/conv2d_winograd.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -56,9 +57,12 @@ struct Conv {
     const double* scales = factors.empty() ? nullptr : factors.data();
     PackWinogradFilter(plan, filter.data(), scales, packed.data());
     std::vector<float> output(static_cast<size_t>(g.output_size()), kNaN);
-    std::vector<std::byte> scratch(plan.scratch_bytes());
+    constexpr auto kMark = static_cast<std::byte>(0x5A);
+    std::vector<std::byte> scratch(plan.scratch_bytes() + 4096, kMark);
     Conv2dWinograd(plan, input.data(), {filter.data(), scales, packed.data()},
                    bias.data(), chain, output.data(), scratch.data());
+    EXPECT_EQ(std::count(scratch.end() - 4096, scratch.end(), kMark), 4096)
+        << "wrote past the end of scratch";
     return output;
   }
 
@@ -167,6 +171,25 @@ TEST_P(Conv2dWinogradTest, WindowsWithoutTheNaNDoNotGetIt) {
       ASSERT_NO_FATAL_FAILURE(conv.ExpectRight(conv.Run()));
     }
   }
+}
+
+// The windows of a tile that is summed take their place from the block.
+TEST_P(Conv2dWinogradTest, TilesWithNaNDoNotDisturbTheirNeighbours) {
+  for (const auto& g : {Geometry(1, 2, 2, 512, 1), Geometry(1, 2, 96, 64, 3),
+                        Geometry(1, 6, 16, 16, 8), Geometry(1, 4, 5, 1, 2)}) {
+    for (const int threads : {1, 4}) {
+      Conv conv(g, GetParam());
+      for (int64_t pixel = 0; pixel < g.in_pixels(); pixel += 7) {
+        conv.input[pixel * g.in_c] = kNaN;
+      }
+      ASSERT_NO_FATAL_FAILURE(conv.ExpectRight(conv.Run(threads)));
+    }
+  }
+}
+
+TEST_P(Conv2dWinogradTest, NoChannelsAreTheBias) {
+  const Conv conv(Geometry(1, 5, 6, 0, 7), GetParam());
+  conv.ExpectRight(conv.Run());
 }
 
 TEST_P(Conv2dWinogradTest, TransformsThatOverflow) {
