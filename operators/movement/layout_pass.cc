@@ -53,9 +53,9 @@ std::vector<std::string> Images(const Graph& graph, const OpDesc& op) {
 
 // Whether an op can do its work with the channels last.
 bool CanTurn(const Graph& graph, const OpFacts& op) {
-  // A wish for a variant is about the op as it stands.
+  // A wish for a variant is about the op as it stands, unless it says more.
   const auto particular = [](const KernelHint* hint) {
-    return hint->Wants() && !hint->variant.empty();
+    return hint->Wants() && !hint->variant.empty() && hint->layout != "NHWC";
   };
   if (std::any_of(op.hints.begin(), op.hints.end(), particular)) return false;
   const auto images = Images(graph, op.desc);

@@ -286,8 +286,8 @@ KernelWork Conv2dWinogradWork(const Conv2dGeometry& g,
       tiles *
       (Padded(g.in_c, VectorLanes(sizeof(float))) + Real(plan.out_row)) / lanes;
   work.moves = 3.5 * points * vectors;
-  // Transformed filters are too large for the caches, and displace what the next
-  // ops read.
+  // Transformed filters are too large for the caches, and displace what the
+  // next ops read.
   work.extra_bytes = 2 * sizeof(float) * Real(plan.packed_size());
   if (!constant_filter) work.moves += 3 * Real(plan.packed_size());
   work.max_threads = tiles;

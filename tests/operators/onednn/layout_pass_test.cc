@@ -155,6 +155,17 @@ TEST_F(LayoutPassTest, HintsThatOnlyExcludeAVariantAreNoWish) {
   ExpectSame({out});
 }
 
+TEST_F(LayoutPassTest, AVariantMayBeWishedForTogetherWithALayout) {
+  Data("image", Ramp({2, 32, 13, 11}));
+  Data("w1", Ramp({40, 32, 3, 3}));
+  const std::string out = Conv("image", "w1");
+  hint_.reset();
+  const char* hint = "conv2d: require variant=winograd_4x4, layout=NHWC";
+  ExpectSame({out}, hint);
+  const KernelHintGuard guard(hint);
+  EXPECT_EQ(Types({out}), (Names{"transpose", "conv2d", "transpose"}));
+}
+
 TEST_F(LayoutPassTest, ListsWithAnEntryForEachDimAreTurned) {
   Data("image", Ramp({1, 32, 13, 11}));
   Data("w1", Ramp({40, 32, 3, 3}));
