@@ -15,6 +15,9 @@ using platform::Raise;
 
 namespace {
 
+// So much stays cached, even where nothing is in use.
+constexpr size_t kIdleBytes = size_t{512} << 20;
+
 // A cached large block may serve a request this much smaller than itself.
 constexpr size_t Tolerated(size_t rounded) {
   return rounded + rounded / 8;
@@ -98,7 +101,9 @@ Block* CachingAllocator::Take(size_t bytes, bool fail_first) {
   const size_t rounded = RoundToClass(wanted);
   if (!fail_first) [[likely]] {
     Block* block = TakeCached(wanted, rounded);
-    if (block == nullptr) block = TakeFromSystem(rounded);
+    if (block != nullptr) return block;
+    ReduceCache(std::max(kIdleBytes, stats_.in_use));
+    block = TakeFromSystem(rounded);
     if (block != nullptr) return block;
   }
   ReleaseLists();
@@ -190,17 +195,21 @@ void CachingAllocator::Cache(Block* block) {
   cached_bytes_ += block->bytes;
 }
 
-// Large blocks go first: they are the fewest calls and the least likely to be
-// asked for in just this size again.
 void CachingAllocator::MakeRoomInCache(size_t bytes) {
   const size_t most = stats_.limit / 4;
-  if (cached_bytes_ + bytes <= most || bytes > most) return;
-  for (int size_class = kSizeClasses - 1; size_class >= 0; --size_class) {
-    while (Block* block = cache_[size_class]) {
+  if (bytes <= most) ReduceCache(most - bytes);
+}
+
+// Large blocks go first: they are the fewest calls and the least likely to be
+// asked for in just this size again.
+void CachingAllocator::ReduceCache(size_t most) {
+  for (int size_class = kSizeClasses - 1;
+       size_class >= 0 && cached_bytes_ > most; --size_class) {
+    while (cache_[size_class] != nullptr && cached_bytes_ > most) {
+      Block* block = cache_[size_class];
       cache_[size_class] = block->next;
       cached_bytes_ -= block->bytes;
       ReleaseToSystem(block);
-      if (cached_bytes_ + bytes <= most) return;
     }
   }
 }

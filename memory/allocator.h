@@ -31,7 +31,9 @@ SLUICE_API std::string ToString(const MemoryStats& stats);
 
 // The memory of one device. Freed blocks are kept by size class and handed out
 // again; what is cached never exceeds a quarter of the limit, and all of it
-// goes back to the system before an allocation fails. There is one for each
+// goes back to the system before an allocation fails. When the system is asked
+// for a block, no more stays cached than is in use, or 512 MiB: requests that
+// grow and grow would never find what is cached. There is one for each
 // place, made on first use and never destroyed; tests make their own. Every
 // function may be called from any thread.
 class SLUICE_API CachingAllocator {
@@ -70,6 +72,7 @@ class SLUICE_API CachingAllocator {
   void ReleaseList(int size_class);
   void ReleaseLists();
   void MakeRoomInCache(size_t bytes);
+  void ReduceCache(size_t most);
 
   void Fill(void* pointer, size_t bytes);
   [[noreturn]] void RaiseExhausted(size_t bytes) const;

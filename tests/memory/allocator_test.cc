@@ -132,6 +132,25 @@ TEST_F(CachingAllocatorTest, TheCacheKeepsAtMostAQuarterOfTheLimit) {
   EXPECT_GE(allocator_.stats().reserved, 8 * kMiB);
 }
 
+TEST_F(CachingAllocatorTest, BlocksThatNobodyAsksForDoNotPileUp) {
+  allocator_.SetLimit(size_t{64} << 30);
+  for (const size_t mib : {150, 180, 210, 240, 270, 310}) {
+    allocator_.Free(allocator_.Alloc(mib * kMiB));
+    ASSERT_LE(allocator_.stats().reserved, (512 + mib) * kMiB);
+  }
+  EXPECT_GE(allocator_.stats().reserved, 310 * kMiB);
+}
+
+TEST_F(CachingAllocatorTest, AsMuchAsIsInUseStaysCached) {
+  allocator_.SetLimit(size_t{64} << 30);
+  void* used = allocator_.Alloc(700 * kMiB);
+  for (const size_t mib : {300, 350, 10}) {
+    allocator_.Free(allocator_.Alloc(mib * kMiB));
+  }
+  EXPECT_EQ(allocator_.stats().reserved, (700 + 300 + 350 + 10) * kMiB);
+  allocator_.Free(used);
+}
+
 TEST_F(CachingAllocatorTest, SmallBlocksStayCachedBeforeLargeOnes) {
   allocator_.SetLimit(64 * kMiB);
   void* large = allocator_.Alloc(16 * kMiB);
