@@ -101,6 +101,11 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
                    "kernel hint \"{}\" ({}): \"{}\" is no constraint; it must "
                    "read {}",
                    platform::Shown(rule), source, platform::Shown(key), kForm);
+    SLUICE_ENFORCE(
+        field->empty(), ErrorCode::kInvalidArgument, "hint.key_twice",
+        "kernel hint \"{}\" ({}) has two values for {}; write a rule "
+        "for each, with ; between them",
+        platform::Shown(rule), source, key);
     *field = Trim(pair);
   }
   const bool about_kernels = !hint.place.empty() || !hint.library.empty() ||

@@ -76,6 +76,13 @@ TEST_F(KernelHintsTest, RefusesUnknownKeysAndMissingValues) {
   }
 }
 
+TEST_F(KernelHintsTest, RefusesTwoValuesForOneKey) {
+  const char* rule = "exclude variant=winograd_4x4, variant=winograd_2x2";
+  ExpectError(ErrorCode::kInvalidArgument, "hint.key_twice",
+              {rule, "two values for variant", "with ; between them"},
+              [&] { ParseKernelHints(rule, "a test"); });
+}
+
 TEST_F(KernelHintsTest, SelectsOps) {
   KernelHint hint;
   const OpDesc op = Op("crop", "cut");
