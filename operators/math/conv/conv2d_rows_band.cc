@@ -226,7 +226,7 @@ void RunRowsBand(const RowsBand<double>& band) {
 }
 
 int64_t Conv2dRowsLanes(size_t element) {
-  // A vector of one byte stands for no vectors: one element.
+  // Without vector instructions it is one byte, for elements of any size.
   const size_t bytes = HWY_DYNAMIC_DISPATCH(RowsVectorBytes)();
   return static_cast<int64_t>(std::max<size_t>(bytes / element, 1));
 }
