@@ -18,7 +18,7 @@ struct Pointwise {
   static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads) {
     return math::PlanConv2dPointwise(g, num_threads);
   }
-  static std::string Name(const Plan& /*plan*/) { return "pointwise"; }
+  static std::string Name() { return "pointwise"; }
   static size_t ScratchBytes(const Plan& /*plan*/) { return 0; }
   static void Pack(const Plan& plan,
                    const float* filter,
@@ -28,7 +28,7 @@ struct Pointwise {
   }
   static void Run(const Plan& plan,
                   const float* input,
-                  const PackedFilter& filter,
+                  const math::PackedFilter& filter,
                   const float* bias,
                   const math::OutputChain<float>& chain,
                   float* output,

@@ -20,7 +20,7 @@ struct Winograd {
   static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads) {
     return math::PlanConv2dWinograd(g, size, num_threads);
   }
-  static std::string Name(const Plan& /*plan*/) {
+  static std::string Name() {
     return platform::Format("winograd {}x{}", size, size);
   }
   static size_t ScratchBytes(const Plan& plan) { return plan.scratch_bytes(); }
@@ -32,14 +32,12 @@ struct Winograd {
   }
   static void Run(const Plan& plan,
                   const float* input,
-                  const PackedFilter& filter,
+                  const math::PackedFilter& filter,
                   const float* bias,
                   const math::OutputChain<float>& chain,
                   float* output,
                   void* scratch) {
-    math::Conv2dWinograd(plan, input,
-                         {filter.filter, filter.factors, filter.packed}, bias,
-                         chain, output, scratch);
+    math::Conv2dWinograd(plan, input, filter, bias, chain, output, scratch);
   }
 };
 using Winograd2 = Winograd<2>;

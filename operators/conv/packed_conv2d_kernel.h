@@ -12,6 +12,7 @@
 #include "sluice/operators/conv/conv2d_kernel.h"
 #include "sluice/operators/fusion/folded_norm.h"
 #include "sluice/operators/math/chain/chain.h"
+#include "sluice/operators/math/conv/packed_filter.h"
 #include "sluice/operators/packed_weights.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
@@ -20,14 +21,6 @@
 // of their own.
 namespace sluice::operators {
 
-// The filters as they are and packed, and what each is multiplied by; factors
-// is nullptr for 1.
-struct PackedFilter {
-  const float* filter = nullptr;
-  const double* factors = nullptr;
-  const float* packed = nullptr;
-};
-
 inline bool HasConstantFilter(const framework::KernelQuery& query) {
   return query.input_constant.size() > 1 && query.input_constant[1] != 0;
 }
@@ -35,7 +28,7 @@ inline bool HasConstantFilter(const framework::KernelQuery& query) {
 // Method is how it is computed:
 //   using Plan = ...;  // with packed_size(), in floats
 //   static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads);
-//   static std::string Name(const Plan& plan);  // of the form of the filters
+//   static std::string Name();  // of the form of the filters
 //   static size_t ScratchBytes(const Plan& plan);
 //   static void Pack(plan, filter, factors, packed);
 //   static void Run(plan, input, PackedFilter, bias, chain, output, scratch);
@@ -48,7 +41,7 @@ class FilterPacking final : public Packing {
   FilterPacking(const Plan& plan, std::optional<double> epsilon)
       : Packing(platform::Format(
             "{} {} to {}{}",
-            Method::Name(plan),
+            Method::Name(),
             plan.g.in_c,
             plan.g.out_c,
             epsilon ? platform::Format(" {}", *epsilon) : std::string())),
@@ -125,7 +118,7 @@ class PackedConv2dKernel final : public framework::OpKernel {
         context.AllocateOutput("Output", Conv2dOutputDims(plan_.g));
     if (output.numel() == 0) return;
     std::shared_ptr<const PackedWeights> packed, folded;
-    const PackedFilter filter = FilterOf(context, &packed);
+    const math::PackedFilter filter = FilterOf(context, &packed);
     const T* bias = BiasOf(context, &folded);
     const auto operands =
         ChainOperandsOf<T>(context, first_operand_, chain_.operands());
@@ -138,8 +131,8 @@ class PackedConv2dKernel final : public framework::OpKernel {
  private:
   using Kept = std::shared_ptr<const PackedWeights>;
 
-  PackedFilter FilterOf(const framework::OpKernelContext& context,
-                        Kept* kept) const {
+  math::PackedFilter FilterOf(const framework::OpKernelContext& context,
+                              Kept* kept) const {
     const framework::Tensor& filter = context.Input("Filter");
     if (!filter_) {
       auto* packed = reinterpret_cast<T*>(

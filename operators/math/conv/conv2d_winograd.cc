@@ -18,7 +18,7 @@ constexpr int64_t kTaps = 9;
 struct Call {
   const Conv2dWinogradPlan& plan;
   const float* input;
-  const WinogradFilter& filter;
+  const PackedFilter& filter;
   const float* bias;
   const OutputChain<float>& chain;
   float* output;
@@ -186,7 +186,7 @@ Conv2dWinogradPlan PlanConv2dWinograd(const Conv2dGeometry& geometry,
 
 void PackWinogradFilter(const Conv2dWinogradPlan& plan,
                         const float* filter,
-                        WinogradFactors factors,
+                        const double* factors,
                         float* packed) {
   platform::ParallelFor(PaddedColumns(plan.g.out_c) / PanelColumns(), 1,
                         [&](int64_t begin, int64_t end) {
@@ -199,7 +199,7 @@ void PackWinogradFilter(const Conv2dWinogradPlan& plan,
 
 void Conv2dWinograd(const Conv2dWinogradPlan& plan,
                     const float* input,
-                    const WinogradFilter& filter,
+                    const PackedFilter& filter,
                     const float* bias,
                     const OutputChain<float>& chain,
                     float* output,

@@ -5,6 +5,7 @@
 
 #include "sluice/operators/math/chain/chain.h"
 #include "sluice/operators/math/conv/conv2d_geometry.h"
+#include "sluice/operators/math/conv/packed_filter.h"
 #include "sluice/platform/export.h"
 
 // 2-d convolution by filters of 3x3 with fewer multiplications: Winograd's
@@ -57,27 +58,18 @@ SLUICE_API Conv2dWinogradPlan PlanConv2dWinograd(const Conv2dGeometry& geometry,
                                                  int64_t m,
                                                  int num_threads);
 
-// What the filters are multiplied by, for each output channel; nullptr for 1.
-using WinogradFactors = const double*;
-
-// packed[:packed_size()] = the transform of the filters.
+// packed[:packed_size()] = the transform of the filters, each times its factor
+// (nullptr: 1).
 SLUICE_API void PackWinogradFilter(const Conv2dWinogradPlan& plan,
                                    const float* filter,
-                                   WinogradFactors factors,
+                                   const double* factors,
                                    float* packed);
-
-// The filters as they are, for tiles that are not finite, and transformed.
-struct WinogradFilter {
-  const float* filter = nullptr;
-  WinogradFactors factors = nullptr;
-  const float* packed = nullptr;
-};
 
 // output = chain(bias (nullptr: 0) + the convolution of input and filter).
 // Through ParallelFor.
 SLUICE_API void Conv2dWinograd(const Conv2dWinogradPlan& plan,
                                const float* input,
-                               const WinogradFilter& filter,
+                               const PackedFilter& filter,
                                const float* bias,
                                const OutputChain<float>& chain,
                                float* output,

@@ -187,7 +187,7 @@ HWY_INLINE V<double> TransformFilter(const double* row, const V<double>* taps) {
 // A panel of filters, [in_c][9 taps][kWidth], to points.
 void PackPanel(const Conv2dWinogradPlan& plan,
                const float* filter,
-               WinogradFactors factors,
+               const double* factors,
                int64_t panel,
                float* packed) {
   constexpr int64_t kTaps = 9;
@@ -258,7 +258,7 @@ bool WinogradOutputs(const Conv2dWinogradPlan& plan,
 
 void PackWinogradPanel(const Conv2dWinogradPlan& plan,
                        const float* filter,
-                       WinogradFactors factors,
+                       const double* factors,
                        int64_t panel,
                        float* packed) {
   HWY_DYNAMIC_DISPATCH(PackPanel)(plan, filter, factors, panel, packed);

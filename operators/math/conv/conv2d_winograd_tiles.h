@@ -21,7 +21,7 @@ struct WinogradTile {
 // Transforms the filters of one panel (panels.h).
 void PackWinogradPanel(const Conv2dWinogradPlan& plan,
                        const float* filter,
-                       WinogradFactors factors,
+                       const double* factors,
                        int64_t panel,
                        float* packed);
 
