@@ -26,6 +26,9 @@ constexpr int kMaxRounds = 100'000;
 // First runs load code and touch memory, so that only a large factor counts.
 constexpr double kHopeless = 4;
 constexpr int kSecondLooks = 4;
+// Of contestants that take less than this the estimate is the best of several.
+constexpr double kShortCall = 1e-3;
+constexpr int kEstimates = 5;
 constexpr double kLongerThanNoise = 20e-3;
 // How often a round that threads had to wait in is taken again.
 constexpr int kRetakes = 3;
@@ -135,9 +138,6 @@ class RaceRun {
   }
 
   void FirstRuns() {
-    // What a second run may take, so that all of them leave most of the budget.
-    const double small =
-        options_.budget_seconds / (8 * static_cast<double>(lanes_.size()));
     double fastest = 0;
     for (Lane& lane : lanes_) {
       const double expected = lane.contestant->expected_seconds;
@@ -148,12 +148,14 @@ class RaceRun {
       if (!first) continue;
       TakeEstimate(lane, *first);
       // The first call may have loaded and prepared what later ones only use.
-      if (lane.racing && lane.wall <= small && MayStart(lane.wall)) {
-        Estimate(lane);
-      }
+      if (lane.racing && MayRunAgain(lane)) SampleLongEnough(lane);
       if (fastest == 0 || *lane.estimate < fastest) fastest = *lane.estimate;
     }
+    EstimateInTurns();
     if (options_.give_up_ratio <= 0) return;
+    for (const Lane& lane : lanes_) {
+      if (lane.estimate) fastest = std::min(fastest, *lane.estimate);
+    }
     const double slowest = kHopeless * options_.give_up_ratio * fastest;
     for (Lane& lane : lanes_) {
       if (lane.racing && StaysAbove(slowest, lane)) {
@@ -179,22 +181,38 @@ class RaceRun {
     return *lane.estimate > seconds;
   }
 
-  // More calls at a time until a sample is long enough, then the best of
-  // five.
-  void Estimate(Lane& lane) {
-    int calls = 1;
-    int repeats = 5;
-    while (lane.racing && repeats > 0) {
+  // All of them shall leave most of the budget to the rounds.
+  bool MayRunAgain(const Lane& lane) {
+    const double small =
+        options_.budget_seconds / (8 * static_cast<double>(lanes_.size()));
+    return lane.wall <= small && MayStart(lane.wall);
+  }
+
+  // With more calls at a time until they take long enough together.
+  void SampleLongEnough(Lane& lane) {
+    int& calls = lane.timing.calls_per_round;
+    while (lane.racing) {
       const std::optional<double> seconds = Sample(lane, calls);
       if (!seconds) return;
       TakeEstimate(lane, *seconds);
-      if (options_.cold || *seconds >= 1e-3) return;
-      if (*seconds * calls < kShortestSample && calls < kMaxCalls) {
-        calls *= 2;
-      } else {
-        --repeats;
+      if (options_.cold || *seconds * calls >= kShortestSample ||
+          calls >= kMaxCalls || !MayStart(2 * lane.wall)) {
+        return;
       }
-      if (!MayStart(lane.wall)) return;
+      calls *= 2;
+    }
+  }
+
+  // The best of some more samples of those that are short. In turns: those of
+  // similar speed shall look similar on a machine that changes its own.
+  void EstimateInTurns() {
+    if (options_.cold) return;
+    for (int turn = 0; turn < kEstimates; ++turn) {
+      for (Lane& lane : lanes_) {
+        if (!lane.racing || *lane.estimate >= kShortCall) continue;
+        if (!MayRunAgain(lane)) continue;
+        SampleLongEnough(lane);
+      }
     }
   }
 

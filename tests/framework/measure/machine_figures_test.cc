@@ -73,15 +73,24 @@ TEST(MachineFigures, OtherJsonIsNone) {
   EXPECT_FALSE(FiguresFromJson(changed("\"memory\":", "\"memories\":")));
 }
 
+bool WiderIsFaster(const MachineFigures& figures) {
+  return figures.operations.float32 > 1.2 * figures.operations.float64;
+}
+
 TEST(MeasureMachine, FiguresArePlausible) {
   if (!CanStartItself()) GTEST_SKIP() << "QEMU is slower than any machine";
   const platform::ThreadCountGuard threads(2);
-  const MachineFigures figures = MeasureMachine(1);
+  MachineFigures figures = MeasureMachine(1);
+  // Other tests run at the same time, and may have disturbed one of the two.
+  for (int again = 0; again < 3 && !WiderIsFaster(figures); ++again) {
+    figures = MeasureMachine(1);
+  }
   EXPECT_EQ(figures.threads, 2);
   EXPECT_NE(figures.date, "");
   EXPECT_GT(figures.operations.float32, 5e8);
   EXPECT_LT(figures.operations.float32, 2e12);
-  EXPECT_GT(figures.operations.float32, 1.2 * figures.operations.float64);
+  EXPECT_TRUE(WiderIsFaster(figures))
+      << figures.operations.float32 << ", " << figures.operations.float64;
   for (const double bytes : {figures.bytes.l1, figures.bytes.memory}) {
     EXPECT_GT(bytes, 1e8);
     EXPECT_LT(bytes, 1e13);

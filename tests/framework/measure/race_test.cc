@@ -47,15 +47,15 @@ RaceResult RaceOf(const std::vector<Contestant>& contestants,
 
 TEST(Race, TheFasterOfTwoWins) {
   const RaceResult result =
-      RaceOf({Spinning("slow", 110e-6), Spinning("fast", 100e-6)},
+      RaceOf({Spinning("slow", 150e-6), Spinning("fast", 100e-6)},
              {.budget_seconds = 10});
   EXPECT_EQ(result.winner, 1);
   EXPECT_FALSE(result.tie);
-  EXPECT_GT(result.over_winner[0].low, 1.05);
-  EXPECT_LT(result.over_winner[0].low, 1.15);
+  EXPECT_GT(result.over_winner[0].low, 1.2);
+  EXPECT_LT(result.over_winner[0].low, 1.55);
   EXPECT_GE(result.timings[1].best, 99e-6);
   EXPECT_LT(result.timings[1].median, 150e-6);
-  EXPECT_GE(result.timings[0].median, 109e-6);
+  EXPECT_GE(result.timings[0].median, 149e-6);
   // More where a look at the clock takes long, as under QEMU.
   EXPECT_LE(result.timings[0].calls_per_round, 2);
   EXPECT_FALSE(result.budget_used_up);
@@ -92,16 +92,8 @@ TEST(Race, GoesOnToTheLastRoundWhereTheyStayLarge) {
 }
 
 TEST(Race, FastContestantsAreTimedManyCallsAtOnceAndAlike) {
-  volatile int x = 0;
-  const auto count = [&x](int to) {
-    return [&x, to] {
-      for (int i = 0; i < to; ++i) {
-        x = i;
-      }
-    };
-  };
-  const RaceResult result = RaceOf(
-      {{.name = "a", .run = count(1000)}, {.name = "b", .run = count(1030)}});
+  const RaceResult result =
+      RaceOf({Spinning("a", 1e-6), Spinning("b", 1.03e-6)});
   EXPECT_GT(result.timings[0].calls_per_round, 1);
   EXPECT_EQ(result.timings[0].calls_per_round,
             result.timings[1].calls_per_round);
