@@ -164,10 +164,11 @@ void AddPlainCUDARow(framework::Registry& registry) {
   using math::BinaryDTypes;
   constexpr BinaryDTypes kDTypes = Row::kInfo.dtypes;
   constexpr bool kAll = kDTypes == BinaryDTypes::kAll;
-  if constexpr (kAll || kDTypes == BinaryDTypes::kNumbers) {
+  constexpr bool kNumbers = kAll || kDTypes == BinaryDTypes::kNumbers;
+  if constexpr (kNumbers || kDTypes == BinaryDTypes::kFloats) {
     AddPlainCUDAKernels<Row, float, double>(registry);
   }
-  if constexpr (kDTypes != BinaryDTypes::kBool) {
+  if constexpr (kNumbers || kDTypes == BinaryDTypes::kIntegers) {
     AddPlainCUDAKernels<Row, int8_t, uint8_t, int32_t, int64_t>(registry);
   }
   if constexpr (kAll || kDTypes == BinaryDTypes::kBool) {

@@ -143,6 +143,9 @@ void AddBinaryFloats(BinaryRow* row) {
 
 template <class Row>
 BinaryRow MakeBinaryRow() {
+  static_assert(Row::kInfo.dtypes == BinaryDTypes::kNumbers ||
+                    Row::kInfo.dtypes == BinaryDTypes::kFloats,
+                "rows for integers alone and for bool are in bit_rows.inc");
   BinaryRow row = {Row::kInfo, {}};
   AddBinaryFloats<Row, float>(&row);
   AddBinaryFloats<Row, double>(&row);

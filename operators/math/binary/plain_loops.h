@@ -37,11 +37,12 @@ template <class Row>
 BinaryRow MakePlainRow() {
   constexpr BinaryDTypes kDTypes = Row::kInfo.dtypes;
   constexpr bool kAll = kDTypes == BinaryDTypes::kAll;
+  constexpr bool kNumbers = kAll || kDTypes == BinaryDTypes::kNumbers;
   BinaryRow row = {Row::kInfo, {}};
-  if constexpr (kAll || kDTypes == BinaryDTypes::kNumbers) {
+  if constexpr (kNumbers || kDTypes == BinaryDTypes::kFloats) {
     AddPlainLoops<Row, float, double>(&row);
   }
-  if constexpr (kDTypes != BinaryDTypes::kBool) {
+  if constexpr (kNumbers || kDTypes == BinaryDTypes::kIntegers) {
     AddPlainLoops<Row, int8_t, uint8_t, int32_t, int64_t, uint64_t>(&row);
   }
   if constexpr (kAll || kDTypes == BinaryDTypes::kBool) {
