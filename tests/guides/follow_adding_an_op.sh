@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Does what design/adding_an_op.md says, word for word, in a copy of the tree:
-#   follow_adding_an_op.sh SOURCE_DIR WORK_DIR [CMAKE_OPTION...]
+#   follow_adding_an_op.sh SOURCE_DIR WORK_DIR PYTHON [CMAKE_OPTION...]
 # Fails unless the operator and the row of a table build, pass their tests and
-# the harness, and touched two sources, one test and one table.
+# the harness, and touched two sources, one test and one table. So do the rows
+# of tests/guides/rows, one for each other table; and all rows are used from
+# C++, and with PYTHON, the package's interpreter or "", from Python and ONNX.
 set -euo pipefail
-source_dir=$1 work=$2
-shift 2
+source_dir=$1 work=$2 python=$3
+shift 3
+rows=$source_dir/tests/guides/rows
 guide=$source_dir/design/adding_an_op.md
 tree=$work/tree
 rm -rf "$tree" && mkdir -p "$tree"
@@ -18,17 +21,22 @@ awk -v tree="$tree" '
   /^```/ { file = ""; next }
   file != "" { print > file }' "$guide"
 
-# The ```cpp row=TABLE block goes in front of the table's list of rows, and its
-# name to the end of the list.
+# add_row FILE TABLE: puts the row in front of the table's list of rows, and its
+# name at the end of the list.
+add_row() {
+  local row list='^using \(Binary[A-Za-z]*\|[A-Za-z]*Table\) ='
+  row=$(sed -n 's/^struct \(.*\) {$/\1/p' "$1" | head -1)
+  {
+    sed "/$list/,\$d" "$source_dir/$2"
+    cat "$1"
+    sed -n "/$list/,\$p" "$source_dir/$2" | sed "s/>;$/, $row>;/"
+  } >"$tree/$2"
+}
+
 table=$(sed -n 's/^```cpp row=//p' "$guide")
 awk '/^```cpp row=/ { on = 1; next } /^```/ { on = 0 } on' "$guide" \
   >"$work/row.inc"
-row=$(sed -n 's/^struct \(.*\) {$/\1/p' "$work/row.inc")
-{
-  sed '/^using Table = /,$d' "$source_dir/$table"
-  cat "$work/row.inc"
-  sed -n '/^using Table = /,$p' "$source_dir/$table" | sed "s/>;$/, $row>;/"
-} >"$tree/$table"
+add_row "$work/row.inc" "$table"
 
 touched=$(cd "$tree" && { diff -rq --exclude=build --exclude=.git \
   "$source_dir" . || true; } | wc -l)
@@ -38,20 +46,40 @@ if [ "$touched" -ne 4 ]; then
   exit 1
 fi
 
+names=()
+for file in $(cd "$rows" && find operators -name '*.inc' | sort); do
+  add_row "$rows/$file" "$file"
+  names+=("$(sed -n 's/.*[.]name = "\(.*\)",/\1/p' "$rows/$file")")
+done
+[ ${#names[@]} -eq 3 ]
+cp "$rows/new_rows_test.cc" "$tree/tests/operators/unary/"
+
 # Two levels below the source, as every preset: then ccache knows the objects.
 cmake -S "$tree" -B "$tree/build/guide" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  -DSLUICE_BUILD_BENCHMARKS=OFF -DSLUICE_BUILD_EXAMPLES=OFF "$@" >/dev/null
-cmake --build "$tree/build/guide" --target sluice_operators_test sluice-kernels
+  -DSLUICE_BUILD_BENCHMARKS=OFF -DSLUICE_BUILD_EXAMPLES=OFF "$@" \
+  ${python:+-DSLUICE_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$python"} >/dev/null
+cmake --build "$tree/build/guide" --target sluice_operators_test \
+  sluice-kernels ${python:+sluice_python}
 "$tree/build/guide/tools/sluice-kernels" wrap | grep -c "^wrap .*float" |
   grep -qx 2
 name=$(sed -n 's/.*[.]name = "\(.*\)",/\1/p' "$work/row.inc")
 "$tree/build/guide/tools/sluice-kernels" "$name" | grep -c "^$name .*float" |
   grep -qx 4
 test_program=$(find "$tree/build/guide" -name sluice_operators_test -type f)
-"$test_program" --gtest_filter="*Wrap*:*wrap*:*/$name*:Unary*:OpCases.*" | tee "$work/tests.log"
+filter="*Wrap*:*wrap*:*/$name*:Unary*:OpCases.*:NewRows.*"
+for one in "${names[@]}"; do filter+=":*/$one*"; done
+"$test_program" --gtest_filter="$filter" | tee "$work/tests.log"
 # At least the two tests of the guide and the harness's own, and these for the
 # row and its gradient.
 passed=$(grep -c '^\[       OK \].*[Ww]rap' "$work/tests.log")
 [ "$passed" -ge 5 ]
 passed=$(grep -c "^\[       OK \].*/$name" "$work/tests.log")
 [ "$passed" -ge 10 ]
+for one in "${names[@]}"; do
+  passed=$(grep -c "^\[       OK \].*/$one" "$work/tests.log")
+  [ "$passed" -ge 4 ]
+done
+if [ -n "$python" ]; then
+  PYTHONPATH=$tree/build/guide/python "$python" -B "$rows/new_rows.py" |
+    grep -x "3 new rows in ONNX models"
+fi
