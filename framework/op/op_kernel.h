@@ -85,6 +85,9 @@ struct KernelPreparation {
   const KernelQuery& query;
   size_t scratch_bytes = 0;  // set it: memory for each call, at the place
   int num_threads = 1;       // as ParallelFor will use
+  // Whether Prepare refuses the op is all that is asked: the kernel is not run,
+  // and what takes long, such as to generate code, may be left out.
+  bool only_asked = false;
 };
 
 // Computes one op. Made once for each op of a plan; `Compute` is called by

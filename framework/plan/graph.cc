@@ -348,7 +348,7 @@ bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
 }
 
 // Whether a kernel at the graph's place takes an op in the place of others. It
-// is made then.
+// is not made yet: passes often replace an op again.
 bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
   NoteConstants(op);
   try {
@@ -358,7 +358,7 @@ bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
       return false;
     }
     if (!Pays(ids, *op)) return false;
-    ChooseKernel(&lister_, platform::NumThreads(), op);
+    ChooseWilling(&lister_, platform::NumThreads(), op);
   } catch (const platform::Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     NoteStoppingHint(ids, *op);

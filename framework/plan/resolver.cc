@@ -135,16 +135,19 @@ std::string RefusalsText(const PreparedOp& op) {
                   WantedPlace(op), refusals);
 }
 
-// Makes and prepares the kernel of op->choice(). False when it refuses the op;
-// its message is the candidate's refusal then.
-bool MakeKernel(int num_threads, PreparedOp* op) {
+// Makes and prepares the kernel of op->choice(); it is not kept where it was
+// only asked. False when it refuses the op; its message is the candidate's
+// refusal then.
+bool MakeKernel(int num_threads, bool only_asked, PreparedOp* op) {
   Candidate& choice = op->list->candidates[op->chosen];
   try {
     auto kernel = choice.kernel->make({op->desc, choice.kernel->key, op->id});
     const KernelQuery query = op->QueryAt(choice.place);
     KernelPreparation preparation{query};
     preparation.num_threads = num_threads;
+    preparation.only_asked = only_asked;
     kernel->Prepare(preparation);
+    if (only_asked) return true;
     op->kernel = std::move(kernel);
     op->scratch_bytes = preparation.scratch_bytes;
     return true;
@@ -185,8 +188,14 @@ void Resolve(CandidateLister* lister, PreparedOp* op) {
 void ChooseKernel(CandidateLister* lister, int num_threads, PreparedOp* op) {
   while (op->kernel == nullptr) {
     Resolve(lister, op);
-    if (MakeKernel(num_threads, op)) return;
+    MakeKernel(num_threads, false, op);
   }
+}
+
+void ChooseWilling(CandidateLister* lister, int num_threads, PreparedOp* op) {
+  do {
+    Resolve(lister, op);
+  } while (!MakeKernel(num_threads, true, op));
 }
 
 }  // namespace sluice::framework

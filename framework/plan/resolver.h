@@ -47,5 +47,10 @@ SLUICE_API void Resolve(CandidateLister* lister, PreparedOp* op);
 SLUICE_API void ChooseKernel(CandidateLister* lister,
                              int num_threads,
                              PreparedOp* op);
+// The same without the kernel: as it is prepared, each is only asked whether it
+// takes the op (KernelPreparation::only_asked). It is made later, or never.
+SLUICE_API void ChooseWilling(CandidateLister* lister,
+                              int num_threads,
+                              PreparedOp* op);
 
 }  // namespace sluice::framework

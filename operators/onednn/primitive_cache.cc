@@ -119,11 +119,13 @@ PrimitiveCache& PrimitiveCache::Instance() {
 }
 
 CompiledPtr PrimitiveCache::Get(const PrimitiveKey& key,
+                                bool keep,
                                 platform::FunctionRef<CompiledPtr()> make) {
   if (CompiledPtr known = state_->Find(key.bytes())) {
     ++state_->hits;
     return known;
   }
+  if (!keep) return make();
   ++state_->misses;
   CompiledPtr compiled = make();
   state_->Insert(key.bytes(), compiled);
@@ -131,6 +133,8 @@ CompiledPtr PrimitiveCache::Get(const PrimitiveKey& key,
 }
 
 namespace internal {
+
+namespace {
 
 CompiledPtr Make(const CompileFor& compile_for,
                  std::string_view primitive,
@@ -147,6 +151,17 @@ CompiledPtr Make(const CompileFor& compile_for,
   return compiled;
 }
 
+}  // namespace
+
+CompiledPtr Get(const PrimitiveKey& key,
+                const CompileFor& compile_for,
+                std::string_view primitive,
+                platform::FunctionRef<Compiled()> make) {
+  return PrimitiveCache::Instance().Get(key, !compile_for.only_described, [&] {
+    return Make(compile_for, primitive, make);
+  });
+}
+
 }  // namespace internal
 
 CompiledPtr CompileReorder(const CompileFor& compile_for,
@@ -155,13 +170,10 @@ CompiledPtr CompileReorder(const CompileFor& compile_for,
   PrimitiveKey key("reorder", compile_for);
   key.Add(from);
   key.Add(to);
-  return PrimitiveCache::Instance().Get(key, [&] {
-    return internal::Make(compile_for, "reorder", [&] {
-      const dnnl::reorder::primitive_desc description(
-          Engine(), from, Engine(), to, compile_for.post_ops.ToAttr());
-      return Compiled{dnnl::reorder(description), description,
-                      description.impl_info_str()};
-    });
+  return internal::Get(key, compile_for, "reorder", [&] {
+    const dnnl::reorder::primitive_desc description(
+        Engine(), from, Engine(), to, compile_for.post_ops.ToAttr());
+    return internal::CompiledOf<dnnl::reorder>(description, compile_for);
   });
 }
 

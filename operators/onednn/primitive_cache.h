@@ -42,6 +42,12 @@ struct CompileFor {
   std::string op;   // named in errors
   int threads = 1;  // oneDNN divides its work by this when it compiles
   PostOps post_ops = {};
+  // What comes out cannot run: whether oneDNN takes it was all that is asked,
+  // and to generate code takes long.
+  bool only_described = false;
+
+  // The same without post_ops: for a copy beside the primitive.
+  CompileFor Plain() const { return {op, threads, {}, only_described}; }
 };
 
 // Everything that a primitive depends on, as bytes.
@@ -76,8 +82,10 @@ class PrimitiveCache {
   ~PrimitiveCache();
   static PrimitiveCache& Instance();
 
-  // `make` runs without a lock: two threads may both make it.
+  // `make` runs without a lock: two threads may both make it. Unless `keep`,
+  // what it makes is not kept.
   CompiledPtr Get(const PrimitiveKey& key,
+                  bool keep,
                   platform::FunctionRef<CompiledPtr()> make);
 
  private:
@@ -86,11 +94,19 @@ class PrimitiveCache {
 };
 
 namespace internal {
-// Makes it where oneDNN sees the right number of threads. Raises Unimplemented
-// when it has nothing but its slow reference code.
-CompiledPtr Make(const CompileFor& compile_for,
-                 std::string_view primitive,
-                 platform::FunctionRef<Compiled()> make);
+// The primitive of this key from the cache; else makes it, where oneDNN sees
+// the right number of threads. Raises Unimplemented when it has nothing but its
+// slow reference code.
+CompiledPtr Get(const PrimitiveKey& key,
+                const CompileFor& compile_for,
+                std::string_view primitive,
+                platform::FunctionRef<Compiled()> make);
+template <typename Primitive, typename Description>
+Compiled CompiledOf(const Description& description,
+                    const CompileFor& compile_for) {
+  return {compile_for.only_described ? Primitive() : Primitive(description),
+          description, description.impl_info_str()};
+}
 template <typename T>
 const T& Given(const T& value) {
   return value;
@@ -111,13 +127,10 @@ CompiledPtr Compile(const CompileFor& compile_for,
                     const Args&... args) {
   PrimitiveKey key(typeid(Primitive).name(), compile_for);
   (key.Add(args), ...);
-  return PrimitiveCache::Instance().Get(key, [&] {
-    return internal::Make(compile_for, name, [&] {
-      const typename Primitive::primitive_desc description(
-          Engine(), internal::Given(args)..., compile_for.post_ops.ToAttr());
-      return Compiled{Primitive(description), description,
-                      description.impl_info_str()};
-    });
+  return internal::Get(key, compile_for, name, [&] {
+    const typename Primitive::primitive_desc description(
+        Engine(), internal::Given(args)..., compile_for.post_ops.ToAttr());
+    return internal::CompiledOf<Primitive>(description, compile_for);
   });
 }
 

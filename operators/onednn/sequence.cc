@@ -146,6 +146,7 @@ SequenceBuilder::SequenceBuilder(framework::KernelPreparation& preparation)
     : preparation_(preparation), sequence_(new Sequence()) {
   compile_for_.op = preparation.query.op.type;
   compile_for_.threads = platform::LibraryThreads(preparation.num_threads);
+  compile_for_.only_described = preparation.only_asked;
   sequence_->op_ = compile_for_.op;
   sequence_->threads_ = compile_for_.threads;
 }
@@ -268,10 +269,9 @@ SequenceBuilder::Value SequenceBuilder::In(Value value, const Desc& wanted) {
   }
   const Sequence::Tensor& tensor = sequence_->tensors_[value];
   if (tensor.where == Sequence::Where::kInput && IsConstant(tensor.index)) {
-    return AddPacked(
-        PackByReorder(CompileReorder({compile_for_.op, compile_for_.threads},
-                                     tensor.desc, wanted)),
-        {tensor.index}, wanted);
+    return AddPacked(PackByReorder(CompileReorder(compile_for_.Plain(),
+                                                  tensor.desc, wanted)),
+                     {tensor.index}, wanted);
   }
   const Value copy = Temporary(wanted);
   Deliver(value, copy);
@@ -314,8 +314,9 @@ void SequenceBuilder::Deliver(Value from, Value output) {
       tensors[from].offset == tensors[output].offset) {
     return;
   }
-  CompileFor copy{compile_for_.op, compile_for_.threads};
-  Add("reorder", CompileReorder(copy, tensors[from].desc, tensors[output].desc),
+  Add("reorder",
+      CompileReorder(compile_for_.Plain(), tensors[from].desc,
+                     tensors[output].desc),
       {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, output}});
 }
 

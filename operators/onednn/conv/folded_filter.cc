@@ -50,13 +50,12 @@ double Epsilon(const SequenceBuilder& builder) {
 SequenceBuilder::Value FoldedFilter(SequenceBuilder& builder,
                                     const Desc& given,
                                     const Desc& wanted) {
-  const CompileFor plain{builder.compile_for().op,
-                         builder.compile_for().threads};
   const Desc floats(given.get_dims(), Memory::data_type::f32,
                     given.get_strides());
   return builder.Packed(
       std::make_shared<const FilterPacking>(
-          Epsilon(builder), CompileReorder(plain, floats, wanted)),
+          Epsilon(builder),
+          CompileReorder(builder.compile_for().Plain(), floats, wanted)),
       {"Filter", "Scale", "Variance"}, wanted);
 }
 

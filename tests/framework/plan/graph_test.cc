@@ -228,17 +228,19 @@ TEST_F(GraphTest, PassesRunWhenAPlanIsPreparedAndExplainSaysSo) {
   g_pass_on = false;
 }
 
-int g_made = 0;
+int g_asked = 0;
 int g_prepared = 0;
 bool g_counting = false;
 
 class CountingKernel : public OpKernel {
  public:
-  void Prepare(KernelPreparation& /*preparation*/) override { ++g_prepared; }
+  void Prepare(KernelPreparation& preparation) override {
+    ++(preparation.only_asked ? g_asked : g_prepared);
+  }
   void Compute(OpKernelContext& /*context*/) const override {}
 };
 
-TEST_F(GraphTest, AKernelThatAPassAskedForIsMadeAndPreparedOnce) {
+TEST_F(GraphTest, PassesOnlyAskKernelsWhichArePreparedOnce) {
   KernelDef kernel;
   kernel.op = "test_divide";
   kernel.variant = "counting";
@@ -246,7 +248,6 @@ TEST_F(GraphTest, AKernelThatAPassAskedForIsMadeAndPreparedOnce) {
     return g_counting ? "" : "not counting";
   };
   kernel.make = [](const OpKernelConstruction&) -> std::unique_ptr<OpKernel> {
-    ++g_made;
     return std::make_unique<CountingKernel>();
   };
   Registry::Global().AddKernel(kernel);
@@ -254,15 +255,17 @@ TEST_F(GraphTest, AKernelThatAPassAskedForIsMadeAndPreparedOnce) {
   Graph graph = Make({eight_}, "test_divide: require variant=counting");
   graph.InsertBehind(2, Fused(eight_, graph.NewName("new")));
   ASSERT_TRUE(graph.Replace({0, 1}, Fused("x", four_)));
+  EXPECT_EQ(g_asked, 1);
+  EXPECT_EQ(g_prepared, 0);
   for (int time = 0; time < 3; ++time) {
     EXPECT_EQ(graph.Choose(1).choice().kernel->variant, "counting");
   }
-  EXPECT_EQ(g_made, 1);
+  EXPECT_EQ(g_asked, 1);
   EXPECT_EQ(g_prepared, 1);
   // Another input is another op.
   graph.Rewrite(1, Fused(eight_, four_));
   graph.Choose(1);
-  EXPECT_EQ(g_made, 2);
+  EXPECT_EQ(g_prepared, 2);
   g_counting = false;
 }
 
