@@ -101,6 +101,12 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
                    "kernel hint \"{}\" ({}): \"{}\" is no constraint; it must "
                    "read {}",
                    platform::Shown(rule), source, platform::Shown(key), kForm);
+    SLUICE_ENFORCE(pair.find('=') == std::string_view::npos,
+                   ErrorCode::kInvalidArgument, "hint.comma",
+                   "kernel hint \"{}\" ({}): {}={} are two constraints; write "
+                   "a comma between them",
+                   platform::Shown(rule), source, key,
+                   platform::Shown(Trim(pair)));
     SLUICE_ENFORCE(
         field->empty(), ErrorCode::kInvalidArgument, "hint.key_twice",
         "kernel hint \"{}\" ({}) has two values for {}; write a rule "

@@ -83,6 +83,13 @@ TEST_F(KernelHintsTest, RefusesTwoValuesForOneKey) {
               [&] { ParseKernelHints(rule, "a test"); });
 }
 
+TEST_F(KernelHintsTest, AsksForAMissingComma) {
+  const char* rule = "conv2d: require variant=winograd_2x2 layout=NHWC";
+  ExpectError(ErrorCode::kInvalidArgument, "hint.comma",
+              {rule, "variant=winograd_2x2 layout=NHWC are two constraints"},
+              [&] { ParseKernelHints(rule, "a test"); });
+}
+
 TEST_F(KernelHintsTest, SelectsOps) {
   KernelHint hint;
   const OpDesc op = Op("crop", "cut");
