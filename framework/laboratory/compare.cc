@@ -185,8 +185,9 @@ std::string ToString(const Comparison& comparison) try {
                TimeText(op.seconds_b), op.max_absolute_error,
                op.max_relative_error, op.differs ? "  differs" : "");
   }
-  text += "errors are the largest of an op's outputs; relative ones are those "
-          "of single elements, |a - b| / max(|a|, |b|)\n";
+  text +=
+      "errors are the largest of an op's outputs; relative ones are those "
+      "of single elements, |a - b| / max(|a|, |b|)\n";
   text += RunTimes(comparison);
   if (comparison.first_difference < 0) return text + "no op differs\n";
   const OpComparison& first = comparison.ops[comparison.first_difference];
