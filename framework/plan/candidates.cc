@@ -73,7 +73,9 @@ class Refusals {
                     layout_);
     }
     if (const KernelHint* hint = ExcludedBy(kernel, place)) {
-      return Format("excluded by hint: {}", *hint);
+      const std::string why = WhyNotTurned(*hint, kernel, place);
+      return why.empty() ? Format("excluded by hint: {}", *hint)
+                         : Format("{} (hint: {})", why, *hint);
     }
     const bool on_cpu = place.kind == PlaceKind::kCPU;
     const auto known = [](const DDim& dims) { return dims.known(); };
@@ -103,6 +105,19 @@ class Refusals {
       if (hint->mode == HintMode::kExclude && fits && !allowed) return hint;
     }
     return nullptr;
+  }
+
+  // Where the hint requires this kernel in the other layout: why the op was not
+  // turned for it, as far as the kernel says.
+  std::string WhyNotTurned(const KernelHint& hint,
+                           const KernelDef& kernel,
+                           PlaceKey place) const {
+    const bool named = hint.mode == HintMode::kRequire &&
+                       !hint.layout.empty() &&
+                       HintFitsButLayout(hint, kernel, place);
+    return named && kernel.predicate != nullptr
+               ? kernel.predicate(op_.QueryAt(place))
+               : "";
   }
 
   // The executor's place, the CPU as fallback, and what a hint names.
@@ -188,13 +203,19 @@ std::string PredictionText(const Candidate& candidate) {
   return Format("{} {}", time, candidate.evidence);
 }
 
+bool HintFitsButLayout(const KernelHint& hint,
+                       const KernelDef& kernel,
+                       PlaceKey place) {
+  return PlaceFits(hint.place, place) &&
+         (hint.library.empty() || hint.library == kernel.key.library) &&
+         (hint.variant.empty() || hint.variant == kernel.variant);
+}
+
 bool HintFits(const KernelHint& hint,
               const KernelDef& kernel,
               PlaceKey place,
               Layout layout) {
-  return PlaceFits(hint.place, place) &&
-         (hint.library.empty() || hint.library == kernel.key.library) &&
-         (hint.variant.empty() || hint.variant == kernel.variant) &&
+  return HintFitsButLayout(hint, kernel, place) &&
          (hint.layout.empty() || hint.layout == ToString(layout) ||
           hint.layout == ToString(kernel.key.layout));
 }

@@ -107,6 +107,11 @@ SLUICE_API bool HintFits(const KernelHint& hint,
                          PlaceKey place,
                          Layout layout);
 
+// The same whatever the layout.
+SLUICE_API bool HintFitsButLayout(const KernelHint& hint,
+                                  const KernelDef& kernel,
+                                  PlaceKey place);
+
 // Loads the modules that have kernels for `op`, unless `hints` (those about the
 // op) turn their library off. Returns a note for each that is off or not there.
 SLUICE_API std::vector<std::string> LoadLibraries(

@@ -80,10 +80,11 @@ std::string WantedPlace(const PreparedOp& op) {
   return ToString(op.list->expected_place);
 }
 
-// Whether every `require` about the op names the kernel.
+// Whether every `require` about the op names the kernel, if in another layout.
 bool IsNamed(const PreparedOp& op, const Candidate& candidate) {
   return std::all_of(op.hints.begin(), op.hints.end(), [&](auto* hint) {
-    return hint->mode != HintMode::kRequire || Fits(op, *hint, candidate);
+    return hint->mode != HintMode::kRequire ||
+           HintFitsButLayout(*hint, *candidate.kernel, candidate.place);
   });
 }
 

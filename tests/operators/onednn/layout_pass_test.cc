@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tests/operators/onednn/onednn_fixture.h"
+#include "tests/testing/expect_error.h"
 
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/program/program_io.h"
@@ -164,6 +165,21 @@ TEST_F(LayoutPassTest, AVariantMayBeWishedForTogetherWithALayout) {
   ExpectSame({out}, hint);
   const KernelHintGuard guard(hint);
   EXPECT_EQ(Types({out}), (Names{"transpose", "conv2d", "transpose"}));
+}
+
+TEST_F(LayoutPassTest, AVariantThatTakesTheOpInNoLayoutSaysWhy) {
+  Data("image", Ramp({1, 8, 6, 6}));
+  Data("w1", Ramp({8, 8, 1, 1}));
+  const std::string out = Conv("image", "w1");
+  const KernelHintGuard guard(
+      "conv2d: require variant=winograd_2x2, layout=NHWC");
+  testing::ExpectError(
+      platform::ErrorCode::kNotFound, "resolver.no_kernel",
+      {"winograd_2x2 (cpu float32 any PLAIN): needs NHWC and filters of 3x3",
+       "got NCHW, 1x1",
+       "(hint: require variant=winograd_2x2, layout=NHWC (scope guard))",
+       "others that the hint does not name"},
+      [&] { Types({out}); });
 }
 
 TEST_F(LayoutPassTest, ListsWithAnEntryForEachDimAreTurned) {
