@@ -90,11 +90,12 @@ struct KernelPreparation {
   bool only_asked = false;
 };
 
-// Computes one op. Made once for each op of a plan; `Compute` is called by
-// many threads at once, so it is const and what a call needs is in the
-// context. It only computes: attributes are read in the constructor, shapes
-// in Prepare. A constructor or Prepare that raises Unimplemented refuses the
-// op: the plan takes the next kernel, and Explain has the message.
+// Computes one op. Made once for each op of a plan, and wherever a pass asks
+// (KernelPreparation::only_asked); `Compute` is called by many threads at once,
+// so it is const and what a call needs is in the context. It only computes:
+// attributes are read in the constructor, shapes in Prepare. A constructor or
+// Prepare that raises Unimplemented refuses the op: the plan takes the next
+// kernel, and Explain has the message.
 class SLUICE_API OpKernel {
  public:
   explicit OpKernel(const OpKernelConstruction& /*construction*/) {}
