@@ -181,7 +181,8 @@ class RaceRun {
     return *lane.estimate > seconds;
   }
 
-  // All of them shall leave most of the budget to the rounds.
+  // Whether the lane is so short that first runs leave most of the budget to
+  // the rounds.
   bool MayRunAgain(const Lane& lane) {
     const double small =
         options_.budget_seconds / (8 * static_cast<double>(lanes_.size()));
@@ -203,8 +204,8 @@ class RaceRun {
     }
   }
 
-  // The best of some more samples of those that are short. In turns: those of
-  // similar speed shall look similar on a machine that changes its own.
+  // Short contestants: the best of several samples. They take turns, so that a
+  // change of the machine's speed does not make equal contestants look unequal.
   void EstimateInTurns() {
     if (options_.cold) return;
     for (int turn = 0; turn < kEstimates; ++turn) {

@@ -85,8 +85,9 @@ struct KernelPreparation {
   const KernelQuery& query;
   size_t scratch_bytes = 0;  // set it: memory for each call, at the place
   int num_threads = 1;       // as ParallelFor will use
-  // Whether Prepare refuses the op is all that is asked: the kernel is not run,
-  // and what takes long, such as to generate code, may be left out.
+  // True: the kernel is deleted after Prepare and never run; the caller only
+  // wants to know whether Prepare refuses the op. It may leave out what takes
+  // long and cannot refuse, such as generating code.
   bool only_asked = false;
 };
 

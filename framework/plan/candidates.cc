@@ -107,8 +107,9 @@ class Refusals {
     return nullptr;
   }
 
-  // Where the hint requires this kernel in the other layout: why the op was not
-  // turned for it, as far as the kernel says.
+  // For a hint that requires this kernel and another layout than the op's: why
+  // the kernel's predicate refuses the op, which is why no pass changed the
+  // layout; "" where it does not refuse.
   std::string WhyNotTurned(const KernelHint& hint,
                            const KernelDef& kernel,
                            PlaceKey place) const {

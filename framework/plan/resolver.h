@@ -47,8 +47,9 @@ SLUICE_API void Resolve(CandidateLister* lister, PreparedOp* op);
 SLUICE_API void ChooseKernel(CandidateLister* lister,
                              int num_threads,
                              PreparedOp* op);
-// The same without the kernel: as it is prepared, each is only asked whether it
-// takes the op (KernelPreparation::only_asked). It is made later, or never.
+// Chooses as ChooseKernel does, but keeps no kernel: op->kernel stays null.
+// Each kernel is made, and prepared with KernelPreparation::only_asked, to see
+// whether it refuses the op. For passes, which may replace the op again.
 SLUICE_API void ChooseWilling(CandidateLister* lister,
                               int num_threads,
                               PreparedOp* op);

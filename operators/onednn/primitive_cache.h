@@ -42,8 +42,8 @@ struct CompileFor {
   std::string op;   // named in errors
   int threads = 1;  // oneDNN divides its work by this when it compiles
   PostOps post_ops = {};
-  // What comes out cannot run: whether oneDNN takes it was all that is asked,
-  // and to generate code takes long.
+  // Only the primitive_desc is made, which shows whether oneDNN takes the
+  // arguments; no code is generated, and the result cannot be run.
   bool only_described = false;
 
   // The same without post_ops: for a copy beside the primitive.
