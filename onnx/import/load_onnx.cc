@@ -6,6 +6,7 @@
 #include <new>
 
 #include "sluice/framework/files/file.h"
+#include "sluice/onnx/import/functions.h"
 #include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/graph_values.h"
 #include "sluice/onnx/import/import_nodes.h"
@@ -43,6 +44,7 @@ OnnxModel Import(std::string_view bytes,
                  const std::string& folder) {
   ::onnx::ModelProto model;
   ParseModel(bytes, name, &model);
+  InlineFunctions(&model);
   CheckNames(model.graph());
   MakeNamesUnique(model.mutable_graph());
   ValueMap values(model.graph());

@@ -131,7 +131,11 @@ void ParseModel(std::string_view bytes,
   SLUICE_ENFORCE(model->has_graph(), ErrorCode::kInvalidArgument,
                  "onnx.no_graph", "{} has no graph", name);
   CheckVersions(*model);
-  const int depth = Depth(model->graph());
+  CheckNesting(model->graph());
+}
+
+void CheckNesting(const ::onnx::GraphProto& graph) {
+  const int depth = Depth(graph);
   SLUICE_ENFORCE(
       depth <= kMostGraphs, ErrorCode::kInvalidArgument, "onnx.nesting",
       "{} graphs lie in one another; expected at most {}", depth, kMostGraphs);

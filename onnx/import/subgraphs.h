@@ -1,6 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <set>
+#include <string>
 
 #include "sluice/onnx/import/messages.h"
 
@@ -13,6 +16,38 @@ namespace sluice::onnx {
 void VisitSubgraphs(
     const ::onnx::NodeProto& node,
     const std::function<void(const ::onnx::GraphProto&)>& visit);
+
+// Gives values of graphs names that no other value of the model has.
+class Renaming {
+ public:
+  using Names = std::map<std::string, std::string>;
+
+  // No value is given a name of `graph`, or with `subgraphs` one of those.
+  void TakeAll(const ::onnx::GraphProto& graph, bool subgraphs);
+
+  // New names where they are taken, for what nodes make in the subgraphs of
+  // `graph`.
+  void RenameSubgraphs(::onnx::GraphProto* graph);
+
+  // The same for what the nodes of `graph` make, with `prefix` in front of
+  // each. `inputs`: what its inputs are called outside. `outputs`: names that
+  // are given.
+  void RenameBody(const std::string& prefix,
+                  Names inputs,
+                  const Names& outputs,
+                  ::onnx::GraphProto* graph);
+
+ private:
+  void RenameNodes(::onnx::GraphProto* graph,
+                   Names names,
+                   bool outermost,
+                   const Names& given);
+  void RenameGraph(::onnx::GraphProto* graph, Names names);
+  void Define(std::string* name, Names* names);
+
+  std::set<std::string> taken_;
+  std::string prefix_;
+};
 
 // Gives values of subgraphs other names where a graph around them, or another
 // subgraph, has one of the same name, so that a name means one value in the

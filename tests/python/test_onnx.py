@@ -8,7 +8,7 @@ import pytest
 import sluice as sl
 
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx import TensorProto, helper, inliner, numpy_helper, parser  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 LIGHT = (
@@ -349,6 +349,50 @@ def test_names_shapes_and_metadata_survive():
     for rows in (1, 5):
         (y,) = model.run({"x": np.full((rows, 3), -1, "float32")})
         assert y.shape == (rows, 3) and not y.any()
+
+
+def test_functions_of_the_model_equal_the_reference(rng):
+    model = parser.parse_model(
+        """
+        <ir_version: 8, opset_import: ["": 18, "mine": 1]>
+        net (float[N, 4] x, float[4, 3] w, float[3] b) => (float[N, 3] y, float[N, 3] z)
+        {
+            h = mine.dense <alpha = 0.3> (x, w, b)
+            y, z = mine.twice (h, b)
+        }
+        <domain: "mine", opset_import: ["": 18]>
+        dense <alpha: float = 0.01> (x, w, b) => (y) {
+            h = MatMul(x, w)
+            s = Add(h, b)
+            y = LeakyRelu <alpha: float = @alpha> (s)
+        }
+        <domain: "mine", opset_import: ["": 18, "mine": 1]>
+        twice (x, b) => (y, z) {
+            eye = Constant <value = float[3, 3] {1, 0, 0, 0, 1, 0, 0, 0, 1}> ()
+            h = mine.dense (x, eye, b)
+            y = mine.dense (h, eye, b)
+            least = ReduceMin <keepdims = 0> (h)
+            zero = Constant <value_float = 0.0> ()
+            positive = Greater(least, zero)
+            z = If (positive) <
+                then_branch = t () => (float[N, 3] h1) { h1 = Neg(h) },
+                else_branch = e () => (float[N, 3] h1) {
+                    h1 = mine.dense <alpha = 0.5> (h, eye, b)
+                }
+            >
+        }
+        """
+    )
+    feeds = {
+        name: rng.standard_normal(shape).astype("float32")
+        for name, shape in [("x", (5, 4)), ("w", (4, 3)), ("b", (3,))]
+    }
+    # The reference cannot run functions with graphs in them.
+    inlined = inliner.inline_local_functions(model)
+    wanted = ReferenceEvaluator(inlined).run(None, feeds)
+    loaded = sl.onnx.load(model.SerializeToString())
+    for got, want in zip(loaded.run(feeds), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
 def test_unsupported_nodes_are_listed_all_at_once():

@@ -1,0 +1,293 @@
+// Functions that a model brings with it.
+#include "tests/onnx/model_builder.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/run/executor.h"
+
+namespace sluice::testing {
+namespace {
+
+using ::onnx::AttributeProto;
+using ::onnx::FunctionProto;
+using ::onnx::NodeProto;
+using platform::ErrorCode;
+
+FunctionProto& Function(ModelBuilder& builder,
+                        const std::string& name,
+                        std::initializer_list<std::string> inputs,
+                        std::initializer_list<std::string> outputs) {
+  FunctionProto& function = *builder.model.add_functions();
+  function.set_domain("mine");
+  function.set_name(name);
+  for (const std::string& input : inputs)
+    function.add_input(input);
+  for (const std::string& output : outputs)
+    function.add_output(output);
+  auto* opset = function.add_opset_import();
+  opset->set_version(builder.model.opset_import(0).version());
+  return function;
+}
+
+NodeProto& Node(FunctionProto& function,
+                const std::string& type,
+                std::initializer_list<std::string> inputs,
+                std::initializer_list<std::string> outputs) {
+  NodeProto& node = *function.add_node();
+  node.set_op_type(type);
+  for (const std::string& input : inputs)
+    node.add_input(input);
+  for (const std::string& output : outputs)
+    node.add_output(output);
+  return node;
+}
+
+NodeProto& Call(ModelBuilder& builder,
+                const std::string& function,
+                std::initializer_list<std::string> inputs,
+                std::initializer_list<std::string> outputs,
+                const std::string& name = "") {
+  NodeProto& node = builder.Node(function, inputs, outputs, name);
+  node.set_domain("mine");
+  return node;
+}
+
+void Refer(NodeProto& node,
+           const std::string& attribute,
+           int type,
+           const std::string& to) {
+  AttributeProto& added = *node.add_attribute();
+  added.set_name(attribute);
+  added.set_type(static_cast<AttributeProto::AttributeType>(type));
+  added.set_ref_attr_name(to);
+}
+
+// twice(a, b) = (a + b) * 2, whose inner names are those of the graph around.
+FunctionProto& Twice(ModelBuilder& builder) {
+  FunctionProto& function = Function(builder, "twice", {"a", "b"}, {"y"});
+  Node(function, "Add", {"a", "b"}, {"x"});
+  Node(function, "Add", {"x", "x"}, {"y"}).set_name("double");
+  return function;
+}
+
+ModelBuilder OneInput() {
+  ModelBuilder builder;
+  builder.Input("x", {-1, 2});
+  builder.Floats("w", {2}, {10, 20});
+  return builder;
+}
+
+TEST(OnnxFunctions, StandInThePlaceOfTheirCalls) {
+  ModelBuilder builder = OneInput();
+  Twice(builder);
+  Call(builder, "twice", {"x", "w"}, {"once"}, "first");
+  Call(builder, "twice", {"once", "x"}, {"out"});
+  builder.Output("out");
+  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({46, 92}));
+  const onnx::OnnxModel model = builder.Load({.name = "net.onnx"});
+  const auto& ops = model.program.block().ops;
+  ASSERT_EQ(ops.size(), 4u);
+  EXPECT_EQ(ops[0].Output("Out")[0], "first/x");
+  EXPECT_EQ(ops[1].Output("Out")[0], "once");
+  EXPECT_EQ(ops[1].location.file, "node first/double (Add) of net.onnx");
+  EXPECT_EQ(ops[2].Output("Out")[0], "twice/x");
+}
+
+TEST(OnnxFunctions, CallOneAnotherAlsoInSubgraphs) {
+  ModelBuilder builder = OneInput();
+  Twice(builder);
+  // choose(c, a) = if c then twice(a, a) else a, by names of its own.
+  FunctionProto& choose = Function(builder, "choose", {"c", "a"}, {"y"});
+  NodeProto& branch = Node(choose, "If", {"c"}, {"y"});
+  for (const char* which : {"then_branch", "else_branch"}) {
+    AttributeProto& attribute = *branch.add_attribute();
+    attribute.set_name(which);
+    attribute.set_type(AttributeProto::GRAPH);
+    ::onnx::GraphProto& graph = *attribute.mutable_g();
+    graph.set_name(which);
+    NodeProto& node = *graph.add_node();
+    graph.add_output()->set_name("x");
+    node.add_output("x");
+    node.add_input("a");
+    if (which[0] == 'e') {
+      node.set_op_type("Neg");
+    } else {
+      node.set_op_type("twice");
+      node.set_domain("mine");
+      node.add_input("a");
+    }
+  }
+  builder.Node("ReduceMax", {"x"}, {"most"});
+  builder.Floats("zero", {}, {0});
+  builder.Node("Greater", {"most", "zero"}, {"positive"});
+  Call(builder, "choose", {"positive", "x"}, {"out"}, "here");
+  builder.Output("out");
+  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({4, 8}));
+  EXPECT_EQ(builder.Run({{-1, -2}})[0], std::vector<float>({1, 2}));
+}
+
+TEST(OnnxFunctions, TakeAttributesOfTheCallAndDefaults) {
+  ModelBuilder builder = OneInput();
+  FunctionProto& leak = Function(builder, "leak", {"a"}, {"y"});
+  AttributeProto& slope = *leak.add_attribute_proto();
+  slope.set_name("slope");
+  slope.set_type(AttributeProto::FLOAT);
+  slope.set_f(0.5F);
+  Refer(Node(leak, "LeakyRelu", {"a"}, {"y"}), "alpha", AttributeProto::FLOAT,
+        "slope");
+  FunctionProto& flat = Function(builder, "flat", {"a"}, {"y"});
+  flat.add_attribute("axis");
+  Refer(Node(flat, "Flatten", {"a"}, {"y"}), "axis", AttributeProto::INT,
+        "axis");
+  Call(builder, "leak", {"x"}, {"half"});
+  SetFloat(Call(builder, "leak", {"x"}, {"quarter"}), "slope", 0.25F);
+  SetInt(Call(builder, "flat", {"x"}, {"row"}), "axis", 0);
+  Call(builder, "flat", {"x"}, {"rows"});  // Flatten's own default
+  for (const char* name : {"half", "quarter", "row", "rows"}) {
+    builder.Output(name);
+  }
+  const auto results = builder.Run({{-4, 8, -8, 4}});
+  EXPECT_EQ(results[0], std::vector<float>({-2, 8, -4, 4}));
+  EXPECT_EQ(results[1], std::vector<float>({-1, 8, -2, 4}));
+  const onnx::OnnxModel model = builder.Load();
+  EXPECT_EQ(model.program.FindVar("row").dims[0], 1);
+  EXPECT_EQ(model.program.FindVar("rows").dims[1], 2);
+}
+
+TEST(OnnxFunctions, MayLeaveOutInputsAndOutputsAndHandInputsOn) {
+  ModelBuilder builder = OneInput();
+  FunctionProto& clip = Function(builder, "clip", {"a", "low", "high"},
+                                 {"a", "y", "y", "unread"});
+  Node(clip, "Clip", {"a", "low", "high"}, {"y"});
+  Node(clip, "Neg", {"y"}, {"unread"});
+  builder.Floats("one", {}, {1});
+  Call(builder, "clip", {"x", "", "one"}, {"same", "clipped", "again"});
+  for (const char* name : {"same", "clipped", "again"})
+    builder.Output(name);
+  const auto results = builder.Run({{-4, 8}});
+  EXPECT_EQ(results[0], std::vector<float>({-4, 8}));
+  EXPECT_EQ(results[1], std::vector<float>({-4, 1}));
+  EXPECT_EQ(results[2], std::vector<float>({-4, 1}));
+}
+
+TEST(OnnxFunctions, ComeBeforeOperatorsOfTheirName) {
+  ModelBuilder builder = OneInput();
+  FunctionProto& relu = Function(builder, "Relu", {"a"}, {"y"});
+  relu.set_domain("");
+  Node(relu, "Neg", {"a"}, {"y"});
+  builder.Node("Relu", {"x"}, {"out"});
+  builder.Output("out");
+  EXPECT_EQ(builder.Run({{1, -2}})[0], std::vector<float>({-1, 2}));
+}
+
+TEST(OnnxFunctions, OfAnotherOpsetAreReadWhereTheirOperatorsAreTheSame) {
+  ModelBuilder builder = OneInput();
+  Twice(builder).mutable_opset_import(0)->set_version(17);
+  Call(builder, "twice", {"x", "w"}, {"out"});
+  builder.Output("out");
+  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({22, 44}));
+  // From opset 13 on the axes are an input.
+  ModelBuilder other = OneInput();
+  FunctionProto& more = Function(other, "more", {"a"}, {"y"});
+  SetInts(Node(more, "Unsqueeze", {"a"}, {"y"}), "axes", {0});
+  more.mutable_opset_import(0)->set_version(11);
+  Call(other, "more", {"x"}, {"out"});
+  other.Output("out");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.function_opset",
+              {"opset 11", "opset 13", "Unsqueeze", "function mine.more"},
+              [&] { other.Load(); });
+}
+
+TEST(OnnxFunctions, NodesOfTheirsThatAreUnknownAreListed) {
+  ModelBuilder builder = OneInput();
+  Node(Function(builder, "odd", {"a"}, {"y"}), "ImageDecoder", {"a"}, {"y"});
+  Call(builder, "odd", {"x"}, {"out"}, "here");
+  builder.Output("out");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"node here/ImageDecoder (ImageDecoder): there is no such "
+               "operator"},
+              [&] { builder.Load(); });
+}
+
+// A model with one function, changed by `change`, and one call of it.
+template <typename Change>
+void ExpectRefused(ErrorCode code,
+                   const char* check,
+                   std::initializer_list<std::string_view> texts,
+                   const Change& change) {
+  ModelBuilder builder = OneInput();
+  FunctionProto& function = Twice(builder);
+  NodeProto& call = Call(builder, "twice", {"x", "w"}, {"out"}, "here");
+  builder.Output("out");
+  change(builder, function, call);
+  ExpectError(code, check, texts, [&] { builder.Load(); });
+}
+
+TEST(OnnxFunctions, BadOnesAreRefused) {
+  const ErrorCode bad = ErrorCode::kInvalidArgument;
+  ExpectRefused(bad, "onnx.function_twice", {"has function mine.twice twice"},
+                [](ModelBuilder& builder, auto&, auto&) { Twice(builder); });
+  ExpectRefused(bad, "onnx.value_missing",
+                {"uses value \"w\"", "in function mine.twice"},
+                [](auto&, FunctionProto& function, auto&) {
+                  Node(function, "Neg", {"w"}, {"z"});
+                });
+  ExpectRefused(bad, "onnx.function_cycle",
+                {"function mine.twice calls itself", "here"},
+                [](auto&, FunctionProto& function, auto&) {
+                  NodeProto& node = Node(function, "twice", {"x", "x"}, {"z"});
+                  node.set_domain("mine");
+                });
+  ExpectRefused(bad, "onnx.function_call",
+                {"has 2 inputs and 1 outputs", "called with 3 and 1",
+                 "in node here (twice)"},
+                [](auto&, auto&, NodeProto& call) { call.add_input("x"); });
+  ExpectRefused(
+      bad, "onnx.function_attribute",
+      {"function mine.twice has no attribute factor"},
+      [](auto&, auto&, NodeProto& call) { SetInt(call, "factor", 3); });
+  ExpectRefused(bad, "onnx.function_reference",
+                {"attribute axis refers to where"},
+                [](auto&, FunctionProto& function, auto&) {
+                  Refer(Node(function, "Flatten", {"x"}, {"z"}), "axis",
+                        AttributeProto::INT, "where");
+                });
+}
+
+TEST(OnnxFunctions, ThatGrowWithoutEndAreRefused) {
+  // Each calls the one before twice: 2^40 nodes.
+  ModelBuilder builder = OneInput();
+  Twice(builder);
+  std::string last = "twice";
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    FunctionProto& next = Function(builder, name, {"a", "b"}, {"y"});
+    Node(next, last, {"a", "b"}, {"h"}).set_domain("mine");
+    Node(next, last, {"h", "b"}, {"y"}).set_domain("mine");
+    last = name;
+  }
+  Call(builder, last, {"x", "w"}, {"out"});
+  builder.Output("out");
+  ExpectError(ErrorCode::kResourceExhausted, "onnx.function_size", {"nodes"},
+              [&] { builder.Load(); });
+}
+
+TEST(OnnxFunctions, ThatLieTooDeepInOneAnotherAreRefused) {
+  ModelBuilder builder = OneInput();
+  Twice(builder);
+  std::string last = "twice";
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    FunctionProto& next = Function(builder, name, {"a", "b"}, {"y"});
+    Node(next, last, {"a", "b"}, {"y"}).set_domain("mine");
+    last = name;
+  }
+  Call(builder, last, {"x", "w"}, {"out"});
+  builder.Output("out");
+  ExpectError(ErrorCode::kResourceExhausted, "onnx.function_depth",
+              {"more than 64 functions"}, [&] { builder.Load(); });
+}
+
+}  // namespace
+}  // namespace sluice::testing
