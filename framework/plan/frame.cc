@@ -261,10 +261,13 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
   int op_index = instruction->op_index;
   bool known = synchronised || instruction->device < 0;
   if (instruction->kind == InstructionKind::kWait) {
-    // The queue knows better than the op that waited.
+    // The queue knows better than the op that waited, unless its device names
+    // an op that this plan does not have.
     const int failed = devices_[instruction->device]->FailedOp();
-    if (failed >= 0) op_index = failed;
-    known = known || failed >= 0;
+    const bool is_op =
+        failed >= 0 && failed < static_cast<int>(plan_.op_descs_.size());
+    if (is_op) op_index = failed;
+    known = known || is_op;
   }
   const std::string where = DescribeOp(op_index);
   try {

@@ -1,5 +1,6 @@
 #include "tests/bad_input/bad_input.h"
 #include "tests/platform/plugin_cases.h"
+#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/plugin_kernels.h"
@@ -86,6 +87,19 @@ TEST_F(BadPlugins, ThatThrows) {
   ExpectRefusedPlugin(ErrorCode::kInternal, "plugin.threw",
                       {"throws_in_count.so", "device_count threw"},
                       Making("throws_in_count"));
+}
+
+// It says that op 3 failed, of a plan with one op.
+TEST_F(BadPlugins, NamingAnOpThatThePlanDoesNotHave) {
+  LoadDevicePlugin(Making("fails_late"));
+  const framework::Tensor x =
+      framework::Tensor::FromVector<float>({2, 2}, {1, 2, 3, 4});
+  ExpectError(ErrorCode::kInternal, "plugin.callback_failed",
+              {"the fuse is blown", "after the last op"}, [&] {
+                RunOp("reshape", {{"X", x}},
+                      {{"shape", std::vector<int64_t>{4}}},
+                      {.place = platform::ParsePlaceKey("fails_late:0")});
+              });
 }
 
 TEST_F(BadPlugins, RegisteringANameTwice) {
