@@ -17,6 +17,7 @@
 #include "sluice/operators/math/chain/chain.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/unary/unary_row.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
@@ -77,7 +78,9 @@ class ChainPassTest : public ::testing::Test {
     return out;
   }
 
+  // With one thread: whether starting others pays depends on the machine.
   Names Types(const framework::Fetches& fetches) {
+    const platform::ThreadCountGuard one(1);
     Names types;
     const auto plan = executor_.Prepare(program_, feeds_, fetches);
     for (const auto& decision : plan->decisions()) {
