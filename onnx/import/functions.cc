@@ -34,7 +34,7 @@ namespace {
 using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
 using Names = Renaming::Names;
 
-constexpr int64_t kMostNodes = int64_t{1} << 20;
+constexpr int64_t kMostNodes = int64_t{1} << 18;
 constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
 constexpr size_t kMostCalls = 64;  // one in another
 

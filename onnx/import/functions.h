@@ -14,7 +14,7 @@ namespace sluice::onnx {
 //    attributes that the function does not have;
 //  - Unimplemented where a function is of another opset than the model, and an
 //    operator that it uses differs between them;
-//  - ResourceExhausted past 2^20 nodes, 2 GiB or 64 functions in one another.
+//  - ResourceExhausted past 2^18 nodes, 2 GiB or 64 functions in one another.
 void InlineFunctions(::onnx::ModelProto* model);
 
 }  // namespace sluice::onnx

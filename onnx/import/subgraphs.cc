@@ -97,8 +97,9 @@ void Renaming::Define(std::string* name, Names* names) {
   if (name->empty()) return;
   const std::string wanted = prefix_ + *name;
   std::string unique = wanted;
-  for (int number = 1; !taken_.insert(unique).second; ++number) {
-    unique = platform::Format("{}_{}", wanted, number);
+  int& number = numbers_[wanted];
+  while (!taken_.insert(unique).second) {
+    unique = platform::Format("{}_{}", wanted, ++number);
   }
   (*names)[*name] = unique;
   *name = std::move(unique);

@@ -46,6 +46,7 @@ class Renaming {
   void Define(std::string* name, Names* names);
 
   std::set<std::string> taken_;
+  std::map<std::string, int> numbers_;  // the last one that a name was given
   std::string prefix_;
 };
 
