@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/framework/op/near_names.h"
 #include "sluice/onnx/export/graph_writer.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
@@ -54,11 +55,22 @@ void NameSizes(const std::map<std::string, std::vector<std::string>>& given,
     const int dims = input == inputs.end()
                          ? -1
                          : input->type().tensor_type().shape().dim_size();
+    if (dims < 0) {
+      std::vector<std::string> known;
+      for (const auto& value : inputs) {
+        if (HasShape(value)) known.push_back(value.name());
+      }
+      platform::Raise(ErrorCode::kInvalidArgument, "onnx.save_size_names",
+                      "names are given for the sizes of {}, which is no input "
+                      "of the model{}",
+                      platform::Shown(entry.first),
+                      framework::SuggestNames(entry.first, known));
+    }
     SLUICE_ENFORCE(static_cast<int>(entry.second.size()) == dims,
-                   ErrorCode::kInvalidArgument, "onnx.save_size_names",
-                   "there are {} names for the sizes of {}; expected an input "
-                   "of the model, and one name for each of its dims",
-                   entry.second.size(), platform::Shown(entry.first));
+                   ErrorCode::kInvalidArgument, "onnx.save_size_count",
+                   "{} has {} dims, and {} names are given for their sizes; "
+                   "expected one for each",
+                   platform::Shown(entry.first), dims, entry.second.size());
   }
   const auto open =
       std::count_if(inputs.begin(), inputs.end(),

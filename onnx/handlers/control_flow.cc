@@ -38,8 +38,15 @@ void If(Node& node) {
     }
     return;
   }
-  const Node::Block then_block = node.AddBlock(then_graph, {});
+  Node::Block then_block;
+  bool lost = false;
+  try {
+    then_block = node.AddBlock(then_graph, {});
+  } catch (const LostSubgraph&) {
+    lost = true;  // what the other branch lacks is listed, too
+  }
   const Node::Block else_block = node.AddBlock(else_graph, {});
+  if (lost) throw LostSubgraph();
   node.FinishBlocks("if", {{"Cond", {node.In(0)}}},
                     {{"then_block", then_block.index},
                      {"else_block", else_block.index},

@@ -49,6 +49,28 @@ std::string FunctionName(const FunctionProto& function) {
                                                              function.name())));
 }
 
+// What a node is called in the names of others: "Add_2" for one without a name.
+std::string PathName(const NodeProto& node, int index) {
+  return node.name().empty() ? Format("{}_{}", node.op_type(), index)
+                             : node.name();
+}
+
+// Nodes of subgraphs are named after the node that holds them, too.
+void NameNodes(const std::string& prefix, Nodes* nodes) {
+  int index = 0;
+  for (NodeProto& node : *nodes) {
+    node.set_name(prefix + PathName(node, index++));
+    for (AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) {
+        NameNodes(node.name() + "/", attribute.mutable_g()->mutable_node());
+      }
+      for (GraphProto& graph : *attribute.mutable_graphs()) {
+        NameNodes(node.name() + "/", graph.mutable_node());
+      }
+    }
+  }
+}
+
 // The graph of a function: what its names are checked and renamed as.
 GraphProto GraphOf(const FunctionProto& function) {
   GraphProto graph;
@@ -145,9 +167,9 @@ class Inliner {
   void Run() {
     if (functions_.empty()) return;
     for (const auto& [key, function] : functions_) {
+      CheckOpset(*function);
       try {
         CheckNames(GraphOf(*function));
-        CheckOpset(*function);
       } catch (platform::Error& error) {
         error.AddContext("in " + FunctionName(*function));
         throw;
@@ -187,9 +209,10 @@ class Inliner {
                         FindHandler(node.op_type(), own) ==
                             FindHandler(node.op_type(), theirs);
       SLUICE_ENFORCE(same, ErrorCode::kUnimplemented, "onnx.function_opset",
-                     "it is of opset {}, the model of opset {}, and {} is not "
+                     "{} is of opset {}, the model of opset {}, and {} is not "
                      "the same in both",
-                     own, theirs, Shown(node.op_type()));
+                     FunctionName(function), own, theirs,
+                     Shown(node.op_type()));
     });
   }
 
@@ -207,7 +230,7 @@ class Inliner {
       if (function == nullptr) {
         expanded.Add()->Swap(&node);
       } else {
-        ExpandCall(node, NodeName(node, index), *function, &expanded);
+        ExpandCall(node, index, *function, &expanded);
       }
       ++index;
     }
@@ -215,21 +238,17 @@ class Inliner {
   }
 
   void ExpandCall(const NodeProto& call,
-                  const std::string& name,
+                  int index,
                   const FunctionProto& function,
                   Nodes* expanded) try {
     CheckCall(call, function);
     Enter(function);
-    const std::string prefix =
-        (call.name().empty() ? call.op_type() : call.name()) + "/";
+    const std::string prefix = PathName(call, index) + "/";
     GraphProto body = GraphOf(function);
     const Given given(call, function);
     ForEachNode(body.mutable_node(),
                 [&](NodeProto& node) { given.Bind(&node); });
-    for (NodeProto& node : *body.mutable_node()) {
-      node.set_name(prefix +
-                    (node.name().empty() ? node.op_type() : node.name()));
-    }
+    NameNodes(prefix, body.mutable_node());
     Names inputs;
     for (int i = 0; i < function.input_size(); ++i) {
       inputs[function.input(i)] = i < call.input_size() ? call.input(i) : "";
@@ -238,8 +257,11 @@ class Inliner {
     for (int i = 0; i < call.output_size(); ++i) {
       std::string formal = function.output(i);
       if (call.output(i).empty()) continue;
+      const auto input = inputs.find(formal);
+      // An input that was left out: nothing makes it, if somebody reads it.
+      if (input != inputs.end() && input->second.empty()) continue;
       // An input that is an output, and an output that stands twice.
-      if (inputs.contains(formal) || outputs.contains(formal)) {
+      if (input != inputs.end() || outputs.contains(formal)) {
         NodeProto* identity = body.add_node();
         identity->set_op_type("Identity");
         identity->set_name(prefix + formal);
@@ -256,7 +278,9 @@ class Inliner {
     }
     calls_.pop_back();
   } catch (platform::Error& error) {
-    error.AddContext(Format("in {}", name));
+    // The name of a call in a function begins with those around it.
+    if (!located_) error.AddContext("in " + NodeName(call, index));
+    located_ = true;
     throw;
   }
 
@@ -295,6 +319,7 @@ class Inliner {
   std::vector<const FunctionProto*> calls_;  // from the graph to this one
   int64_t nodes_ = 0;
   size_t bytes_ = 0;
+  bool located_ = false;  // an error names the call
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/framework/op/near_names.h"
 #include "sluice/onnx/import/counterpart.h"
 #include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/handlers.h"
@@ -37,7 +38,8 @@ class NodeImport {
   NodeImport(const ::onnx::ModelProto& model,
              const std::string& name,
              ValueMap* values)
-      : name_(name),
+      : model_(model),
+        name_(name),
         opset_(OpsetOf(model)),
         values_(*values),
         import_graph_(
@@ -124,9 +126,7 @@ class NodeImport {
                         int index,
                         const framework::OpSchema** counterpart) {
     if (!IsOnnx(node)) {
-      Refuse(
-          node, index,
-          Format("operators of domain {} are unknown", Shown(node.domain())));
+      Refuse(node, index, WhyUnknown(node));
       return nullptr;
     }
     const Handler handler = FindHandler(node.op_type(), opset_);
@@ -136,9 +136,34 @@ class NodeImport {
     const int64_t oldest = OldestHandled(node.op_type());
     Refuse(node, index,
            oldest == 0
-               ? "there is no such operator in Sluice yet"
+               ? "there is no such operator in Sluice yet" + OwnFunction(node)
                : Format("the operator is known from opset {} on", oldest));
     return nullptr;
+  }
+
+  // Of an operator that is not ONNX's: perhaps a function of the model was
+  // meant.
+  std::string WhyUnknown(const ::onnx::NodeProto& node) const {
+    std::vector<std::string> names;
+    for (const auto& function : model_.functions()) {
+      if (function.domain() == node.domain()) names.push_back(function.name());
+    }
+    const std::string domain = Shown(node.domain());
+    if (names.empty()) {
+      return Format("operators of domain {} are unknown", domain);
+    }
+    return Format("the model has no function {} of domain {}{}",
+                  Shown(node.op_type()), domain,
+                  framework::SuggestNames(node.op_type(), names));
+  }
+
+  std::string OwnFunction(const ::onnx::NodeProto& node) const {
+    for (const auto& function : model_.functions()) {
+      if (function.name() != node.op_type()) continue;
+      return Format("; the model has a function of this name, of domain {}",
+                    Shown(function.domain()));
+    }
+    return "";
   }
 
   void Refuse(const ::onnx::NodeProto& node,
@@ -158,6 +183,7 @@ class NodeImport {
     return std::string(text.substr(0, text.find('\n')));
   }
 
+  const ::onnx::ModelProto& model_;
   const std::string& name_;
   int64_t opset_;
   ValueMap& values_;

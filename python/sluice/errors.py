@@ -36,9 +36,11 @@ _HINTS = {
         "fc_0) unless it is built inside `with sluice.unique_name.guard():`"
     ),
     "run.uninitialised": "run the startup program in this scope first: "
-    "exe.run(sluice.default_startup_program())",
+    "exe.run(sluice.default_startup_program()); the parameters of a model that "
+    "was loaded are in its scope: scope=model.scope",
     "python.device_array": "tensor.numpy() copies it to the host",
-    "executor.no_plan": "exe.run(program, ...) first",
+    "executor.no_plan": "exe.run(program, ...) first; a clone of a program is "
+    "another one",
 }
 
 

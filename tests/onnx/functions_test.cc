@@ -91,7 +91,8 @@ TEST(OnnxFunctions, StandInThePlaceOfTheirCalls) {
   EXPECT_EQ(ops[0].Output("Out")[0], "first/x");
   EXPECT_EQ(ops[1].Output("Out")[0], "once");
   EXPECT_EQ(ops[1].location.file, "node first/double (Add) of net.onnx");
-  EXPECT_EQ(ops[2].Output("Out")[0], "twice/x");
+  EXPECT_EQ(ops[2].Output("Out")[0], "twice_1/x");
+  EXPECT_EQ(ops[2].location.file, "node twice_1/Add_0 (Add) of net.onnx");
 }
 
 TEST(OnnxFunctions, CallOneAnotherAlsoInSubgraphs) {
@@ -163,12 +164,21 @@ TEST(OnnxFunctions, MayLeaveOutInputsAndOutputsAndHandInputsOn) {
   Node(clip, "Neg", {"y"}, {"unread"});
   builder.Floats("one", {}, {1});
   Call(builder, "clip", {"x", "", "one"}, {"same", "clipped", "again"});
+  // Nobody reads the input that is left out and given back.
+  FunctionProto& both = Function(builder, "both", {"a", "rest"}, {"rest", "y"});
+  Node(both, "Neg", {"a"}, {"y"});
+  Call(builder, "both", {"x"}, {"nothing", "negative"});
+  builder.Output("negative");
   for (const char* name : {"same", "clipped", "again"})
     builder.Output(name);
   const auto results = builder.Run({{-4, 8}});
-  EXPECT_EQ(results[0], std::vector<float>({-4, 8}));
-  EXPECT_EQ(results[1], std::vector<float>({-4, 1}));
+  EXPECT_EQ(results[0], std::vector<float>({4, -8}));
+  EXPECT_EQ(results[1], std::vector<float>({-4, 8}));
   EXPECT_EQ(results[2], std::vector<float>({-4, 1}));
+  EXPECT_EQ(results[3], std::vector<float>({-4, 1}));
+  builder.Output("nothing");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.output_missing",
+              {"nothing makes nothing"}, [&] { builder.Load(); });
 }
 
 TEST(OnnxFunctions, ComeBeforeOperatorsOfTheirName) {
@@ -205,8 +215,38 @@ TEST(OnnxFunctions, NodesOfTheirsThatAreUnknownAreListed) {
   Call(builder, "odd", {"x"}, {"out"}, "here");
   builder.Output("out");
   ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
-              {"node here/ImageDecoder (ImageDecoder): there is no such "
+              {"node here/ImageDecoder_0 (ImageDecoder): there is no such "
                "operator"},
+              [&] { builder.Load(); });
+}
+
+TEST(OnnxFunctions, ThatTheModelDoesNotHaveAreSuggested) {
+  ModelBuilder builder = OneInput();
+  Twice(builder);
+  // In both branches, whose nodes are all listed.
+  builder.Floats("zero", {}, {0});
+  builder.Node("ReduceMax", {"x"}, {"most"});
+  SetInt(*builder.graph().mutable_node(0), "keepdims", 0);
+  builder.Node("Greater", {"most", "zero"}, {"positive"});
+  NodeProto& branch = builder.Node("If", {"positive"}, {"y"});
+  for (const char* which : {"then_branch", "else_branch"}) {
+    AttributeProto& attribute = *branch.add_attribute();
+    attribute.set_name(which);
+    attribute.set_type(AttributeProto::GRAPH);
+    NodeProto& node = *attribute.mutable_g()->add_node();
+    attribute.mutable_g()->add_output()->set_name(which);
+    node.set_op_type(which[0] == 't' ? "Twice" : "twice");
+    node.set_domain(which[0] == 't' ? "mine" : "");
+    node.add_input("x");
+    node.add_input("x");
+    node.add_output(which);
+  }
+  builder.Output("y");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"the model has no function Twice of domain mine; did you mean "
+               "twice?",
+               "node 0 (twice): there is no such operator in Sluice yet; the "
+               "model has a function of this name, of domain mine"},
               [&] { builder.Load(); });
 }
 

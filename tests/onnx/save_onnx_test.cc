@@ -278,8 +278,12 @@ TEST_F(SaveOnnxTest, SizesMayHaveNames) {
   EXPECT_EQ(name(0, 0), "images");
   EXPECT_EQ(name(1, 0), "z_0");
   EXPECT_EQ(name(1, 1), "images");
+  ExpectRefused(ErrorCode::kInvalidArgument, "onnx.save_size_count",
+                {"x has 2 dims", "1 names"},
+                {.size_names = {{"x", {"images"}}}});
   ExpectRefused(ErrorCode::kInvalidArgument, "onnx.save_size_names",
-                {"1 names", "sizes of x"}, {.size_names = {{"x", {"images"}}}});
+                {"sizes of w", "no input of the model"},
+                {.size_names = {{"w", {"images"}}}});
 }
 
 TEST_F(SaveOnnxTest, OpsetsOutsideOfTheRangeAreRefused) {

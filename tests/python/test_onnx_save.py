@@ -258,7 +258,7 @@ def test_wrong_arguments_are_named(tmp_path):
         ([logits], {"properties": ["a"]}, "properties must be a dict"),
         ([logits], {"properties": {"a": 1}}, "a value of properties"),
         ([logits], {"size_names": 3}, "size_names must be a dict"),
-        ([logits], {"size_names": {"image": ["n"]}}, "sizes of image"),
+        ([logits], {"size_names": {"image": ["n"]}}, "image has 4 dims"),
         ([logits], {"name": 3}, "name: expected"),
         ([logits], {"scope": sl.Scope()}, "start-up program"),
         ([logits], {"scope": "all"}, "scope"),

@@ -96,7 +96,7 @@ class Model:
 
 
 def load(
-    source: str | os.PathLike[str] | bytes,
+    source: Any,
     *,
     folder: str | os.PathLike[str] | None = None,
     name: str | None = None,
@@ -106,7 +106,8 @@ def load(
     """Read an ONNX model.
 
     Args:
-        source: the path of a file, or the bytes of one.
+        source: the path of a file, the bytes of one, or a message of the
+            package onnx (anything with ``SerializeToString``).
         folder: where external data lies; by default beside the file.
         name: what errors call the model; by default the file's name.
         scope: where its parameters are put; a new one if None.
@@ -124,6 +125,8 @@ def load(
     """
     program = Program()
     scope = _core.Scope() if scope is None else scope
+    if hasattr(source, "SerializeToString"):
+        source = source.SerializeToString()
     is_bytes = isinstance(source, (bytes, bytearray, memoryview))
     inputs, outputs, metadata, parameters = _core._load_onnx(
         program,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _core, onnx, tuning
+from ..errors import FailedPreconditionError
 from ..executor import Executor
 from ..framework import Program
 from . import errors
@@ -169,6 +170,11 @@ class InferenceSession:
         Raises Fail before the first run.
         """
         with errors.running():
+            if self._last_feed is None:
+                raise FailedPreconditionError(
+                    "explain needs a run before: sizes of inputs decide",
+                    "onnxruntime.explain",
+                )
             return self._executor.explain(self._model.program)
 
     def tune(
