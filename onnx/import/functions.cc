@@ -1,7 +1,7 @@
 #include "sluice/onnx/import/functions.h"
 
+#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -35,7 +35,7 @@ using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
 using Names = Renaming::Names;
 
 constexpr int64_t kMostNodes = int64_t{1} << 18;
-constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
+constexpr size_t kMostBytes = size_t{1} << 29;
 constexpr size_t kMostCalls = 64;  // one in another
 
 std::string_view DomainOf(std::string_view domain) {
@@ -55,17 +55,62 @@ std::string PathName(const NodeProto& node, int index) {
                              : node.name();
 }
 
+// Nodes of all functions that were put in the place of calls, and their bytes.
+class Growth {
+ public:
+  // Raises ResourceExhausted where it is too much; to be called before memory
+  // is taken for them.
+  void Add(int64_t nodes, size_t bytes) {
+    nodes_ += nodes;
+    bytes_ += bytes;
+    SLUICE_ENFORCE(nodes_ <= kMostNodes && bytes_ <= kMostBytes,
+                   ErrorCode::kResourceExhausted, "onnx.function_size",
+                   "in the place of their calls, the functions of the model "
+                   "have more than {} nodes or {} bytes",
+                   kMostNodes, kMostBytes);
+  }
+
+ private:
+  int64_t nodes_ = 0;
+  size_t bytes_ = 0;
+};
+
+// With those of subgraphs.
+int64_t CountNodes(const Nodes& nodes) {
+  int64_t count = nodes.size();
+  for (const NodeProto& node : nodes) {
+    VisitSubgraphs(node, [&](const GraphProto& graph) {
+      count += CountNodes(graph.node());
+    });
+  }
+  return count;
+}
+
+// The values that nodes and subgraphs name, each time.
+size_t CountNames(const GraphProto& graph) {
+  auto count = static_cast<size_t>(graph.input_size() + graph.output_size() +
+                                   graph.initializer_size());
+  for (const NodeProto& node : graph.node()) {
+    count += static_cast<size_t>(node.input_size() + node.output_size());
+    VisitSubgraphs(
+        node, [&](const GraphProto& inner) { count += CountNames(inner); });
+  }
+  return count;
+}
+
 // Nodes of subgraphs are named after the node that holds them, too.
-void NameNodes(const std::string& prefix, Nodes* nodes) {
+void NameNodes(const std::string& prefix, Nodes* nodes, Growth* growth) {
   int index = 0;
   for (NodeProto& node : *nodes) {
+    growth->Add(0, prefix.size());
     node.set_name(prefix + PathName(node, index++));
+    const std::string inner = node.name() + "/";
     for (AttributeProto& attribute : *node.mutable_attribute()) {
       if (attribute.has_g()) {
-        NameNodes(node.name() + "/", attribute.mutable_g()->mutable_node());
+        NameNodes(inner, attribute.mutable_g()->mutable_node(), growth);
       }
       for (GraphProto& graph : *attribute.mutable_graphs()) {
-        NameNodes(node.name() + "/", graph.mutable_node());
+        NameNodes(inner, graph.mutable_node(), growth);
       }
     }
   }
@@ -101,25 +146,35 @@ void ForEachNode(Nodes* nodes, const Work& work) {
   }
 }
 
-// The attributes of a call, and the defaults of the function.
+// A function, with what is asked of it at each call.
+struct Callee {
+  explicit Callee(const FunctionProto& function) : proto(function) {
+    declared.insert(function.attribute().begin(), function.attribute().end());
+    for (const AttributeProto& otherwise : function.attribute_proto()) {
+      declared.insert(otherwise.name());
+      defaults[otherwise.name()] = &otherwise;
+    }
+  }
+
+  const FunctionProto& proto;
+  std::set<std::string> declared;
+  std::map<std::string, const AttributeProto*> defaults;
+  bool checked = false;
+};
+
+// The attributes of a call.
 class Given {
  public:
-  Given(const NodeProto& call, const FunctionProto& function)
-      : function_(function) {
-    for (const std::string& name : function.attribute()) {
-      declared_.insert(name);
-    }
-    for (const AttributeProto& otherwise : function.attribute_proto()) {
-      declared_.insert(otherwise.name());
-      values_[otherwise.name()] = &otherwise;
-    }
+  Given(const NodeProto& call, const Callee& callee, Growth* growth)
+      : callee_(callee), growth_(*growth) {
     for (const AttributeProto& attribute : call.attribute()) {
       const std::string& name = attribute.name();
       SLUICE_ENFORCE(
-          declared_.contains(name), ErrorCode::kInvalidArgument,
+          callee.declared.contains(name), ErrorCode::kInvalidArgument,
           "onnx.function_attribute", "{} has no attribute {}{}",
-          FunctionName(function), Shown(name),
-          framework::SuggestNames(name, {declared_.begin(), declared_.end()}));
+          FunctionName(callee.proto), Shown(name),
+          framework::SuggestNames(
+              name, {callee.declared.begin(), callee.declared.end()}));
       values_[name] = &attribute;
     }
   }
@@ -134,23 +189,42 @@ class Given {
         bound.add_attribute()->Swap(&attribute);
         continue;
       }
-      SLUICE_ENFORCE(declared_.contains(wanted), ErrorCode::kInvalidArgument,
-                     "onnx.function_reference",
-                     "attribute {} refers to {}, which {} does not have",
-                     Shown(attribute.name()), Shown(wanted),
-                     FunctionName(function_));
-      const auto value = values_.find(wanted);
-      if (value == values_.end()) continue;
+      const AttributeProto* value = Find(attribute.name(), wanted);
+      if (value == nullptr) continue;
+      growth_.Add(CountNodes(*value), value->ByteSizeLong());
       AttributeProto* added = bound.add_attribute();
-      *added = *value->second;
+      *added = *value;
       added->set_name(attribute.name());
     }
     node->mutable_attribute()->Swap(bound.mutable_attribute());
   }
 
  private:
-  const FunctionProto& function_;
-  std::set<std::string> declared_;
+  static int64_t CountNodes(const AttributeProto& attribute) {
+    int64_t count =
+        attribute.has_g() ? sluice::onnx::CountNodes(attribute.g().node()) : 0;
+    for (const GraphProto& graph : attribute.graphs()) {
+      count += sluice::onnx::CountNodes(graph.node());
+    }
+    return count;
+  }
+
+  // nullptr where neither the call nor the function has a value.
+  const AttributeProto* Find(const std::string& attribute,
+                             const std::string& wanted) const {
+    SLUICE_ENFORCE(callee_.declared.contains(wanted),
+                   ErrorCode::kInvalidArgument, "onnx.function_reference",
+                   "attribute {} refers to {}, which {} does not have",
+                   Shown(attribute), Shown(wanted),
+                   FunctionName(callee_.proto));
+    const auto value = values_.find(wanted);
+    if (value != values_.end()) return value->second;
+    const auto otherwise = callee_.defaults.find(wanted);
+    return otherwise == callee_.defaults.end() ? nullptr : otherwise->second;
+  }
+
+  const Callee& callee_;
+  Growth& growth_;
   std::map<std::string, const AttributeProto*> values_;
 };
 
@@ -158,7 +232,8 @@ class Inliner {
  public:
   explicit Inliner(::onnx::ModelProto* model) : model_(*model) {
     for (const FunctionProto& function : model_.functions()) {
-      const bool added = functions_.emplace(KeyOf(function), &function).second;
+      const bool added =
+          functions_.try_emplace(KeyOf(function), function).second;
       SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "onnx.function_twice",
                      "the model has {} twice", FunctionName(function));
     }
@@ -166,15 +241,6 @@ class Inliner {
 
   void Run() {
     if (functions_.empty()) return;
-    for (const auto& [key, function] : functions_) {
-      CheckOpset(*function);
-      try {
-        CheckNames(GraphOf(*function));
-      } catch (platform::Error& error) {
-        error.AddContext("in " + FunctionName(*function));
-        throw;
-      }
-    }
     renaming_.TakeAll(model_.graph(), /*subgraphs=*/true);
     Expand(model_.mutable_graph()->mutable_node());
     CheckNesting(model_.graph());
@@ -188,10 +254,23 @@ class Inliner {
             function.overload()};
   }
 
-  const FunctionProto* Find(const NodeProto& node) const {
+  Callee* Find(const NodeProto& node) {
     const auto found = functions_.find({std::string(DomainOf(node.domain())),
                                         node.op_type(), node.overload()});
-    return found == functions_.end() ? nullptr : found->second;
+    return found == functions_.end() ? nullptr : &found->second;
+  }
+
+  // Before its first call; what nobody calls may be anything.
+  void Check(Callee* callee) {
+    if (callee->checked) return;
+    callee->checked = true;
+    CheckOpset(callee->proto);
+    try {
+      CheckNames(GraphOf(callee->proto));
+    } catch (platform::Error& error) {
+      error.AddContext("in " + FunctionName(callee->proto));
+      throw;
+    }
   }
 
   // Nodes are imported as those of the model's opset.
@@ -226,11 +305,11 @@ class Inliner {
           Expand(graph.mutable_node());
         }
       }
-      const FunctionProto* function = Find(node);
-      if (function == nullptr) {
+      Callee* callee = Find(node);
+      if (callee == nullptr) {
         expanded.Add()->Swap(&node);
       } else {
-        ExpandCall(node, index, *function, &expanded);
+        ExpandCall(node, index, callee, &expanded);
       }
       ++index;
     }
@@ -239,42 +318,41 @@ class Inliner {
 
   void ExpandCall(const NodeProto& call,
                   int index,
-                  const FunctionProto& function,
+                  Callee* callee,
                   Nodes* expanded) try {
+    const FunctionProto& function = callee->proto;
     CheckCall(call, function);
+    Check(callee);
     Enter(function);
-    const std::string prefix = PathName(call, index) + "/";
+    growth_.Add(CountNodes(function.node()), function.ByteSizeLong());
     GraphProto body = GraphOf(function);
-    const Given given(call, function);
+    const Given given(call, *callee, &growth_);
     ForEachNode(body.mutable_node(),
                 [&](NodeProto& node) { given.Bind(&node); });
-    NameNodes(prefix, body.mutable_node());
+    const std::string prefix = PathName(call, index) + "/";
+    NameNodes(prefix, body.mutable_node(), &growth_);
     Names inputs;
+    size_t longest = prefix.size();
     for (int i = 0; i < function.input_size(); ++i) {
-      inputs[function.input(i)] = i < call.input_size() ? call.input(i) : "";
+      std::string& given_name = inputs[function.input(i)];
+      if (i < call.input_size()) given_name = call.input(i);
+      longest = std::max(longest, given_name.size());
     }
+    growth_.Add(0, CountNames(body) * longest);
     Names outputs;
-    for (int i = 0; i < call.output_size(); ++i) {
-      std::string formal = function.output(i);
-      if (call.output(i).empty()) continue;
-      const auto input = inputs.find(formal);
-      // An input that was left out: nothing makes it, if somebody reads it.
-      if (input != inputs.end() && input->second.empty()) continue;
-      // An input that is an output, and an output that stands twice.
-      if (input != inputs.end() || outputs.contains(formal)) {
-        NodeProto* identity = body.add_node();
-        identity->set_op_type("Identity");
-        identity->set_name(prefix + formal);
-        identity->add_input(formal);
-        formal = Format("\n{}", i);  // no name of the function
-        identity->add_output(formal);
-      }
-      outputs[formal] = call.output(i);
-    }
+    const int handed_on =
+        BindOutputs(call, function, prefix, inputs, &outputs, &body);
     renaming_.RenameBody(prefix, std::move(inputs), outputs, &body);
+    // No calls, whatever functions the model has.
+    Nodes identities;
+    for (int i = 0; i < handed_on; ++i) {
+      identities.AddAllocated(body.mutable_node()->ReleaseLast());
+    }
     Expand(body.mutable_node());
-    for (NodeProto& node : *body.mutable_node()) {
-      expanded->Add()->Swap(&node);
+    for (Nodes* nodes : {body.mutable_node(), &identities}) {
+      for (NodeProto& node : *nodes) {
+        expanded->Add()->Swap(&node);
+      }
     }
     calls_.pop_back();
   } catch (platform::Error& error) {
@@ -282,6 +360,49 @@ class Inliner {
     if (!located_) error.AddContext("in " + NodeName(call, index));
     located_ = true;
     throw;
+  }
+
+  // What the values that the function gives are called outside. An input that
+  // it gives, and what it gives twice, is handed on by a node that is added to
+  // the body; returns how many.
+  static int BindOutputs(const NodeProto& call,
+                         const FunctionProto& function,
+                         const std::string& prefix,
+                         const Names& inputs,
+                         Names* outputs,
+                         GraphProto* body) {
+    int added = 0;
+    for (int i = 0; i < call.output_size(); ++i) {
+      std::string formal = function.output(i);
+      if (call.output(i).empty()) continue;
+      const auto input = inputs.find(formal);
+      // An input that was left out: nothing makes it, if somebody reads it.
+      if (input != inputs.end() && input->second.empty()) continue;
+      if (input != inputs.end() || outputs->contains(formal)) {
+        NodeProto* identity = body->add_node();
+        identity->set_op_type("Identity");
+        identity->set_name(prefix + formal);
+        identity->add_input(formal);
+        // A name that the function does not have.
+        formal = Format("\n{}", i);
+        while (Makes(function, formal))
+          formal += '\n';
+        identity->add_output(formal);
+        ++added;
+      }
+      (*outputs)[formal] = call.output(i);
+    }
+    return added;
+  }
+
+  static bool Makes(const FunctionProto& function, const std::string& name) {
+    const auto makes = [&](const NodeProto& node) {
+      return std::find(node.output().begin(), node.output().end(), name) !=
+             node.output().end();
+    };
+    return std::any_of(function.node().begin(), function.node().end(), makes) ||
+           std::find(function.input().begin(), function.input().end(), name) !=
+               function.input().end();
   }
 
   static void CheckCall(const NodeProto& call, const FunctionProto& function) {
@@ -304,21 +425,13 @@ class Inliner {
                    "onnx.function_depth",
                    "more than {} functions call one another", kMostCalls);
     calls_.push_back(&function);
-    nodes_ += function.node_size();
-    bytes_ += function.ByteSizeLong();
-    SLUICE_ENFORCE(nodes_ <= kMostNodes && bytes_ <= kMostBytes,
-                   ErrorCode::kResourceExhausted, "onnx.function_size",
-                   "with its functions in the place of their calls the model "
-                   "has more than {} nodes or {} bytes",
-                   kMostNodes, kMostBytes);
   }
 
   ::onnx::ModelProto& model_;
-  std::map<Key, const FunctionProto*> functions_;
+  std::map<Key, Callee> functions_;
   Renaming renaming_;
   std::vector<const FunctionProto*> calls_;  // from the graph to this one
-  int64_t nodes_ = 0;
-  size_t bytes_ = 0;
+  Growth growth_;
   bool located_ = false;  // an error names the call
 };
 

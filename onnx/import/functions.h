@@ -9,12 +9,13 @@ namespace sluice::onnx {
 // subgraphs. A function comes before an operator of the same domain and type.
 // A node of a body is named after the call ("call/node"), and so are its
 // values. Raises
-//  - InvalidArgument for bodies whose names do not fit (CheckNames), functions
-//    that stand twice or call themselves, and calls with inputs, outputs or
-//    attributes that the function does not have;
+//  - InvalidArgument for functions that stand twice, and where one is called
+//    whose names do not fit (CheckNames), that calls itself, or that does not
+//    have the inputs, outputs or attributes of the call;
 //  - Unimplemented where a function is of another opset than the model, and an
 //    operator that it uses differs between them;
-//  - ResourceExhausted past 2^18 nodes, 2 GiB or 64 functions in one another.
+//  - ResourceExhausted past 64 functions in one another, and past 2^18 nodes or
+//    512 MiB of all of them.
 void InlineFunctions(::onnx::ModelProto* model);
 
 }  // namespace sluice::onnx

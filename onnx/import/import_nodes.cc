@@ -126,7 +126,7 @@ class NodeImport {
                         int index,
                         const framework::OpSchema** counterpart) {
     if (!IsOnnx(node)) {
-      Refuse(node, index, WhyUnknown(node));
+      Refuse(node, index, IsListed() ? WhyUnknown(node) : "");
       return nullptr;
     }
     const Handler handler = FindHandler(node.op_type(), opset_);
@@ -136,10 +136,14 @@ class NodeImport {
     const int64_t oldest = OldestHandled(node.op_type());
     Refuse(node, index,
            oldest == 0
-               ? "there is no such operator in Sluice yet" + OwnFunction(node)
+               ? "there is no such operator in Sluice yet" +
+                     (IsListed() ? OwnFunction(node) : "")
                : Format("the operator is known from opset {} on", oldest));
     return nullptr;
   }
+
+  // Whether the next node that is refused is told; reasons take time.
+  bool IsListed() const { return refused_.size() < kMostListed; }
 
   // Of an operator that is not ONNX's: perhaps a function of the model was
   // meant.

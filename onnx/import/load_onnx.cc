@@ -44,8 +44,9 @@ OnnxModel Import(std::string_view bytes,
                  const std::string& folder) {
   ::onnx::ModelProto model;
   ParseModel(bytes, name, &model);
-  InlineFunctions(&model);
   CheckNames(model.graph());
+  InlineFunctions(&model);
+  if (model.functions_size() > 0) CheckNames(model.graph());
   MakeNamesUnique(model.mutable_graph());
   ValueMap values(model.graph());
   OnnxModel result;

@@ -147,7 +147,15 @@ int64_t OpsetOf(const ::onnx::ModelProto& model) {
       return opset.version();
     }
   }
-  return 0;
+  // All nodes may be in functions, which say it themselves.
+  int64_t newest = 0;
+  for (const auto& function : model.functions()) {
+    for (const auto& opset : function.opset_import()) {
+      if (!opset.domain().empty() && opset.domain() != "ai.onnx") continue;
+      newest = std::max<int64_t>(newest, opset.version());
+    }
+  }
+  return newest;
 }
 
 }  // namespace sluice::onnx

@@ -34,7 +34,8 @@ void Renaming::TakeAll(const ::onnx::GraphProto& graph, bool subgraphs) {
 
 void Renaming::RenameSubgraphs(::onnx::GraphProto* graph) {
   prefix_.clear();
-  RenameNodes(graph, {}, true, {});
+  names_.clear();
+  RenameNodes(graph, true, {});
 }
 
 void Renaming::RenameBody(const std::string& prefix,
@@ -42,58 +43,77 @@ void Renaming::RenameBody(const std::string& prefix,
                           const Names& outputs,
                           ::onnx::GraphProto* graph) {
   prefix_ = prefix;
-  RenameNodes(graph, std::move(inputs), false, outputs);
+  names_ = std::move(inputs);
+  RenameNodes(graph, false, outputs);
+  changed_.clear();
 }
 
-// `names`: what values of the graphs around are called now. `given`: what some
-// of this graph are to be called.
+// `given`: what some of this graph are to be called.
 void Renaming::RenameNodes(::onnx::GraphProto* graph,
-                           Names names,
                            bool outermost,
                            const Names& given) {
   for (auto& node : *graph->mutable_node()) {
     for (std::string& input : *node.mutable_input()) {
-      Replace(names, &input);
+      Replace(names_, &input);
     }
     for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) RenameGraph(attribute.mutable_g(), names);
+      if (attribute.has_g()) RenameGraph(attribute.mutable_g());
       for (auto& inner : *attribute.mutable_graphs()) {
-        RenameGraph(&inner, names);
+        RenameGraph(&inner);
       }
     }
     if (outermost) continue;
     for (std::string& output : *node.mutable_output()) {
       const auto wanted = given.find(output);
       if (wanted == given.end()) {
-        Define(&output, &names);
+        Define(&output);
       } else {
-        names[output] = wanted->second;
+        Call(output, wanted->second);
         output = wanted->second;
       }
     }
   }
   for (auto& output : *graph->mutable_output()) {
-    Replace(names, output.mutable_name());
+    Replace(names_, output.mutable_name());
   }
 }
 
-void Renaming::RenameGraph(::onnx::GraphProto* graph, Names names) {
+// What values are called in it ends with it.
+void Renaming::RenameGraph(::onnx::GraphProto* graph) {
+  const size_t before = changed_.size();
   std::set<std::string> inputs;
   for (auto& input : *graph->mutable_input()) {
     inputs.insert(input.name());
-    Define(input.mutable_name(), &names);
+    Define(input.mutable_name());
   }
   for (auto& tensor : *graph->mutable_initializer()) {
     if (inputs.contains(tensor.name())) {
-      Replace(names, tensor.mutable_name());
+      Replace(names_, tensor.mutable_name());
     } else {
-      Define(tensor.mutable_name(), &names);
+      Define(tensor.mutable_name());
     }
   }
-  RenameNodes(graph, std::move(names), false, {});
+  RenameNodes(graph, false, {});
+  while (changed_.size() > before) {
+    auto& [name, called] = changed_.back();
+    if (called) {
+      names_[name] = std::move(*called);
+    } else {
+      names_.erase(name);
+    }
+    changed_.pop_back();
+  }
 }
 
-void Renaming::Define(std::string* name, Names* names) {
+void Renaming::Call(const std::string& name, const std::string& called) {
+  const auto [known, added] = names_.try_emplace(name, called);
+  changed_.emplace_back(name, std::nullopt);
+  if (added) return;
+  changed_.back().second = std::move(known->second);
+  known->second = called;
+}
+
+void Renaming::Define(std::string* name) {
   if (name->empty()) return;
   const std::string wanted = prefix_ + *name;
   std::string unique = wanted;
@@ -101,7 +121,7 @@ void Renaming::Define(std::string* name, Names* names) {
   while (!taken_.insert(unique).second) {
     unique = platform::Format("{}_{}", wanted, ++number);
   }
-  (*names)[*name] = unique;
+  Call(*name, unique);
   *name = std::move(unique);
 }
 

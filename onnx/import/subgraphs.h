@@ -2,8 +2,11 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sluice/onnx/import/messages.h"
 
@@ -39,15 +42,19 @@ class Renaming {
 
  private:
   void RenameNodes(::onnx::GraphProto* graph,
-                   Names names,
                    bool outermost,
                    const Names& given);
-  void RenameGraph(::onnx::GraphProto* graph, Names names);
-  void Define(std::string* name, Names* names);
+  void RenameGraph(::onnx::GraphProto* graph);
+  void Define(std::string* name);
+  void Call(const std::string& name, const std::string& called);
 
   std::set<std::string> taken_;
   std::map<std::string, int> numbers_;  // the last one that a name was given
   std::string prefix_;
+  // What values are called now, where that is another name; and what was
+  // changed in the graphs around the one that is renamed: what it was.
+  Names names_;
+  std::vector<std::pair<std::string, std::optional<std::string>>> changed_;
 };
 
 // Gives values of subgraphs other names where a graph around them, or another

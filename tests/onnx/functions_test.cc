@@ -191,6 +191,41 @@ TEST(OnnxFunctions, ComeBeforeOperatorsOfTheirName) {
   EXPECT_EQ(builder.Run({{1, -2}})[0], std::vector<float>({-1, 2}));
 }
 
+TEST(OnnxFunctions, HandInputsOnWhateverIdentityIs) {
+  ModelBuilder builder = OneInput();
+  FunctionProto& identity = Function(builder, "Identity", {"a"}, {"y"});
+  identity.set_domain("");
+  Node(identity, "Neg", {"a"}, {"y"});
+  Function(builder, "pass", {"a"}, {"a"});
+  Call(builder, "pass", {"x"}, {"out"});
+  // A value that is called as the one that is handed on might be.
+  Node(Function(builder, "odd", {"a"}, {"a", "\n0"}), "Neg", {"a"}, {"\n0"});
+  Call(builder, "odd", {"x"}, {"same", "negative"});
+  for (const char* name : {"out", "same", "negative"})
+    builder.Output(name);
+  const auto results = builder.Run({{1, -2}});
+  EXPECT_EQ(results[0], std::vector<float>({1, -2}));
+  EXPECT_EQ(results[1], std::vector<float>({1, -2}));
+  EXPECT_EQ(results[2], std::vector<float>({-1, 2}));
+}
+
+TEST(OnnxFunctions, MaySayWhichOpsetTheModelIsOf) {
+  ModelBuilder builder = OneInput();
+  Twice(builder);
+  Call(builder, "twice", {"x", "w"}, {"out"});
+  builder.Output("out");
+  builder.model.mutable_opset_import(0)->set_domain("mine");
+  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({22, 44}));
+}
+
+TEST(OnnxFunctions, ThatNobodyCallsMayBeAnything) {
+  ModelBuilder builder = OneInput();
+  Node(Function(builder, "lost", {"a"}, {"y"}), "Neg", {"nowhere"}, {"z"});
+  builder.Node("Neg", {"x"}, {"out"});
+  builder.Output("out");
+  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({-1, -2}));
+}
+
 TEST(OnnxFunctions, OfAnotherOpsetAreReadWhereTheirOperatorsAreTheSame) {
   ModelBuilder builder = OneInput();
   Twice(builder).mutable_opset_import(0)->set_version(17);
@@ -311,6 +346,81 @@ TEST(OnnxFunctions, ThatGrowWithoutEndAreRefused) {
   builder.Output("out");
   ExpectError(ErrorCode::kResourceExhausted, "onnx.function_size", {"nodes"},
               [&] { builder.Load(); });
+}
+
+// Small files that grow by what calls hand to functions.
+TEST(OnnxFunctions, ThatGrowByAttributesAndNamesAreRefused) {
+  const auto expect_refused = [](const ModelBuilder& builder) {
+    ExpectError(ErrorCode::kResourceExhausted, "onnx.function_size",
+                {"or 536870912 bytes"}, [&] { builder.Load(); });
+  };
+  // 1,000 times a tensor of 1 MB.
+  ModelBuilder tensors = OneInput();
+  FunctionProto& many = Function(tensors, "many", {"a"}, {"y"});
+  many.add_attribute("value");
+  for (int i = 0; i < 1000; ++i) {
+    Refer(Node(many, "Constant", {}, {"c" + std::to_string(i)}), "value",
+          AttributeProto::TENSOR, "value");
+  }
+  Node(many, "Neg", {"a"}, {"y"});
+  AttributeProto& value =
+      *Call(tensors, "many", {"x"}, {"out"}).add_attribute();
+  value.set_name("value");
+  value.set_type(AttributeProto::TENSOR);
+  value.mutable_t()->set_data_type(::onnx::TensorProto::FLOAT);
+  value.mutable_t()->add_dims(1 << 18);
+  value.mutable_t()->set_raw_data(std::string(size_t{1} << 20, '\0'));
+  tensors.Output("out");
+  expect_refused(tensors);
+  // 20,000 times a name of 100,000 letters: of the call, and of its input.
+  for (const bool input : {false, true}) {
+    ModelBuilder names = OneInput();
+    const std::string name(100'000, 'n');
+    FunctionProto& steps = Function(names, "steps", {"a"}, {"y"});
+    for (int i = 0; i < 20'000; ++i) {
+      Node(steps, "Neg", {"a"}, {"n" + std::to_string(i)});
+    }
+    Node(steps, "Neg", {"a"}, {"y"});
+    names.Node("Neg", {"x"}, {input ? name : "less"});
+    Call(names, "steps", {input ? name : "less"}, {"out"}, input ? "" : name);
+    names.Output("out");
+    expect_refused(names);
+  }
+  // Each level hands a graph with the one before in it, twice.
+  ModelBuilder graphs = OneInput();
+  FunctionProto& first = Function(graphs, "f0", {"c"}, {"y"});
+  first.add_attribute("g");
+  NodeProto& choice = Node(first, "If", {"c"}, {"y"});
+  Refer(choice, "then_branch", AttributeProto::GRAPH, "g");
+  Refer(choice, "else_branch", AttributeProto::GRAPH, "g");
+  for (int i = 1; i <= 30; ++i) {
+    FunctionProto& next =
+        Function(graphs, "f" + std::to_string(i), {"c"}, {"y"});
+    next.add_attribute("g");
+    NodeProto& call = Node(next, "f" + std::to_string(i - 1), {"c"}, {"y"});
+    call.set_domain("mine");
+    AttributeProto& both = *call.add_attribute();
+    both.set_name("g");
+    both.set_type(AttributeProto::GRAPH);
+    for (const char* made : {"p", "q"}) {
+      NodeProto& node = *both.mutable_g()->add_node();
+      node.set_op_type("If");
+      node.add_input("c");
+      node.add_output(made);
+      Refer(node, "then_branch", AttributeProto::GRAPH, "g");
+      Refer(node, "else_branch", AttributeProto::GRAPH, "g");
+    }
+    both.mutable_g()->add_output()->set_name("q");
+  }
+  graphs.Floats("zero", {}, {0});
+  graphs.Node("Greater", {"zero", "zero"}, {"condition"});
+  AttributeProto& last =
+      *Call(graphs, "f30", {"condition"}, {"out"}).add_attribute();
+  last.set_name("g");
+  last.set_type(AttributeProto::GRAPH);
+  last.mutable_g()->add_output()->set_name("x");
+  graphs.Output("out");
+  expect_refused(graphs);
 }
 
 TEST(OnnxFunctions, ThatLieTooDeepInOneAnotherAreRefused) {
