@@ -320,13 +320,36 @@ class Inliner {
                   int index,
                   Callee* callee,
                   Nodes* expanded) try {
-    const FunctionProto& function = callee->proto;
-    CheckCall(call, function);
+    CheckCall(call, callee->proto);
     Check(callee);
-    Enter(function);
+    Enter(callee->proto);
+    // Handing values on is no call, whatever functions the model has.
+    Nodes identities;
+    Nodes body = BodyFor(call, index, *callee, &identities);
+    Expand(&body);
+    for (Nodes* nodes : {&body, &identities}) {
+      for (NodeProto& node : *nodes) {
+        expanded->Add()->Swap(&node);
+      }
+    }
+    calls_.pop_back();
+  } catch (platform::Error& error) {
+    // The name of a call in a function begins with those around it.
+    if (!located_) error.AddContext("in " + NodeName(call, index));
+    located_ = true;
+    throw;
+  }
+
+  // The nodes of the function, with the attributes and the names that they have
+  // in the place of the call.
+  Nodes BodyFor(const NodeProto& call,
+                int index,
+                const Callee& callee,
+                Nodes* identities) {
+    const FunctionProto& function = callee.proto;
     growth_.Add(CountNodes(function.node()), function.ByteSizeLong());
     GraphProto body = GraphOf(function);
-    const Given given(call, *callee, &growth_);
+    const Given given(call, callee, &growth_);
     ForEachNode(body.mutable_node(),
                 [&](NodeProto& node) { given.Bind(&node); });
     const std::string prefix = PathName(call, index) + "/";
@@ -343,23 +366,10 @@ class Inliner {
     const int handed_on =
         BindOutputs(call, function, prefix, inputs, &outputs, &body);
     renaming_.RenameBody(prefix, std::move(inputs), outputs, &body);
-    // No calls, whatever functions the model has.
-    Nodes identities;
     for (int i = 0; i < handed_on; ++i) {
-      identities.AddAllocated(body.mutable_node()->ReleaseLast());
+      identities->AddAllocated(body.mutable_node()->ReleaseLast());
     }
-    Expand(body.mutable_node());
-    for (Nodes* nodes : {body.mutable_node(), &identities}) {
-      for (NodeProto& node : *nodes) {
-        expanded->Add()->Swap(&node);
-      }
-    }
-    calls_.pop_back();
-  } catch (platform::Error& error) {
-    // The name of a call in a function begins with those around it.
-    if (!located_) error.AddContext("in " + NodeName(call, index));
-    located_ = true;
-    throw;
+    return std::move(*body.mutable_node());
   }
 
   // What the values that the function gives are called outside. An input that
@@ -385,8 +395,9 @@ class Inliner {
         identity->add_input(formal);
         // A name that the function does not have.
         formal = Format("\n{}", i);
-        while (Makes(function, formal))
+        while (Makes(function, formal)) {
           formal += '\n';
+        }
         identity->add_output(formal);
         ++added;
       }
