@@ -88,10 +88,10 @@ int64_t CountNodes(const Nodes& nodes) {
 
 // The values that nodes and subgraphs name, each time.
 size_t CountNames(const GraphProto& graph) {
-  auto count = static_cast<size_t>(graph.input_size() + graph.output_size() +
-                                   graph.initializer_size());
+  size_t count =
+      graph.input().size() + graph.output().size() + graph.initializer().size();
   for (const NodeProto& node : graph.node()) {
-    count += static_cast<size_t>(node.input_size() + node.output_size());
+    count += node.input().size() + node.output().size();
     VisitSubgraphs(
         node, [&](const GraphProto& inner) { count += CountNames(inner); });
   }
