@@ -232,7 +232,7 @@ TEST(OnnxFunctions, OfAnotherOpsetAreReadWhereTheirOperatorsAreTheSame) {
   Call(builder, "twice", {"x", "w"}, {"out"});
   builder.Output("out");
   EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({22, 44}));
-  // Up to opset 12 it takes all dims behind the axis.
+  // Before opset 13, Softmax flattens the axis and all dims after it.
   ModelBuilder other = OneInput();
   FunctionProto& share = Function(other, "share", {"a"}, {"y"});
   Node(share, "Softmax", {"a"}, {"y"});
