@@ -390,7 +390,7 @@ def test_functions_of_the_model_equal_the_reference(rng):
     # The reference cannot run functions with graphs in them.
     inlined = inliner.inline_local_functions(model)
     wanted = ReferenceEvaluator(inlined).run(None, feeds)
-    loaded = sl.onnx.load(model.SerializeToString())
+    loaded = sl.onnx.load(model)  # as its bytes
     for got, want in zip(loaded.run(feeds), wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 

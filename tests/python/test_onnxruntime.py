@@ -189,7 +189,7 @@ def test_the_module_says_what_there_is():
 
 def test_a_session_explains_tunes_and_reports(model, tmp_path):
     session = ort.InferenceSession(model)
-    with pytest.raises(state.Fail):
+    with pytest.raises(state.Fail, match="explain needs a run"):
         session.explain()
     with pytest.raises(ValueError, match="input_feed"):
         session.tune(1)
