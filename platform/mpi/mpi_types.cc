@@ -1,0 +1,157 @@
+#include "sluice/platform/mpi/mpi_types.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include <Eigen/Core>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::platform::mpi {
+
+using platform::Collective;
+using platform::DType;
+using platform::ErrorCode;
+using platform::Reduction;
+
+namespace {
+
+// Calls work(T()) with the C++ type that a dtype is computed with.
+template <typename Work>
+auto WithNumberType(DType dtype, const Work& work) {
+  // NOLINTBEGIN(bugprone-branch-clone): each calls another instance.
+  switch (dtype) {
+    case DType::kFloat32:
+      return work(float());
+    case DType::kFloat64:
+      return work(double());
+    case DType::kFloat16:
+      return work(Eigen::half());
+    case DType::kBFloat16:
+      return work(Eigen::bfloat16());
+    case DType::kInt8:
+      return work(int8_t());
+    case DType::kUInt8:
+      return work(uint8_t());
+    case DType::kInt16:
+      return work(int16_t());
+    case DType::kUInt16:
+      return work(uint16_t());
+    case DType::kInt32:
+      return work(int32_t());
+    case DType::kUInt32:
+      return work(uint32_t());
+    case DType::kInt64:
+      return work(int64_t());
+    case DType::kUInt64:
+      return work(uint64_t());
+    default:
+      platform::Raise(ErrorCode::kUnimplemented, "mpi.dtype",
+                      "{} cannot be reduced: cast to a wider dtype before",
+                      dtype);
+  }
+  // NOLINTEND(bugprone-branch-clone)
+}
+
+template <typename T>
+T Reduce(Reduction reduction, T a, T b) {
+  if (reduction == Reduction::kSum) return static_cast<T>(a + b);
+  // A NaN is the maximum.
+  return Eigen::numext::isnan(a) || a > b ? a : b;
+}
+
+template <typename T, Reduction kReduction>
+void ReduceElements(void* in, void* inout, int* count, MPI_Datatype* /*type*/) {
+  const T* a = static_cast<const T*>(in);
+  T* b = static_cast<T*>(inout);
+  for (int i = 0; i < *count; ++i) {
+    b[i] = Reduce(kReduction, a[i], b[i]);
+  }
+}
+
+template <typename T, Reduction kReduction>
+MPI_Op OwnOp() {
+  static const MPI_Op kOp = [] {
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Op_create(&ReduceElements<T, kReduction>, /*commute=*/1, &op);
+    return op;
+  }();
+  return kOp;
+}
+
+// MPI's sum where it has the type; its maximum does not say what a NaN does.
+template <typename T>
+MPI_Op OpFor(Reduction reduction) {
+  constexpr bool kHalf =
+      std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>;
+  if (reduction == Reduction::kMax) return OwnOp<T, Reduction::kMax>();
+  return kHalf ? OwnOp<T, Reduction::kSum>() : MPI_SUM;
+}
+
+template <typename T>
+void AddHalves(T* parts, int64_t count, int size) {
+  for (int step = 1; step < size; step *= 2) {
+    for (int rank = 0; rank + step < size; rank += 2 * step) {
+      T* to = parts + rank * count;
+      const T* from = parts + (rank + step) * count;
+      for (int64_t i = 0; i < count; ++i) {
+        to[i] = static_cast<T>(to[i] + from[i]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+MPI_Datatype MovedType(DType dtype) {
+  switch (platform::SizeOf(dtype)) {
+    case 1:
+      return MPI_UINT8_T;
+    case 2:
+      return MPI_UINT16_T;
+    case 4:
+      return MPI_UINT32_T;
+    default:
+      return MPI_UINT64_T;
+  }
+}
+
+MPI_Datatype ReducedType(const Collective& collective) {
+  switch (collective.dtype) {
+    case DType::kFloat32:
+      return MPI_FLOAT;
+    case DType::kFloat64:
+      return MPI_DOUBLE;
+    case DType::kInt8:
+      return MPI_INT8_T;
+    case DType::kInt16:
+      return MPI_INT16_T;
+    case DType::kInt32:
+      return MPI_INT32_T;
+    case DType::kInt64:
+      return MPI_INT64_T;
+    default:
+      return MovedType(collective.dtype);
+  }
+}
+
+MPI_Op ReductionOf(const Collective& collective) {
+  return WithNumberType(collective.dtype, [&]<typename T>(T /*number*/) {
+    return OpFor<T>(collective.reduction);
+  });
+}
+
+size_t Bytes(const Collective& collective) {
+  return static_cast<size_t>(collective.count) *
+         platform::SizeOf(collective.dtype);
+}
+
+void ReduceInOrder(const Collective& collective, int size, std::byte* parts) {
+  WithNumberType(collective.dtype, [&]<typename T>(T /*number*/) {
+    AddHalves(reinterpret_cast<T*>(parts), collective.count, size);
+  });
+  std::memcpy(collective.to, parts, Bytes(collective));
+}
+
+}  // namespace sluice::platform::mpi

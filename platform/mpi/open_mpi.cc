@@ -1,0 +1,53 @@
+#include "sluice/platform/mpi/open_mpi.h"
+
+#include <cstdlib>
+
+#include <mpi.h>
+
+namespace sluice::platform::mpi {
+
+namespace {
+
+constexpr const char* kVariable = "coll_libnbc_iallreduce_algorithm";
+
+#ifdef OPEN_MPI
+constexpr int kVersion = OMPI_MAJOR_VERSION * 10000 + OMPI_MINOR_VERSION * 100 +
+                         OMPI_RELEASE_VERSION;
+#else
+constexpr int kVersion = 0;
+#endif
+constexpr int kRingIsRight = 40102;
+
+// A handle of Open MPI's own variable; null where it cannot be set.
+MPI_T_cvar_handle Handle() {
+  MPI_T_cvar_handle handle = nullptr;
+  int given = 0;
+  int index = 0;
+  int count = 0;
+  if (kVersion < kRingIsRight ||
+      std::getenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm") != nullptr ||
+      MPI_T_init_thread(MPI_THREAD_SERIALIZED, &given) != MPI_SUCCESS ||
+      MPI_T_cvar_get_index(kVariable, &index) != MPI_SUCCESS ||
+      MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) != MPI_SUCCESS) {
+    return nullptr;
+  }
+  return handle;
+}
+
+}  // namespace
+
+void ChooseAllReduce(size_t bytes, int ranks) {
+  constexpr int kRing = 1;
+  constexpr int kRecursiveDoubling = 4;
+  // Below, what counts is how many messages there are, and not their size.
+  constexpr size_t kRingBytesARank = 4096;
+  static const MPI_T_cvar_handle kHandle = Handle();
+  static int chosen = 0;
+  if (kHandle == nullptr) return;
+  const bool ring = bytes >= kRingBytesARank * static_cast<size_t>(ranks);
+  const int wanted = ring ? kRing : kRecursiveDoubling;
+  if (wanted == chosen) return;
+  if (MPI_T_cvar_write(kHandle, &wanted) == MPI_SUCCESS) chosen = wanted;
+}
+
+}  // namespace sluice::platform::mpi

@@ -1,0 +1,52 @@
+#include "sluice/platform/ranks/collective_context.h"
+
+#include <utility>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::platform {
+
+namespace {
+[[noreturn]] void RaiseCopy() {
+  Raise(ErrorCode::kInternal, "collective_context.copy",
+        "a queue of collectives cannot copy");
+}
+}  // namespace
+
+Place CollectiveContext::GetPlace() const {
+  return CPUPlace{};
+}
+
+void CollectiveContext::CopyFromHost(void* /*device*/,
+                                     const void* /*host*/,
+                                     size_t /*bytes*/) {
+  RaiseCopy();
+}
+
+void CollectiveContext::CopyToHost(void* /*host*/,
+                                   const void* /*device*/,
+                                   size_t /*bytes*/) {
+  RaiseCopy();
+}
+
+void CollectiveContext::CopyOnDevice(void* /*to*/,
+                                     const void* /*from*/,
+                                     size_t /*bytes*/) {
+  RaiseCopy();
+}
+
+void CollectiveContext::Wait() {
+  // In the order in which they were started; each is waited for once, also
+  // where that fails.
+  for (size_t next = 0; next < started_.size(); ++next) {
+    try {
+      World::Get().Wait(started_[next]);
+    } catch (...) {
+      started_.clear();
+      throw;
+    }
+  }
+  started_.clear();
+}
+
+}  // namespace sluice::platform

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sluice/platform/device_context.h"
+#include "sluice/platform/ranks/world.h"
+
+namespace sluice::platform {
+
+// A queue of collectives: kernels start them here, and the ops behind go on
+// beside them until somebody waits. Every collective op of a plan has its own.
+class SLUICE_API CollectiveContext final : public DeviceContext {
+ public:
+  Place GetPlace() const override;
+  // There is nothing to copy: its memory is the host's. Raise Internal.
+  void CopyFromHost(void* device, const void* host, size_t bytes) override;
+  void CopyToHost(void* host, const void* device, size_t bytes) override;
+  void CopyOnDevice(void* to, const void* from, size_t bytes) override;
+
+  // Raises what World::Start raises.
+  void Start(Collective collective) {
+    started_.push_back(World::Get().Start(std::move(collective)));
+  }
+  // Raises what World::Wait raises.
+  void Wait() override;
+
+ private:
+  std::vector<int64_t> started_;  // numbers, not waited for
+};
+
+}  // namespace sluice::platform

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::platform {
+
+enum class CollectiveKind : uint8_t {
+  kAllReduce,      // every rank gets what all of them gave, reduced
+  kBroadcast,      // every rank gets what `root` gave
+  kAllGather,      // every rank gets the parts of all, in the order of ranks
+  kReduceScatter,  // rank r gets part r of what all of them gave, reduced
+  kBarrier,        // nobody goes on before all have come
+};
+SLUICE_API std::string_view ToString(CollectiveKind kind);
+
+enum class Reduction : uint8_t { kSum, kMax };
+
+// One collective: each rank calls it with the same kind, sizes and dtype.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::kBarrier;
+  const void* from = nullptr;
+  void* to = nullptr;  // may be `from` where all elements stay in their place
+  // What owns that memory: kept until the collective is done, also where
+  // whoever started it has given up.
+  std::shared_ptr<const void> from_owner;
+  std::shared_ptr<const void> to_owner;
+  // All-gather and reduce-scatter: of one rank's part. At most 2^31 - 1.
+  int64_t count = 0;
+  DType dtype = DType::kFloat32;
+  Reduction reduction = Reduction::kSum;
+  int root = 0;
+  // A sum whose order is that of the ranks: the same bits however many
+  // processes the same parts are spread over (in powers of two).
+  bool ordered = false;
+};
+
+// The processes that run one program together: each has a rank from 0 to
+// size() - 1. All ranks start the same collectives in the same order, and so in
+// one thread; its functions may be called from any.
+class SLUICE_API World {
+ public:
+  virtual ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  // That of this process: joined by Join, until then one of a single rank.
+  static World& Get();
+  // Joins the ranks that were started with this one (mpirun, srun); where none
+  // were, the world stays one of a single rank. Later calls return the same.
+  // Ranks of one host that use more threads than it has cores share these out
+  // (SetNumThreads).
+  // Raises FailedPrecondition where ranks were started, but their MPI is not
+  // there or is another one than Sluice was built for.
+  static World& Join();
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // What moves the data: "Open MPI 4.1.4"; "" in a world of a single rank.
+  virtual std::string_view library() const = 0;
+
+  // Starts a collective and returns its number. Its memory must stay as it is
+  // until Wait has returned for it. Raises Unimplemented for a dtype that the
+  // library cannot reduce, and world.failed.
+  virtual int64_t Start(Collective collective) = 0;
+  // Drives on what was started, and returns at once.
+  virtual void Advance() = 0;
+  // Returns when the collective is done. Raises FailedPrecondition
+  //  - world.failed      with what a rank told the others with Fail
+  //  - world.disagree    where ranks started different collectives: which
+  //  - world.stalled     after SLUICE_STALL_SECONDS with SLUICE_STALL_ABORT=1;
+  //                      without it, a warning says which rank is missing
+  // and Cancelled where the user interrupts.
+  virtual void Wait(int64_t number) = 0;
+  // Seconds that all calls of Wait so far have taken.
+  virtual double WaitedSeconds() const = 0;
+
+  // Begins a part in which this rank starts the collectives that `digest`
+  // stands for. No data moves before all ranks have begun a part of the same
+  // digest; where they differ, Wait raises world.disagree with the first lines
+  // of `text` that do.
+  virtual void BeginPart(uint64_t digest, std::string_view text) = 0;
+  // What the collectives that are started next are for, e.g. "op 3
+  // (c_allreduce_sum), created at train.py:12". The text must stay until they
+  // have been waited for.
+  virtual void SetLabel(std::string_view label) = 0;
+  // Tells all other ranks that this one cannot go on, and why. The first call
+  // counts; a world that has failed starts nothing any more.
+  virtual void Fail(std::string_view why) noexcept = 0;
+
+ protected:
+  World() = default;
+};
+
+// The first line in which texts, one a rank, differ, and who has which:
+//   rank 0, 2 and 3: op 1 (relu)
+//   rank 1: op 1 (tanh)
+// "" where none differ.
+SLUICE_API std::string FirstDifference(const std::vector<std::string>& texts);
+
+// For the module that has a library: makes `world` that of the process.
+SLUICE_API void SetWorld(World* world);
+
+// For what moves data between devices: `abort` ends the collectives that it has
+// started and takes no others.
+SLUICE_API void SetDeviceAbort(void (*abort)());
+// Calls it, where a run fails on this rank: what other ranks do not take part
+// in would never end.
+SLUICE_API void AbortDeviceCollectives();
+
+}  // namespace sluice::platform
