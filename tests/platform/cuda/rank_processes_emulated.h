@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/platform/cuda_emulation/rank_group.h"
+#include "sluice/platform/ranks/world.h"
+
+namespace sluice::testing {
+
+// Starts this program once more for each of several ranks, as the child `body`
+// (ChildBody); each is to return 0 within the time. What they print, one after
+// the other.
+std::string RunRanks(int ranks, const std::string& body);
+
+// In such a child.
+int ChildRank();
+int ChildRanks();
+// A name that the ranks have in common; `purpose` tells several apart.
+std::string CommonName(const std::string& purpose);
+// Whether no expectation has failed: what a body returns.
+int ChildStatus();
+
+// The ranks as a World, without MPI: it broadcasts what is small, waits at
+// barriers and knows whether another rank has failed.
+class RankWorld final : public platform::World {
+ public:
+  RankWorld();
+  int rank() const override { return ChildRank(); }
+  int size() const override { return ChildRanks(); }
+  std::string_view library() const override { return "the test's"; }
+  int64_t Start(platform::Collective collective) override;
+  void Advance() override {}
+  void Wait(int64_t /*number*/) override {}
+  double WaitedSeconds() const override { return 0; }
+  void BeginPart(uint64_t /*digest*/, std::string_view /*text*/) override {}
+  void SetLabel(std::string_view /*label*/) override {}
+  void Fail(std::string_view /*why*/) noexcept override { group_.GiveUp(); }
+
+ private:
+  void Meet();
+
+  cuda_emulation::RankGroup group_;
+};
+
+// A rank without others, for what a plan looks like.
+class TwoRanks final : public platform::World {
+ public:
+  TwoRanks() { platform::SetWorld(this); }
+  ~TwoRanks() override { platform::SetWorld(nullptr); }
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  std::string_view library() const override { return "none"; }
+  int64_t Start(platform::Collective /*collective*/) override { return 0; }
+  void Advance() override {}
+  void Wait(int64_t /*number*/) override {}
+  double WaitedSeconds() const override { return 0; }
+  void BeginPart(uint64_t /*digest*/, std::string_view /*text*/) override {}
+  void SetLabel(std::string_view /*label*/) override {}
+  void Fail(std::string_view /*why*/) noexcept override {}
+};
+
+}  // namespace sluice::testing
