@@ -99,6 +99,27 @@ class Runner {
   Scope copies_;
 };
 
+// The same number of runs on every rank, whatever their clocks say.
+RaceResult RunInTurn(const std::vector<Contestant>& contestants) {
+  constexpr int kRounds = 15;
+  RaceResult race;
+  race.timings.resize(contestants.size());
+  for (int round = 0; round < kRounds; ++round) {
+    for (size_t i = 0; i < contestants.size(); ++i) {
+      contestants[i].before();
+      const double begin = ClockSeconds();
+      contestants[i].run();
+      race.timings[i].samples.push_back(ClockSeconds() - begin);
+    }
+  }
+  for (Timing& timing : race.timings) {
+    timing.outcome = RaceOutcome::kRaced;
+    Summarise(timing);
+  }
+  race.rounds = kRounds;
+  return race;
+}
+
 void RaiseWhatThrew(const RaceResult& race) {
   for (const Timing& timing : race.timings) {
     SLUICE_ENFORCE(timing.outcome != RaceOutcome::kThrew, ErrorCode::kInternal,
@@ -143,6 +164,9 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
          .run = [runner, stopwatch] { runner->RunWith(*stopwatch); },
          .before = reset});
   }
+  const bool collective = std::any_of(
+      plans.begin(), plans.end(),
+      [](const ProfiledPlan& plan) { return plan.plan->collective(); });
   RaceOptions race_options;
   race_options.budget_seconds = options.budget_seconds;
   // So that the samples of a long plan fit into memory.
@@ -152,7 +176,8 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
                  race_options.min_rounds,
                  std::max(options.max_rounds, race_options.min_rounds));
   race_options.cancelled = &CancelRequested;
-  RaceResult race = Race(contestants, race_options);
+  RaceResult race =
+      collective ? RunInTurn(contestants) : Race(contestants, race_options);
   RaiseWhatThrew(race);
   std::vector<RunProfile> profiles;
   for (size_t i = 0; i < plans.size(); ++i) {

@@ -55,9 +55,10 @@ struct ProfiledPlan {
 // Measures plans against each other: runs of all of them take turns (race.h),
 // plain ones and ones with a clock around every instruction, which wait for
 // devices after each, so that times belong to their instruction. Profiles in
-// the order of `plans`. Raises InvalidArgument for no plans and a budget that
-// is not above 0, and what the runs raise. Where SetCancelRequested ends it,
-// the profiles are of what was measured until then.
+// the order of `plans`. Plans with collectives run 15 times, on all ranks
+// alike. Raises InvalidArgument for no plans and a budget that is not above 0,
+// and what the runs raise. Where SetCancelRequested ends it, the profiles are
+// of what was measured until then.
 SLUICE_API std::vector<RunProfile> ProfileTogether(
     std::span<const ProfiledPlan> plans, const ProfileOptions& options = {});
 

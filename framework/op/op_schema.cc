@@ -69,8 +69,8 @@ OpSchema& OpSchema::Input(std::string name,
                           std::string dtype,
                           std::string doc,
                           ArgTraits traits) {
-  inputs_.push_back(
-      {std::move(name), std::move(dtype), std::move(doc), traits, "", "", ""});
+  inputs_.push_back({std::move(name), std::move(dtype), std::move(doc), traits,
+                     "", "", "", ""});
   return *this;
 }
 
@@ -78,8 +78,8 @@ OpSchema& OpSchema::Output(std::string name,
                            std::string dtype,
                            std::string doc,
                            ArgTraits traits) {
-  outputs_.push_back(
-      {std::move(name), std::move(dtype), std::move(doc), traits, "", "", ""});
+  outputs_.push_back({std::move(name), std::move(dtype), std::move(doc), traits,
+                      "", "", "", ""});
   return *this;
 }
 
@@ -129,6 +129,11 @@ OpSchema& OpSchema::Alias(std::string_view output, std::string_view input) {
   return *this;
 }
 
+OpSchema& OpSchema::Overwrite(std::string_view output, std::string_view input) {
+  MutableOutput(output).overwrites = input;
+  return *this;
+}
+
 OpSchema& OpSchema::Update(std::string_view output, std::string_view input) {
   MutableOutput(output).updates = input;
   return *this;
@@ -175,7 +180,8 @@ void OpSchema::Validate() const {
         "operator {}: input {} gives attribute {}, which the operator does not "
         "have",
         name_, argument.name, argument.attribute);
-    for (const std::string& input : {argument.aliases, argument.updates}) {
+    for (const std::string& input :
+         {argument.aliases, argument.updates, argument.overwrites}) {
       SLUICE_ENFORCE(input.empty() || FindInput(input) != nullptr,
                      ErrorCode::kInternal, "schema.shared_input",
                      "operator {}: output {} shares memory with {}, which is "

@@ -36,6 +36,9 @@ struct ArgDef {
   // same bytes in another shape), or must take over (an in-place update).
   std::string aliases;
   std::string updates;
+  // Outputs: the input whose memory this output may write over where no other
+  // op reads it; variable by variable where there are several.
+  std::string overwrites;
   // Inputs: the attribute that the value is for (OpSchema::Operand).
   std::string attribute;
 };
@@ -140,6 +143,9 @@ class SLUICE_API OpSchema {
   // Output `output` is input `input` in another shape: a plan lets both look
   // into one buffer, and a kernel that finds them so has nothing to copy.
   OpSchema& Alias(std::string_view output, std::string_view input);
+  // Output `output` has the shape of input `input` and may be written over it:
+  // a plan gives both the same memory where no other op reads the input.
+  OpSchema& Overwrite(std::string_view output, std::string_view input);
   // Output `output` replaces persistable input `input`.
   OpSchema& Update(std::string_view output, std::string_view input);
   // Everything that `base` says, but its name, gradient and role: for an op

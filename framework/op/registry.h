@@ -40,11 +40,18 @@ class KernelTraits {
     layout = value;
     return *this;
   }
+  // Compute only starts what other processes take part in, on a queue of its
+  // own (platform::CollectiveContext), and the ops behind run beside it.
+  KernelTraits& Collective() {
+    collective = true;
+    return *this;
+  }
 
   KernelEstimate estimate;
   int version = 1;
   KernelPredicate predicate;
   Layout layout = Layout::kAny;
+  bool collective = false;
 };
 
 // One registered kernel. Several variants may share a key.
@@ -58,6 +65,7 @@ struct KernelDef {
   // "1, oneDNN 3.2.1". The registry fills it in.
   std::string recorded_version;
   KernelPredicate predicate;
+  bool collective = false;
   std::function<std::unique_ptr<OpKernel>(const OpKernelConstruction&)> make;
 };
 // "manhattan_distance/blocked (cpu float32 any PLAIN)".

@@ -14,6 +14,8 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/ranks/collective_context.h"
+#include "sluice/platform/ranks/world.h"
 
 namespace sluice::framework {
 
@@ -75,6 +77,7 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
   for (size_t i = 0; i < plan.slots_.size(); ++i) {
     const Slot& slot = plan.slots_[i];
     const Slot& root = slot.alias_of < 0 ? slot : plan.slots_[slot.alias_of];
+    const size_t inside = slot.alias_offset;
     const bool planned =
         root.kind == SlotKind::kArena || root.kind == SlotKind::kScratch;
     if (planned && root.first >= 0 && isolate) {
@@ -82,16 +85,23 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
       if (value == nullptr) {
         value = std::make_shared<Placeholder>(root.place, root.bytes);
       }
-      tensors_[i].Bind(value, 0, slot.dtype, slot.dims);
+      tensors_[i].Bind(value, inside, slot.dtype, slot.dims);
     } else if (planned && root.first >= 0) {
-      tensors_[i].Bind(arenas[root.place], root.offset, slot.dtype, slot.dims);
+      tensors_[i].Bind(arenas[root.place], root.offset + inside, slot.dtype,
+                       slot.dims);
     } else if (slot.kind != SlotKind::kLate) {
       tensors_[i].Resize(slot.dims);
     }
   }
   for (const QueueSpec& queue : plan.queues_) {
-    devices_.push_back(
-        platform::DeviceManager::Instance().Get(queue.place).CreateContext());
+    auto& device = devices_.emplace_back();
+    if (queue.role == QueueRole::kCollective &&
+        queue.place.kind == platform::PlaceKind::kCPU) {
+      device = std::make_unique<platform::CollectiveContext>();
+    } else {
+      device =
+          platform::DeviceManager::Instance().Get(queue.place).CreateContext();
+    }
   }
   size_t count = 0;
   for (const PlannedOp& op : plan.ops_) {
@@ -138,6 +148,13 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
   step_ = plan_.random_ && scope != nullptr ? scope->TakeStep() : 0;
   AllocateOwn(plan_.fetch_slots_);
   AllocateOwn(plan_.shadow_slots_);
+  if (plan_.collective()) {
+    platform::World& world = platform::World::Get();
+    // Every rank draws random numbers of its own.
+    constexpr int kRankBits = 40;
+    step_ += static_cast<uint64_t>(world.rank()) << kRankBits;
+    world.BeginPart(plan_.collectives_, plan_.collectives_text_);
+  }
   if (plan_.persistable_slots_.empty() && plan_.shadow_slots_.empty()) return;
   SLUICE_ENFORCE(scope != nullptr, ErrorCode::kInvalidArgument, "run.no_scope",
                  "the program has persistable variables: run it with a scope");
@@ -189,8 +206,24 @@ void Frame::BindPersistables(Scope& scope) {
 void Frame::DeviceCompute(const Instruction& instruction) {
   platform::DeviceContext& device = *devices_[instruction.device];
   device.SetOpIndex(instruction.op_index);
+  const auto collective = plan_.collective_ops_.find(instruction.op_index);
+  if (collective != plan_.collective_ops_.end()) {
+    platform::World::Get().SetLabel(collective->second);
+  }
   device.Compute(
       [&] { instruction.kernel->Compute(contexts_[instruction.context]); });
+  const QueueSpec& queue = plan_.queues_[instruction.device];
+  if (queue.role == QueueRole::kCollective &&
+      queue.place.kind != platform::PlaceKind::kCPU) {
+    device_collectives_.Start({});
+  }
+}
+
+// A device cannot hear of other ranks' errors: before the host waits for it,
+// all ranks have given theirs the same collectives.
+void Frame::Wait(platform::DeviceContext& device) {
+  if (plan_.collectives_ != 0) device_collectives_.Wait();
+  device.Wait();
 }
 
 void Frame::Copy(const Instruction& instruction) {
@@ -221,7 +254,7 @@ inline void Frame::Step(const Instruction& instruction) {
       DeviceCompute(instruction);
       break;
     case InstructionKind::kWait:
-      devices_[instruction.device]->Wait();
+      Wait(*devices_[instruction.device]);
       break;
     case InstructionKind::kQueueWait:
       devices_[instruction.device]->WaitFor(*devices_[instruction.from]);
@@ -296,6 +329,10 @@ void Frame::Execute() {
         platform::CheckCancelled();
       }
       Step(*current);
+      // What was started goes on only while somebody drives it.
+      if (plan_.collectives_ != 0) [[unlikely]] {
+        platform::World::Get().Advance();
+      }
     }
   } catch (...) {
     RethrowAt(current, false);
@@ -309,7 +346,7 @@ void Frame::ExecuteObserved(RunObserver& observer) {
       observer.Before(plan_, instruction, tensors_.data());
       Step(instruction);
       if (instruction.device >= 0 && observer.synchronise()) {
-        devices_[instruction.device]->Wait();
+        Wait(*devices_[instruction.device]);
       }
       observer.After(plan_, instruction, tensors_.data());
     } catch (...) {
@@ -338,12 +375,16 @@ std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
 }
 
 void Frame::Reset() noexcept {
-  for (auto& device : devices_) {
+  // The error that matters is on its way already.
+  const auto wait = [](platform::DeviceContext& queue) {
     try {
-      device->Wait();
+      queue.Wait();
     } catch (...) {
-      // The error that matters is on its way already.
     }
+  };
+  wait(device_collectives_);
+  for (auto& device : devices_) {
+    wait(*device);
   }
   for (OpKernelContext& context : contexts_) {
     context.ReleaseTemporaries();

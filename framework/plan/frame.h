@@ -6,6 +6,7 @@
 
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/device_context.h"
+#include "sluice/platform/ranks/collective_context.h"
 
 namespace sluice::framework {
 
@@ -36,6 +37,7 @@ class Frame {
   void Step(const Instruction& instruction);
   void Copy(const Instruction& instruction);
   void DeviceCompute(const Instruction& instruction);
+  void Wait(platform::DeviceContext& device);
   // "in op 3 (conv2d), created at net.py:12".
   std::string DescribeOp(int op_index) const;
   // Which ops may have lost the device, as `instruction` noticed.
@@ -46,6 +48,8 @@ class Frame {
 
   const Plan& plan_;
   std::vector<std::unique_ptr<platform::DeviceContext>> devices_;
+  // A barrier for each collective that a device has been given.
+  platform::CollectiveContext device_collectives_;
   std::vector<Tensor> tensors_;
   std::vector<Tensor*> arguments_;
   std::vector<OpKernelContext> contexts_;

@@ -446,6 +446,11 @@ int Graph::InsertBehind(int id, OpDesc desc) {
   return added;
 }
 
+void Graph::MoveBehind(int behind, int id) {
+  order_.Remove(id);
+  order_.InsertBehind(behind, id);
+}
+
 void Graph::Rewrite(int id, OpDesc desc) {
   PreparedOp op = Infer(std::move(desc));
   op.id = id;

@@ -50,6 +50,8 @@ class SLUICE_API Graph {
 
   // The ids of the ops, in the order in which they run.
   const std::vector<int>& order() const { return order_.ids(); }
+  // Whether op `a` runs before op `b`.
+  bool Precedes(int a, int b) const { return order_.Precedes(a, b); }
   const PreparedOp& op(int id) const { return ops_[id]; }
   // The same as the program has it; for ops that it does not have, as it is.
   const OpDesc& Written(int id) const {
@@ -127,6 +129,9 @@ class SLUICE_API Graph {
   int InsertBefore(int before, OpDesc op);
   // The same behind op `id`.
   int InsertBehind(int id, OpDesc op);
+  // Lets op `id` run right behind op `behind`, after which all it reads is
+  // there and nobody has used what it writes.
+  void MoveBehind(int behind, int id);
   // Sets what an op reads, writes and is told; shapes are inferred again. Its
   // outputs keep their names and may change their shapes.
   void Rewrite(int id, OpDesc op);
@@ -165,7 +170,7 @@ class SLUICE_API Graph {
   void AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own);
   void FindResults(const std::vector<std::string>& fetches,
                    const std::vector<int>& later);
-  void CheckLater(const std::vector<int>& later) const;
+  void CheckLater(const std::vector<int>& later);
   void DropComputed();
   Value& ValueOf(const std::string& var);
   const Value* FindValue(const std::string& var) const;
@@ -203,6 +208,8 @@ class SLUICE_API Graph {
   std::vector<std::string> operand_remarks_;
   std::set<std::string> used_feeds_;
   std::set<std::string> later_vars_;  // that this graph cannot compute
+  // Persistable ones, to which ops that are left give new values.
+  std::set<std::string> updated_later_;
   PlanRest rest_;
   std::vector<std::string> results_;
   std::unordered_map<std::string, Value> values_;

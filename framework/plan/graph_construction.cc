@@ -98,7 +98,9 @@ Graph::Graph(const Program& program,
     }
     later.push_back(id);
     for (const auto& [argument, vars] : desc.outputs) {
-      later_vars_.insert(vars.begin(), vars.end());
+      for (const std::string& var : vars) {
+        (IsPersistable(var) ? updated_later_ : later_vars_).insert(var);
+      }
     }
   }
   used_feeds_ = known.used_feeds();
@@ -113,6 +115,9 @@ std::string Graph::WhyLater(const OpDesc& desc, KnownValues* known) const {
   for (const auto& [argument, vars] : desc.inputs) {
     for (const std::string& var : vars) {
       // dims raises for what must be fed and is not.
+      if (updated_later_.count(var) > 0) {
+        reason = Format("reads {}, which is updated before", var);
+      }
       if (later_vars_.count(var) == 0 && dims(var).known()) continue;
       if (reason.empty()) {
         reason = Format("reads {}, whose shape is not known before", var);
@@ -219,29 +224,35 @@ void Graph::AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own) {
   NoteUses(id);
 }
 
-// Ops that are left change nothing that others have read, and write nothing
-// that a failure later on would have to take back.
-void Graph::CheckLater(const std::vector<int>& later) const {
+// Nothing may be written before the last stretch that a failure later on would
+// have to take back, and ops that are left change nothing that others have
+// read.
+void Graph::CheckLater(const std::vector<int>& later) {
   std::set<std::string_view> written;
-  const auto check = [&](int id) {
+  const auto check = [&](int id, bool is_left) {
     const OpDesc& op = Written(id);
     for (const auto& [argument, vars] : op.outputs) {
       for (const std::string& var : vars) {
+        const bool updates = IsPersistable(var);
+        if (updates && is_left) {
+          rest_.updates = true;
+          continue;
+        }
         SLUICE_ENFORCE(
-            !IsPersistable(var) && written.insert(var).second,
-            ErrorCode::kUnimplemented, "plan.writes_in_stretches",
-            "{}, so the program runs in several stretches; then no op may "
-            "write a persistable variable, and no variable may be written "
-            "twice, but op {} ({}) writes {}",
+            !updates && written.insert(var).second, ErrorCode::kUnimplemented,
+            "plan.writes_in_stretches",
+            "{}, so the program runs in several stretches; then only the last "
+            "one may write persistable variables, and no variable may be "
+            "written twice, but op {} ({}) writes {}",
             rest_.reason, id, op.type, var);
       }
     }
   };
   for (const int id : order()) {
-    check(id);
+    check(id, false);
   }
   for (const int id : later) {
-    check(id);
+    check(id, true);
   }
 }
 
@@ -249,6 +260,7 @@ void Graph::CheckLater(const std::vector<int>& later) const {
 void Graph::FindResults(const std::vector<std::string>& fetches,
                         const std::vector<int>& later) {
   const bool all_known =
+      !rest_.updates &&
       std::all_of(fetches.begin(), fetches.end(), [&](const std::string& var) {
         return later_vars_.count(var) == 0 && dims(var).known();
       });

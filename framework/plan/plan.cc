@@ -7,12 +7,13 @@
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
+#include "sluice/platform/ranks/world.h"
 
 namespace sluice::framework {
 
 std::string ToString(const QueueSpec& queue) {
   constexpr const char* kRoles[] = {"", " kernels", " copies from the host",
-                                    " copies to the host"};
+                                    " copies to the host", " collectives"};
   return platform::Format("{}{}", queue.place,
                           kRoles[static_cast<int>(queue.role)]);
 }
@@ -88,6 +89,18 @@ const Feeds& InOrder(const std::vector<FeedSpec>& specs,
   return *storage;
 }
 
+// Inside of a handler: the other ranks wait for what this run does not start.
+void TellRanks() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    platform::World::Get().Fail(error.what());
+  } catch (...) {
+    platform::World::Get().Fail("an exception");
+  }
+  platform::AbortDeviceCollectives();
+}
+
 // Readers of persistables share the scope and its parents, where variables are
 // found too; a writer has them alone. Locks go from child to parent, so that no
 // two runs wait for each other.
@@ -119,6 +132,15 @@ void Plan::RequireWhole(std::string_view what) const {
                  "{} needs a program that is one plan, but this one runs in "
                  "several stretches: {}",
                  what, rest_.reason);
+}
+
+void Plan::RequireAlone(std::string_view what) const {
+  SLUICE_ENFORCE(
+      !collective(), ErrorCode::kUnimplemented, "plan.collective",
+      "{} runs a program as often as it needs, and other ranks would "
+      "not: do it with one rank; what is measured is used by several, "
+      "too",
+      what);
 }
 
 size_t Plan::KeptBytes() const {
@@ -182,6 +204,7 @@ std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
     execute(*frame);
     results = frame->Finish(scope);
   } catch (...) {
+    if (collective()) TellRanks();
     frame->Reset();
     ReleaseFrame(std::move(frame));
     throw;

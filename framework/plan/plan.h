@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -55,10 +56,12 @@ struct PlanRest {
   // The ops that run blocks, by index, whose inputs are there after this plan:
   // to be run next, before the next plan.
   std::vector<int> block_ops;
+  // Whether ops that are left write persistable variables.
+  bool updates = false;
   // Why the first op that is left was left.
   std::string reason;
 
-  bool empty() const { return fetches.empty(); }
+  bool empty() const { return fetches.empty() && !updates; }
 };
 
 enum class InstructionKind : uint8_t {
@@ -74,7 +77,13 @@ enum class InstructionKind : uint8_t {
 
 // One queue of a device, which is a DeviceContext of the frame. Where copies
 // run beside kernels, they have queues of their own.
-enum class QueueRole : uint8_t { kAll, kKernels, kCopyFromHost, kCopyToHost };
+enum class QueueRole : uint8_t {
+  kAll,
+  kKernels,
+  kCopyFromHost,
+  kCopyToHost,
+  kCollective,  // of one collective op (platform::CollectiveContext)
+};
 struct QueueSpec {
   PlaceKey place;
   QueueRole role = QueueRole::kAll;
@@ -112,8 +121,9 @@ struct Slot {
   DType dtype = DType::kFloat32;
   DDim dims;
   size_t bytes = 0;
-  int alias_of = -1;  // looks into that slot, in another shape
-  int first = -1;     // instructions between which the memory is in use
+  int alias_of = -1;        // looks into that slot, in another shape
+  size_t alias_offset = 0;  // so many bytes behind its beginning
+  int first = -1;           // instructions between which the memory is in use
   int last = -1;
   size_t offset = 0;  // kArena and kScratch: in the arena of the place
 };
@@ -183,6 +193,9 @@ class SLUICE_API Plan {
   bool whole() const { return whole_; }
   // Raises Unimplemented where it is not: for what looks at one plan alone.
   void RequireWhole(std::string_view what) const;
+  // Raises Unimplemented for a plan with collectives: for what runs it as often
+  // as this rank sees fit.
+  void RequireAlone(std::string_view what) const;
   const PlanRest& rest() const { return rest_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<Slot>& slots() const { return slots_; }
@@ -201,6 +214,8 @@ class SLUICE_API Plan {
   // About what the plan keeps between runs, in bytes: the arenas of its frames,
   // of one before the first run, and its own tables. Not what kernels keep.
   size_t KeptBytes() const;
+  // Whether a run takes part in collectives: all ranks have to run it.
+  bool collective() const { return collectives_ != 0; }
   // By Instruction::device.
   const std::vector<QueueSpec>& queues() const { return queues_; }
   PlaceKey place() const { return place_; }
@@ -223,6 +238,11 @@ class SLUICE_API Plan {
   PlaceKey place_;
   int num_threads_ = 1;
   bool random_ = false;  // some op draws random numbers
+  // What all ranks must agree on where a run starts collectives, a line for
+  // each op, and its digest; 0 for a plan without collectives.
+  uint64_t collectives_ = 0;
+  std::string collectives_text_;
+  std::map<int, std::string> collective_ops_;  // by index: for messages
   PlanOptions options_;
   std::vector<FeedSpec> feeds_;
   std::vector<std::string> fetch_names_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/plan/hint_names.h"
@@ -49,11 +50,14 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   };
   // All first: where a parameter is depends on where its last writer runs.
   for_each_op([this](int id) { graph_->Choose(id); });
+  StartEarly();
+  LaySideBySide();
   for_each_op([this](int id) { AddOp(id); });
   AddShadows();
   AddFetches();
   FinishQueues();
   LayOutMemory();
+  NoteCollectives();
   NoteUnusedHints();
   plan_->op_descs_ = graph_->TakeDescs();
   return std::move(plan_);
@@ -99,7 +103,8 @@ void PlanBuilder::MakeGraph() {
   }
   plan_->rest_ = graph_->rest();
   plan_->result_names_ = graph_->results();
-  plan_->whole_ = plan_->result_names_ == plan_->fetch_names_;
+  plan_->whole_ =
+      plan_->result_names_ == plan_->fetch_names_ && !plan_->rest_.updates;
   if (!plan_->rest_.empty()) {
     plan_->notes_.push_back(
         Format("this is a stretch of the program; the next one begins where {}",
@@ -268,8 +273,11 @@ void PlanBuilder::AddOp(int op_index) {
   planned.scratch_bytes = op.scratch_bytes;
   plan_->random_ |= op.schema->random();
   planned.place = decision.place;
-  planned.device = Queue(decision.place, QueueRole::kKernels);
+  planned.device = decision.kernel->collective
+                       ? AddQueue({decision.place, QueueRole::kCollective})
+                       : Queue(decision.place, QueueRole::kKernels);
   BindInputs(op, &planned);
+  if (decision.kernel->collective) OrderBehindKernels(planned.device);
   BindOutputs(op, &planned);
   planned.arguments = MakeArgTable(op);
   planned.input_constant = op.input_constant;
@@ -289,6 +297,14 @@ void PlanBuilder::AddOp(int op_index) {
     Touch(slot);
   }
   if (planned.scratch >= 0) Touch(planned.scratch);
+  if (decision.kernel->collective) {
+    // It uses them until it is waited for.
+    auto& pending = queues_[planned.device].pending;
+    pending.insert(pending.end(), planned.inputs.begin(), planned.inputs.end());
+    pending.insert(pending.end(), planned.outputs.begin(),
+                   planned.outputs.end());
+    if (planned.scratch >= 0) pending.push_back(planned.scratch);
+  }
   plan_->ops_.push_back(std::move(planned));
   Emit(instruction);
   plan_->decisions_.push_back(std::move(decision));
@@ -322,25 +338,60 @@ void PlanBuilder::BindInputs(const PreparedOp& op, PlannedOp* planned) {
   }
 }
 
-int PlanBuilder::AliasedSlot(const ArgDef& def,
-                             const DDim& dims,
-                             DType dtype,
-                             const PlannedOp& planned) const {
-  if (def.aliases.empty()) return -1;
+// Whether an output may look into the memory of the input that its schema
+// names: then `slot` does.
+bool PlanBuilder::LooksInto(const ArgDef& def,
+                            const PlannedOp& planned,
+                            Slot* slot) const {
+  if (def.aliases.empty()) return false;
   const OpDesc& op = graph_->op(planned.op_index).desc;
   const ArgVars& vars = op.Input(def.aliases);
-  if (vars.size() != 1) return -1;
-  for (const int slot : planned.inputs) {
-    const Slot& input = plan_->slots_[slot];
-    const int root = input.alias_of < 0 ? slot : input.alias_of;
+  if (vars.size() != 1) return false;
+  for (const int index : planned.inputs) {
+    const Slot& input = plan_->slots_[index];
+    const int root = input.alias_of < 0 ? index : input.alias_of;
     const SlotKind kind = plan_->slots_[root].kind;
     if (input.var == vars[0] && input.place == planned.place &&
-        input.dtype == dtype && input.dims.numel() == dims.numel() &&
+        input.dtype == slot->dtype &&
+        input.dims.numel() == slot->dims.numel() &&
         (kind == SlotKind::kArena || kind == SlotKind::kFeed)) {
-      return root;
+      slot->alias_of = root;
+      slot->alias_offset = input.alias_offset;
+      return true;
     }
   }
-  return -1;
+  return false;
+}
+
+// The same where the op is the only one that reads the input, and so may write
+// over it.
+bool PlanBuilder::WritesOver(const ArgDef& def,
+                             const PlannedOp& planned,
+                             Slot* slot) const {
+  if (def.overwrites.empty()) return false;
+  const OpDesc& op = graph_->op(planned.op_index).desc;
+  const ArgVars& outputs = op.Output(def.name);
+  const ArgVars& inputs = op.Input(def.overwrites);
+  const auto element =
+      std::find(outputs.begin(), outputs.end(), slot->var) - outputs.begin();
+  const std::string& var = inputs[static_cast<size_t>(element)];
+  if (graph_->OnlyReader(var) != planned.op_index ||
+      std::count(inputs.begin(), inputs.end(), var) != 1) {
+    return false;
+  }
+  for (const int index : planned.inputs) {
+    const Slot& input = plan_->slots_[index];
+    // What looks into another value may not write over that.
+    const bool own = input.alias_of < 0 || part_of_.count(var) > 0;
+    const int root = input.alias_of < 0 ? index : input.alias_of;
+    if (input.var == var && own && input.place == planned.place &&
+        plan_->slots_[root].kind == SlotKind::kArena) {
+      slot->alias_of = root;
+      slot->alias_offset = input.alias_offset;
+      return true;
+    }
+  }
+  return false;
 }
 
 int PlanBuilder::OutputSlot(const ArgDef& def,
@@ -362,8 +413,10 @@ int PlanBuilder::OutputSlot(const ArgDef& def,
     slot.kind = SlotKind::kLate;
   } else if (fetched && !persistable && planned.device < 0) {
     slot.kind = SlotKind::kFetch;
-  } else if (!persistable) {
-    slot.alias_of = AliasedSlot(def, dims, dtype, planned);
+  } else if (const auto part = part_of_.find(var); part != part_of_.end()) {
+    std::tie(slot.alias_of, slot.alias_offset) = part->second;
+  } else if (!persistable && !LooksInto(def, planned, &slot)) {
+    WritesOver(def, planned, &slot);
   }
   return AddSlot(std::move(slot));
 }

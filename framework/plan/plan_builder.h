@@ -55,14 +55,19 @@ class PlanBuilder {
                  const DDim& dims,
                  DType dtype,
                  const PlannedOp& planned);
-  int AliasedSlot(const ArgDef& def,
-                  const DDim& dims,
-                  DType dtype,
-                  const PlannedOp& planned) const;
+  bool LooksInto(const ArgDef& def, const PlannedOp& planned, Slot* slot) const;
+  bool WritesOver(const ArgDef& def,
+                  const PlannedOp& planned,
+                  Slot* slot) const;
   void AddScratch(PlannedOp* planned);
   void AddFetches();
   void AddShadows();
   void NoteUnusedHints();
+
+  // plan_collectives.cc
+  void StartEarly();
+  void LaySideBySide();
+  void NoteCollectives();
 
   // plan_transfers.cc
   int AddSlot(Slot slot);
@@ -80,8 +85,10 @@ class PlanBuilder {
   void Touch(int slot);
   void Pin(int slot);
   void Fill(int slot, int queue);
+  int Filled(int slot) const;
   void WaitFor(int slot);
   void OrderBehind(int queue, int slot);
+  void OrderBehindKernels(int queue);
   void FinishQueues();
   void LayOutMemory();
 
@@ -95,15 +102,19 @@ class PlanBuilder {
   std::unordered_map<std::string, Value> values_;
   // What is known of a queue while instructions are emitted.
   struct QueueState {
-    bool busy = false;         // enqueued and not waited for
-    int last = -1;             // instruction that was enqueued last
-    std::vector<int> pending;  // host slots that it uses until it is waited for
-    std::vector<int> behind;   // by queue: it waited for what came before then
+    bool busy = false;  // enqueued and not waited for
+    int last = -1;      // instruction that was enqueued last
+    // Slots that it uses until it is waited for: of the host, and those of a
+    // collective op.
+    std::vector<int> pending;
+    std::vector<int> behind;  // by queue: it waited for what came before then
   };
   std::vector<QueueState> queues_;
   std::vector<int> written_by_;  // by slot: the queue that fills it, or -1
   std::vector<int> written_at_;  // by slot: the instruction
-  std::vector<int> pinned_;      // slots that keep their memory to the end
+  // By variable: the slot that it is a part of, and where in it.
+  std::unordered_map<std::string, std::pair<int, size_t>> part_of_;
+  std::vector<int> pinned_;  // slots that keep their memory to the end
   int waits_ = 0;
 };
 

@@ -17,6 +17,10 @@ namespace {
 bool OnHost(PlaceKey place) {
   return place.kind == PlaceKind::kCPU;
 }
+
+bool RunsKernels(const QueueSpec& queue) {
+  return queue.role == QueueRole::kAll || queue.role == QueueRole::kKernels;
+}
 }  // namespace
 
 int PlanBuilder::AddSlot(Slot slot) {
@@ -211,6 +215,15 @@ void PlanBuilder::EmitQueueWait(int queue, int other) {
     state.behind[i] = std::max(state.behind[i], queues_[other].behind[i]);
   }
   state.behind[other] = Now();
+  // The memory is free for the kernels that come after the wait; queues of
+  // copies have memory that is pinned.
+  if (plan_->queues_[other].role == QueueRole::kCollective &&
+      RunsKernels(plan_->queues_[queue])) {
+    for (const int slot : queues_[other].pending) {
+      Touch(slot);
+    }
+    queues_[other].pending.clear();
+  }
   if (!KeepWait()) return;
   Instruction wait;
   wait.kind = InstructionKind::kQueueWait;
@@ -219,27 +232,44 @@ void PlanBuilder::EmitQueueWait(int queue, int other) {
   Emit(wait);
 }
 
+// The slot that was filled when this one was: itself, or what it looks into.
+int PlanBuilder::Filled(int slot) const {
+  const int root = plan_->slots_[slot].alias_of;
+  return written_by_[slot] >= 0 || root < 0 ? slot : root;
+}
+
 // Before the host reads a slot: the queue that fills it must be empty.
 void PlanBuilder::WaitFor(int slot) {
-  const int root = plan_->slots_[slot].alias_of;
-  const int queue = written_by_[root < 0 ? slot : root];
+  const int queue = written_by_[Filled(slot)];
   if (queue >= 0 && OnHost(plan_->slots_[slot].place)) EmitWait(queue);
 }
 
 // Before `queue`, or the host, reads a slot.
 void PlanBuilder::OrderBehind(int queue, int slot) {
   if (queue < 0) return WaitFor(slot);
-  const int alias_of = plan_->slots_[slot].alias_of;
-  const int root = alias_of < 0 ? slot : alias_of;
-  const int writer = written_by_[root];
+  const int filled = Filled(slot);
+  const int writer = written_by_[filled];
   if (writer < 0 || writer == queue) return;
-  if (queues_[queue].behind[writer] > written_at_[root]) return;
+  if (queues_[queue].behind[writer] > written_at_[filled]) return;
   // Between two devices, and for memory of its own, the host waits.
-  if (OnHost(plan_->slots_[root].place) ||
+  if (OnHost(plan_->slots_[slot].place) ||
       plan_->queues_[queue].place != plan_->queues_[writer].place) {
     EmitWait(writer);
   } else {
     EmitQueueWait(queue, writer);
+  }
+}
+
+// Before a collective of a device, whose queue knows nothing of what kernels do
+// with the memory before.
+void PlanBuilder::OrderBehindKernels(int queue) {
+  if (queue < 0) return;
+  const QueueSpec& spec = plan_->queues_[queue];
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    const QueueSpec& other = plan_->queues_[i];
+    if (other.place != spec.place || !RunsKernels(other)) continue;
+    const bool behind = queues_[queue].behind[i] > queues_[i].last;
+    if (queues_[i].busy && !behind) EmitQueueWait(queue, static_cast<int>(i));
   }
 }
 

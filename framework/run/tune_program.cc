@@ -27,7 +27,9 @@ TuneResult Tune(Executor& executor,
                 const Fetches& fetches,
                 Scope* scope,
                 const TuneOptions& options) {
-  executor.Prepare(program, feeds, fetches)->RequireWhole("tuning");
+  const auto plan = executor.Prepare(program, feeds, fetches);
+  plan->RequireWhole("tuning");
+  plan->RequireAlone("tuning");
   Scope values;
   CopyPersistables(program, scope == nullptr ? executor.scope() : *scope,
                    &values);

@@ -198,6 +198,7 @@ void CheckBudget(double seconds) {
 }  // namespace
 
 bool LacksRecords(const Plan& plan) {
+  if (plan.collective()) return false;
   return std::any_of(plan.decisions().begin(), plan.decisions().end(),
                      [](const Decision& decision) {
                        return !Known(*decision.list) &&
@@ -210,6 +211,7 @@ TuneResult Tune(const Plan& plan,
                 Scope* scope,
                 const TuneOptions& options) {
   CheckBudget(options.budget_seconds);
+  plan.RequireAlone("tuning");
   const double begin = TuningClock();
   Session session{options, begin + options.budget_seconds};
   RunTuner(plan, feeds, scope, false, &session);
