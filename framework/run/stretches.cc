@@ -412,7 +412,7 @@ std::vector<Tensor> Runner::Run(const Program& program,
     for (const std::string& fetch : rest.fetches) {
       if (done.count(fetch) == 0) wanted.emplace_back(fetch);
     }
-    if (wanted.empty()) break;
+    if (wanted.empty() && !rest.updates) break;
     Feeds computed;
     for (const std::string& var : rest.feeds) {
       computed.emplace_back(var, values.at(var));

@@ -281,17 +281,39 @@ TEST_F(BlockOpsTest, WhatIsStackedHasOneShape) {
               });
 }
 
-TEST_F(BlockOpsTest, NothingIsWrittenInSeveralStretches) {
+TEST_F(BlockOpsTest, OnlyTheLastStretchWrites) {
   const Var weight = program_.Persistable("weight", DType::kFloat32, {2});
+  program_.AppendOp("scale", {{"X", {weight.name()}}}, {}, {},
+                    {{"Out", {weight.name()}}});
   const Var places = ops::Nonzero(x_);
   const Var twice = ops::ElementwiseAdd(places, places);
-  program_.AppendOp("assign", {{"X", {weight.name()}}}, {}, {},
-                    {{"Out", {weight.name()}}});
   Executor executor;
   ExpectError(ErrorCode::kUnimplemented, "plan.writes_in_stretches",
-              {"op 2 (assign) writes weight", "op 1 (elementwise_add)"}, [&] {
+              {"op 0 (scale) writes weight", "op 2 (elementwise_add)"}, [&] {
                 executor.Prepare(program_, {{"x", F({1, 2}, {1, 2})}}, {twice});
               });
+}
+
+TEST_F(BlockOpsTest, TheLastStretchWritesAlsoWhatNobodyFetches) {
+  const Var weight = program_.Persistable("weight", DType::kFloat32, {2});
+  const ScanResult sums = Scan(
+      [](const Vars& carried, const Vars& elements) {
+        return ScanStep{{ops::ElementwiseAdd(carried[0], elements[0])}, {}};
+      },
+      {weight}, {x_});
+  program_.AppendOp("assign", {{"X", {sums.carried[0].name()}}}, {}, {},
+                    {{"Out", {weight.name()}}});
+  // Reads what the last stretch has written.
+  const Var after = ops::Scale(weight, {.scale = 2});
+  Executor executor;
+  Tensor& value = *executor.scope().Var("weight").GetMutable<Tensor>();
+  value = F({2}, {10, 20});
+  const Feeds feeds = {{"x", F({1, 2}, {1, 2})}};
+  EXPECT_TRUE(executor.Run(program_, feeds, {}).empty());
+  EXPECT_EQ(value.ToVector<float>(), (std::vector<float>{11, 22}));
+  const auto results = executor.Run(program_, feeds, {after});
+  EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{24, 48}));
+  EXPECT_EQ(value.ToVector<float>(), (std::vector<float>{12, 24}));
 }
 
 TEST_F(BlockOpsTest, APersistableVariableNeedsAValue) {
