@@ -266,7 +266,14 @@ class Builder {
           "  auto& program = ::sluice::framework::Program::CommonOf(op, "
           "vars);\n";
     }
-    text += "  program.AppendOp(std::move(op));\n";
+    if (ReturnsList()) {
+      text += Format(
+          "  const size_t count = program.AppendOp(std::move(op))"
+          ".Output(\"{}\").size();\n",
+          Outputs()[0]->name);
+    } else {
+      text += "  program.AppendOp(std::move(op));\n";
+    }
     return text + Return();
   }
 
@@ -278,8 +285,23 @@ class Builder {
     return lists;
   }
 
+  // An op with an output of several variables has no other one.
+  bool ReturnsList() const {
+    return Outputs().size() == 1 && Outputs()[0]->traits.variadic;
+  }
+
   std::string Return() const {
     std::string text;
+    if (ReturnsList()) {
+      return Format(
+          "  std::vector<::sluice::framework::Var> outputs;\n"
+          "  while (outputs.size() < count) {{\n"
+          "    outputs.push_back(program.Output(\"{}\", "
+          "static_cast<int>(outputs.size())));\n"
+          "  }}\n"
+          "  return outputs;\n",
+          Outputs()[0]->name);
+    }
     for (const ArgDef* def : Outputs()) {
       text += Format("{}program.Output(\"{}\")", text.empty() ? "" : ", ",
                      def->name);
@@ -296,7 +318,9 @@ class Builder {
       }
     }
     const std::string result =
-        Outputs().size() == 1 ? "::sluice::framework::Var" : name_ + "Outputs";
+        ReturnsList()           ? "std::vector<::sluice::framework::Var>"
+        : Outputs().size() == 1 ? "::sluice::framework::Var"
+                                : name_ + "Outputs";
     return text + Format(
                       "inline {} {}(\n{}) try {{\n{}}} catch (const "
                       "std::bad_alloc&) {{\n"

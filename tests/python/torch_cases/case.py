@@ -24,6 +24,21 @@ CASES: dict[str, list[Any]] = {}
 NO_COUNTERPART = {
     "average_embedding_mask": "own op; tests/operators has its formula",
     "crf_decoding": "all paths are tried in tests/operators/sequence/crf_paths.h",
+    **dict.fromkeys(
+        (
+            "barrier",
+            "c_allgather",
+            "c_allreduce_max",
+            "c_allreduce_sum",
+            "c_broadcast",
+            "c_reducescatter",
+            "sync_batch_norm",
+        ),
+        "needs several processes: tests/python/ranks/collectives.py",
+    ),
+    "batch_parts": "a view of a batch; tests/operators/collective",
+    "pairwise_sum": "torch's order of sums is its own; "
+    "tests/operators/collective has its formula",
     "bitcast": "tests/operators/conversion/bitcast_test.cc has all dtypes",
     "compress": "tests/operators/search/late_shapes_test.cc has its formula",
     "dequantize_linear": "tests/operators/conversion/quantize_linear_test.cc "

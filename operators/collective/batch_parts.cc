@@ -1,0 +1,162 @@
+#include "sluice/operators/collective/batch_parts.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/control_flow.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::operators {
+
+using framework::OpDesc;
+using framework::OpPurpose;
+using framework::Program;
+using framework::SourceLocation;
+using framework::Var;
+using framework::VarDesc;
+using framework::Vars;
+using platform::ErrorCode;
+
+namespace {
+
+void CheckDivisible(const Program& program, const OpDesc& op) {
+  const auto& schema = framework::Registry::Global().Schema(op.type);
+  const char* problem = schema.random()         ? "draws random numbers"
+                        : schema.holds_blocks() ? "holds blocks"
+                                                : nullptr;
+  for (const auto& [argument, vars] : op.outputs) {
+    for (const std::string& var : vars) {
+      if (program.FindVar(var).persistable) problem = "updates a variable";
+    }
+  }
+  SLUICE_ENFORCE(problem == nullptr, ErrorCode::kInvalidArgument,
+                 "batch_parts.op",
+                 "the batch cannot be computed in parts: {} {}, {}", op.type,
+                 problem, framework::DescribeLocation(op.location));
+}
+
+// Those that compute `wanted`, in their order.
+std::vector<OpDesc> OpsFor(const Program& program,
+                           std::set<std::string> wanted) {
+  std::vector<OpDesc> ops;
+  const auto& all = program.block().ops;
+  for (auto op = all.rbegin(); op != all.rend(); ++op) {
+    bool needed = false;
+    for (const auto& [argument, vars] : op->outputs) {
+      for (const std::string& var : vars) {
+        needed |= wanted.count(var) > 0;
+      }
+    }
+    if (!needed) continue;
+    CheckDivisible(program, *op);
+    for (const auto& [argument, vars] : op->inputs) {
+      wanted.insert(vars.begin(), vars.end());
+    }
+    ops.push_back(*op);
+  }
+  std::reverse(ops.begin(), ops.end());
+  return ops;
+}
+
+// What the ops are fed with and what is to be divided.
+std::vector<std::string> DataOf(const Program& program,
+                                const std::vector<OpDesc>& ops) {
+  std::set<std::string> data;
+  for (const OpDesc& op : ops) {
+    for (const auto& [argument, vars] : op.inputs) {
+      for (const std::string& name : vars) {
+        const VarDesc& var = program.FindVar(name);
+        const bool open = var.dims.rank() > 0 && var.dims[0] < 0;
+        if (var.is_data && open) data.insert(name);
+      }
+    }
+  }
+  return {data.begin(), data.end()};
+}
+
+// Appends copies of ops; variables are renamed as `names` says, which gets what
+// the ops write.
+void AppendCopies(Program& program,
+                  const std::vector<OpDesc>& ops,
+                  std::map<std::string, std::string>* names) {
+  for (OpDesc op : ops) {
+    for (auto& [argument, vars] : op.inputs) {
+      for (std::string& var : vars) {
+        const auto renamed = names->find(var);
+        if (renamed != names->end()) var = renamed->second;
+      }
+    }
+    for (auto& [argument, vars] : op.outputs) {
+      for (std::string& var : vars) {
+        (*names)[var] = var + "@PART";
+        var += "@PART";
+      }
+    }
+    op.purpose = OpPurpose::kBackward;
+    program.AppendOp(std::move(op));
+  }
+}
+
+}  // namespace
+
+PartSums AppendPartSums(Program& program,
+                        const std::string& loss,
+                        const framework::BackwardOptions& backward,
+                        int count,
+                        int divisor,
+                        const SourceLocation& location) {
+  // For the batch as a whole, in a program of its own.
+  Program whole(program);
+  PartSums sums;
+  sums.loss = whole
+                  .AppendOp("scale", {{"X", {loss}}},
+                            {{"scale", 1.0 / divisor}}, location)
+                  .Output("Out")[0];
+  sums.gradients =
+      framework::AppendBackward(whole, sums.loss, backward, location);
+  std::set<std::string> wanted = {sums.loss};
+  for (const framework::ParamGrad& each : sums.gradients) {
+    wanted.insert(each.grad);
+  }
+  const std::vector<OpDesc> ops = OpsFor(whole, wanted);
+  const std::vector<std::string> data = DataOf(whole, ops);
+  SLUICE_ENFORCE(!data.empty(), ErrorCode::kInvalidArgument, "batch_parts.data",
+                 "the batch cannot be computed in parts: no variable that is "
+                 "fed for {} has an open first dim",
+                 loss);
+  Vars parts;
+  for (const std::string& var : data) {
+    program.AppendOp("batch_parts", {{"X", {var}}}, {{"parts", int64_t{count}}},
+                     location);
+    parts.push_back(program.Output("Out"));
+  }
+  const auto step = [&](const Vars& /*carried*/, const Vars& elements) {
+    std::map<std::string, std::string> names;
+    for (size_t i = 0; i < data.size(); ++i) {
+      names[data[i]] = elements[i].name();
+    }
+    AppendCopies(program, ops, &names);
+    Vars results = {program.Find(names.at(sums.loss))};
+    for (const framework::ParamGrad& each : sums.gradients) {
+      results.push_back(program.Find(names.at(each.grad)));
+    }
+    return framework::ScanStep{{}, std::move(results)};
+  };
+  const Vars stacked = framework::Scan(step, {}, parts, {}, location).stacked;
+  const auto sum_of = [&](const Var& terms) {
+    return program
+        .AppendOp("pairwise_sum", {{"X", {terms.name()}}}, {}, location)
+        .Output("Out")[0];
+  };
+  sums.loss = sum_of(stacked[0]);
+  for (size_t i = 0; i < sums.gradients.size(); ++i) {
+    sums.gradients[i].grad = sum_of(stacked[i + 1]);
+  }
+  return sums;
+}
+
+}  // namespace sluice::operators

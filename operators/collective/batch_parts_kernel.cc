@@ -1,0 +1,15 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/movement/copy_kernel.h"
+
+namespace sluice::operators {
+namespace {
+
+class BatchPartsKernel final : public CopyKernel<0> {
+  using CopyKernel<0>::CopyKernel;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(batch_parts, BatchPartsKernel);
+
+}  // namespace sluice::operators

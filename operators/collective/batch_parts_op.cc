@@ -1,0 +1,41 @@
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpSchema;
+
+void BatchPartsShape(InferShapeContext& context) {
+  DDim out = context.WithRankAtLeast(context.input("X"), 1);
+  const auto parts = context.Attr<int64_t>("parts");
+  if (out.rank_known()) {
+    context.Require(out.rank() < DDim::kMaxRank, "batch_parts.rank",
+                    "input X {} has rank {}; expected at most {}", out,
+                    out.rank(), DDim::kMaxRank - 1);
+    context.Require(out[0] < 0 || out[0] % parts == 0, "batch_parts.rows",
+                    "the batch X {} cannot be divided into {} equal parts", out,
+                    parts);
+    if (out[0] >= 0) out[0] /= parts;
+    out.InsertDim(0, parts);
+  }
+  context.SetOutput("Out", out);
+}
+
+void BatchPartsSchema(OpSchema& op) {
+  op.Doc("Divides a batch of B rows into equal parts of B / parts rows.");
+  op.TypeVar("T", AllDTypes());
+  op.Input("X", "T", "The batch: [B, ...]; `parts` divides B.");
+  op.Output("Out", "T", "[parts, B / parts, ...].");
+  op.Attr<int64_t>("parts", "How many parts there are.").AtLeast(1);
+  op.InferShape(BatchPartsShape).Alias("Out", "X");
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(batch_parts, BatchPartsSchema);
+
+}  // namespace sluice::operators

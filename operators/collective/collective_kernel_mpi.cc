@@ -1,0 +1,246 @@
+// With several ranks: each kernel starts what the world then moves.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/op/kernel_work.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/collective/collective_kernel.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/ranks/collective_context.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::KernelTraits;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using platform::Collective;
+using platform::CollectiveKind;
+using platform::DType;
+using platform::ErrorCode;
+using platform::Reduction;
+using platform::World;
+
+// One collective moves at most so many elements: MPI counts them in an int.
+constexpr int64_t kMaxCount = int64_t{1} << 30;
+
+// Reductions take fewer dtypes than what only moves data.
+constexpr std::span<const DType> DTypesOf(CollectiveKind kind) {
+  const bool reduces = kind == CollectiveKind::kAllReduce ||
+                       kind == CollectiveKind::kReduceScatter;
+  if (reduces) return kReducedDTypes;
+  return platform::kAllDTypes;
+}
+
+void Begin(OpKernelContext& context,
+           const Collective& collective,
+           int64_t count) {
+  auto& queue = context.device_context<platform::CollectiveContext>();
+  const size_t size = platform::SizeOf(collective.dtype);
+  for (int64_t done = 0; done < count; done += kMaxCount) {
+    Collective piece = collective;
+    const size_t offset = static_cast<size_t>(done) * size;
+    piece.from = static_cast<const std::byte*>(collective.from) + offset;
+    piece.to = static_cast<std::byte*>(collective.to) + offset;
+    piece.count = std::min(count - done, kMaxCount);
+    queue.Start(std::move(piece));
+  }
+}
+
+// Ops whose outputs have the shapes of their inputs. What lies side by side in
+// memory is one collective.
+template <CollectiveKind kKind, Reduction kReduction = Reduction::kSum>
+class ElementsKernel final : public framework::OpKernel {
+ public:
+  static constexpr std::span<const DType> kDTypes = DTypesOf(kKind);
+
+  explicit ElementsKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {
+    collective_.kind = kKind;
+    collective_.reduction = kReduction;
+    collective_.dtype = construction.key().dtype;
+    if (construction.op() == "c_allreduce_sum") {
+      collective_.ordered = construction.Attr<bool>("ordered");
+    }
+    if (kKind == CollectiveKind::kBroadcast) {
+      collective_.root = static_cast<int>(construction.Attr<int64_t>("root"));
+    }
+  }
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    dims_.assign(preparation.query.outputs.begin(),
+                 preparation.query.outputs.end());
+    CheckRoot(preparation.query.op.type, collective_.root);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Run run;
+    for (int i = 0; i < static_cast<int>(dims_.size()); ++i) {
+      const Tensor& x = context.Input(i);
+      Tensor& out = context.AllocateOutput(i, dims_[i]);
+      if (out.numel() == 0) continue;
+      if (run.count > 0 && !run.TakeIn(x, out)) {
+        Finish(context, run);
+        run = Run();
+      }
+      if (run.count == 0) run = Run(x, out);
+    }
+    if (run.count > 0) Finish(context, run);
+    if (kKind == CollectiveKind::kBarrier) {
+      context.device_context<platform::CollectiveContext>().Start(collective_);
+    }
+  }
+
+ private:
+  // Tensors that follow each other.
+  struct Run {
+    Run() = default;
+    Run(const Tensor& x, Tensor& out)
+        : from_owner(x.holder()),
+          to_owner(out.holder()),
+          from(static_cast<const std::byte*>(x.raw_data())),
+          to(static_cast<std::byte*>(out.raw_data())),
+          count(out.numel()),
+          size(platform::SizeOf(out.dtype())) {}
+
+    // Whether the tensor is the next one, in place as those before it. What
+    // lies between two of them, less than 64 bytes, is nobody's.
+    bool TakeIn(const Tensor& x, Tensor& out) {
+      constexpr size_t kAlignment = 64;
+      auto* begin = static_cast<std::byte*>(out.raw_data());
+      std::byte* const end = to + static_cast<size_t>(count) * size;
+      const bool next = begin >= end && begin < end + kAlignment &&
+                        (begin - to) % static_cast<int64_t>(kAlignment) == 0;
+      if (!next || to_owner != out.holder() || from != to ||
+          x.raw_data() != begin) {
+        return false;
+      }
+      std::memset(end, 0, static_cast<size_t>(begin - end));
+      count = (begin - to) / static_cast<int64_t>(size) + out.numel();
+      return true;
+    }
+
+    std::shared_ptr<const void> from_owner;
+    std::shared_ptr<const void> to_owner;
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    int64_t count = 0;
+    size_t size = 1;
+  };
+
+  void Finish(OpKernelContext& context, const Run& run) const {
+    if (kKind == CollectiveKind::kBarrier) {
+      if (run.from != run.to) {
+        std::memcpy(run.to, run.from,
+                    static_cast<size_t>(run.count) * run.size);
+      }
+      return;
+    }
+    Collective collective = collective_;
+    collective.from = run.from;
+    collective.to = run.to;
+    collective.from_owner = run.from_owner;
+    collective.to_owner = run.to_owner;
+    Begin(context, collective, run.count);
+  }
+
+  Collective collective_;
+  std::vector<DDim> dims_;
+};
+
+// Ops that put together or share out parts of dim 0.
+template <CollectiveKind kKind>
+class PartsKernel final : public framework::OpKernel {
+ public:
+  static constexpr std::span<const DType> kDTypes = DTypesOf(kKind);
+
+  explicit PartsKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), ranks_(construction.Attr<int64_t>("nranks")) {
+    collective_.kind = kKind;
+    collective_.dtype = construction.key().dtype;
+  }
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const framework::KernelQuery& query = preparation.query;
+    CheckRanks(query.op.type, ranks_);
+    const DDim& part = kKind == CollectiveKind::kAllGather ? query.inputs[0]
+                                                           : query.outputs[0];
+    SLUICE_ENFORCE(part.numel() <= kMaxCount, ErrorCode::kUnimplemented,
+                   "collective.part_size",
+                   "{}: a part of {} elements; at most {} are moved at once",
+                   query.op.type, part.numel(), kMaxCount);
+    collective_.count = part.numel();
+    out_ = query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Collective collective = collective_;
+    const Tensor& x = context.Input(0);
+    Tensor& out = context.AllocateOutput(0, out_);
+    if (collective.count == 0) return;
+    collective.from = x.raw_data();
+    collective.to = out.raw_data();
+    collective.from_owner = x.holder();
+    collective.to_owner = out.holder();
+    context.device_context<platform::CollectiveContext>().Start(collective);
+  }
+
+ private:
+  int64_t ranks_;
+  Collective collective_;
+  DDim out_;
+};
+
+// A ring of ranks on one machine: each sends (ranks - 1) / ranks of its data
+// once to reduce it and once to hand out the results, and what is sent is
+// written, read and added to memory. (Patarasuk and Yuan, "Bandwidth optimal
+// all-reduce algorithms", JPDC 69, 2009.)
+framework::KernelWork Work(const framework::KernelQuery& query) {
+  constexpr double kBytesTouched = 3;  // for each that is sent
+  constexpr double kCallsAMessage = 4;
+  const double ranks = World::Get().size();
+  const bool reduces_all = query.op.type.starts_with("c_allreduce");
+  const double turns = (reduces_all ? 2 : 1) * (ranks - 1);
+  double bytes = 0;
+  for (size_t i = 0; i < query.inputs.size(); ++i) {
+    bytes += static_cast<double>(query.inputs[i].numel()) *
+             static_cast<double>(SizeOf(query.input_dtypes[i]));
+  }
+  if (query.op.type == "c_allgather") bytes *= ranks;
+  if (query.op.type == "barrier") bytes = 0;
+  framework::KernelWork work;
+  work.extra_bytes = bytes * turns / ranks * kBytesTouched;
+  work.library_calls = turns * kCallsAMessage;
+  work.max_threads = 1;
+  return work;
+}
+
+KernelTraits Traits() {
+  return KernelTraits().When(&SeveralRanks).Estimate(&Work).Collective();
+}
+
+using AllReduceSum = ElementsKernel<CollectiveKind::kAllReduce>;
+using AllReduceMax =
+    ElementsKernel<CollectiveKind::kAllReduce, Reduction::kMax>;
+using Broadcast = ElementsKernel<CollectiveKind::kBroadcast>;
+using Barrier = ElementsKernel<CollectiveKind::kBarrier>;
+using AllGather = PartsKernel<CollectiveKind::kAllGather>;
+using ReduceScatter = PartsKernel<CollectiveKind::kReduceScatter>;
+
+}  // namespace
+
+REGISTER_OP_KERNEL(c_allreduce_sum, MPI, CPUPlace, mpi, Traits(), AllReduceSum);
+REGISTER_OP_KERNEL(c_allreduce_max, MPI, CPUPlace, mpi, Traits(), AllReduceMax);
+REGISTER_OP_KERNEL(c_broadcast, MPI, CPUPlace, mpi, Traits(), Broadcast);
+REGISTER_OP_KERNEL(c_allgather, MPI, CPUPlace, mpi, Traits(), AllGather);
+REGISTER_OP_KERNEL(
+    c_reducescatter, MPI, CPUPlace, mpi, Traits(), ReduceScatter);
+REGISTER_OP_KERNEL(barrier, MPI, CPUPlace, mpi, Traits(), Barrier);
+
+}  // namespace sluice::operators

@@ -1,0 +1,168 @@
+#include "sluice/operators/collective/data_parallel.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include "sluice/operators/collective/batch_parts.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/ranks/world.h"
+
+namespace sluice::operators {
+
+using framework::OpPurpose;
+using framework::ParamGrad;
+using framework::Program;
+using framework::SourceLocation;
+using platform::ErrorCode;
+using platform::World;
+
+namespace {
+
+void CheckOptions(const DataParallelOptions& options) {
+  SLUICE_ENFORCE(options.bucket_bytes > 0, ErrorCode::kInvalidArgument,
+                 "data_parallel.bucket_bytes",
+                 "bucket_bytes = {}; expected 1 or more", options.bucket_bytes);
+  const int parts = options.parts;
+  const int ranks = World::Get().size();
+  SLUICE_ENFORCE(
+      parts == 0 || (std::has_single_bit(static_cast<unsigned>(parts)) &&
+                     parts > 0 && parts % ranks == 0),
+      ErrorCode::kInvalidArgument, "data_parallel.parts",
+      "parts = {}; expected a power of 2 that is a multiple of the {} ranks",
+      parts, ranks);
+}
+
+// Appends the ops; the program keeps none of them where that fails.
+class Appended {
+ public:
+  Appended(Program& program,
+           const framework::BackwardOptions& backward,
+           const DataParallelOptions& options,
+           const SourceLocation& location)
+      : program_(program),
+        backward_(backward),
+        options_(options),
+        location_(location),
+        ranks_(World::Get().size()) {
+    program_.SetPurpose(OpPurpose::kBackward);
+  }
+
+  // The loss as a whole.
+  DataParallelBackward Whole(const std::string& loss) {
+    DataParallelBackward result;
+    result.loss = loss;
+    if (ranks_ > 1) {
+      result.loss = program_
+                        .AppendOp("scale", {{"X", {loss}}},
+                                  {{"scale", 1.0 / ranks_}}, location_)
+                        .Output("Out")[0];
+    }
+    result.gradients =
+        framework::AppendBackward(program_, result.loss, backward_, location_);
+    return result;
+  }
+
+  // The same in parts.
+  DataParallelBackward InParts(const std::string& loss) {
+    PartSums sums =
+        AppendPartSums(program_, loss, backward_, options_.parts / ranks_,
+                       options_.parts, location_);
+    return {std::move(sums.gradients), std::move(sums.loss)};
+  }
+
+  void AllReduce(DataParallelBackward* result) {
+    SortByWriter(&result->gradients);
+    size_t first = 0;
+    int64_t bytes = 0;
+    auto& gradients = result->gradients;
+    const auto dtype = [&](size_t i) {
+      return program_.FindVar(gradients[i].grad).dtype;
+    };
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      bytes += BytesOf(program_.FindVar(gradients[i].grad));
+      const bool last = i + 1 == gradients.size();
+      // One op has one dtype.
+      if (last || bytes >= options_.bucket_bytes || dtype(i) != dtype(i + 1)) {
+        AllReduce(&gradients, first, i + 1);
+        first = i + 1;
+        bytes = 0;
+      }
+    }
+    result->loss = Sums({result->loss})[0];
+  }
+
+ private:
+  // Sizes that are unknown, unlikely in a gradient, count as one.
+  static int64_t BytesOf(const framework::VarDesc& var) {
+    auto bytes = static_cast<int64_t>(platform::SizeOf(var.dtype));
+    for (int axis = 0; axis < std::max(var.dims.rank(), 0); ++axis) {
+      bytes *= std::max<int64_t>(var.dims[axis], 1);
+    }
+    return bytes;
+  }
+
+  // By the op that writes the gradient last.
+  void SortByWriter(std::vector<ParamGrad>* gradients) const {
+    std::map<std::string, size_t> writers;
+    const auto& ops = program_.block().ops;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      for (const auto& [argument, vars] : ops[i].outputs) {
+        for (const std::string& var : vars) {
+          writers[var] = i;
+        }
+      }
+    }
+    std::stable_sort(gradients->begin(), gradients->end(),
+                     [&](const ParamGrad& a, const ParamGrad& b) {
+                       return writers[a.grad] < writers[b.grad];
+                     });
+  }
+
+  framework::ArgVars Sums(framework::ArgVars values) {
+    return program_
+        .AppendOp("c_allreduce_sum", {{"X", std::move(values)}},
+                  {{"ordered", options_.parts > 0}}, location_)
+        .Output("Out");
+  }
+
+  void AllReduce(std::vector<ParamGrad>* gradients, size_t begin, size_t end) {
+    framework::ArgVars bucket;
+    for (size_t i = begin; i < end; ++i) {
+      bucket.push_back((*gradients)[i].grad);
+    }
+    const framework::ArgVars sums = Sums(std::move(bucket));
+    for (size_t i = begin; i < end; ++i) {
+      (*gradients)[i].grad = sums[i - begin];
+    }
+  }
+
+  Program& program_;
+  const framework::BackwardOptions& backward_;
+  const DataParallelOptions& options_;
+  const SourceLocation& location_;
+  int ranks_;
+};
+
+}  // namespace
+
+DataParallelBackward AppendDataParallelBackward(
+    Program& program,
+    const std::string& loss,
+    const framework::BackwardOptions& backward,
+    const DataParallelOptions& options,
+    const SourceLocation& location) {
+  CheckOptions(options);
+  const framework::OpPurpose purpose = program.purpose();
+  Program copy(program);
+  Appended appended(copy, backward, options, location);
+  DataParallelBackward result =
+      options.parts > 0 ? appended.InParts(loss) : appended.Whole(loss);
+  if (World::Get().size() > 1) appended.AllReduce(&result);
+  copy.SetPurpose(purpose);
+  program = std::move(copy);
+  return result;
+}
+
+}  // namespace sluice::operators

@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <bit>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/half_conversions.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::Tensor;
+
+// Elements that are summed at a time, in a cache.
+constexpr int64_t kBlock = 1024;
+
+template <typename T>
+class PairwiseSumKernel final : public framework::OpKernel {
+ public:
+  explicit PairwiseSumKernel(
+      const framework::OpKernelConstruction& construction)
+      : OpKernel(construction) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    dims_ = preparation.query.outputs[0];
+    terms_ = preparation.query.inputs[0][0];
+    // A sum for each bit of their number, and a term.
+    const auto sums = std::bit_width(static_cast<uint64_t>(terms_)) + 1;
+    preparation.scratch_bytes = static_cast<size_t>(sums) * kBlock * sizeof(T);
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const T* x = context.Input(0).data<T>();
+    Tensor& out = context.AllocateOutput(0, dims_);
+    const int64_t count = out.numel();
+    T* to = out.data<T>();
+    if (terms_ == 0) std::fill_n(to, count, T());
+    if (terms_ == 0) return;
+    auto* sums = static_cast<T*>(context.scratch());
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      const int64_t size = std::min(kBlock, count - begin);
+      SumBlock(x + begin, count, size, sums);
+      std::copy_n(sums, size, to + begin);
+    }
+  }
+
+ private:
+  // sums[0, size) becomes the sum of the terms; those of 2^n terms, of which
+  // the next ones are waiting for as many more, follow each other in `sums`.
+  void SumBlock(const T* x, int64_t stride, int64_t size, T* sums) const {
+    int waiting = 0;
+    // Adds number `last` to the one before it.
+    const auto add = [&](int last) {
+      T* to = sums + (last - 1) * kBlock;
+      const T* from = to + kBlock;
+      for (int64_t i = 0; i < size; ++i) {
+        to[i] = math::Narrow<T>(math::Widen(to[i]) + math::Widen(from[i]));
+      }
+    };
+    for (int64_t term = 0; term < terms_; ++term) {
+      std::copy_n(x + term * stride, size, sums + waiting * kBlock);
+      ++waiting;
+      for (int64_t done = term + 1; done % 2 == 0; done /= 2) {
+        add(--waiting);
+      }
+    }
+    while (waiting > 1) {
+      add(--waiting);
+    }
+  }
+
+  framework::DDim dims_;
+  int64_t terms_ = 0;
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(pairwise_sum,
+                       PairwiseSumKernel<float>,
+                       PairwiseSumKernel<double>,
+                       PairwiseSumKernel<platform::float16>,
+                       PairwiseSumKernel<platform::bfloat16>);
+
+}  // namespace sluice::operators

@@ -1,0 +1,168 @@
+#include <vector>
+
+#include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/run/run_op.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::kUnknownDim;
+using platform::ErrorCode;
+using sluice::testing::ExpectError;
+using sluice::testing::InferOpShapes;
+
+TEST(Collective, GatheredPartsAreAsManyAsThereAreRanks) {
+  const framework::AttributeMap four = {{"nranks", int64_t{4}}};
+  EXPECT_EQ(InferOpShapes("c_allgather", {{"X", {3, 5}}}, four).at("Out"),
+            DDim({12, 5}));
+  EXPECT_EQ(InferOpShapes("c_allgather", {{"X", {-1, 5}}}, four).at("Out"),
+            DDim({kUnknownDim, 5}));
+  EXPECT_EQ(InferOpShapes("c_reducescatter", {{"X", {12, 5}}}, four).at("Out"),
+            DDim({3, 5}));
+}
+
+TEST(Collective, RefusesPartsThatDoNotFit) {
+  constexpr int64_t kMax = INT64_MAX;
+  ExpectError(ErrorCode::kInvalidArgument, "c_allgather.overflow",
+              {"4 parts of X"}, [] {
+                InferOpShapes("c_allgather", {{"X", {kMax / 2}}},
+                              {{"nranks", int64_t{4}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "c_reducescatter.parts",
+              {"X [6]", "4 ranks"}, [] {
+                InferOpShapes("c_reducescatter", {{"X", {6}}},
+                              {{"nranks", int64_t{4}}});
+              });
+}
+
+TEST(BatchParts, DividesTheFirstDim) {
+  const framework::AttributeMap two = {{"parts", int64_t{2}}};
+  EXPECT_EQ(InferOpShapes("batch_parts", {{"X", {6, 5}}}, two).at("Out"),
+            DDim({2, 3, 5}));
+  EXPECT_EQ(InferOpShapes("batch_parts", {{"X", {-1}}}, two).at("Out"),
+            DDim({2, kUnknownDim}));
+  ExpectError(ErrorCode::kInvalidArgument, "batch_parts.rows",
+              {"X [5]", "2 equal parts"}, [&] {
+                InferOpShapes("batch_parts", {{"X", {5}}}, two);
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "batch_parts.rank",
+              {"expected at most"}, [&] {
+                DDim dims;
+                while (dims.rank() < DDim::kMaxRank)
+                  dims.InsertDim(0, 2);
+                InferOpShapes("batch_parts", {{"X", dims}}, two);
+              });
+}
+
+// The order matters: 1 is lost beside 2^24, 2 is not.
+TEST(PairwiseSum, AddsNeighboursFirst) {
+  constexpr float kLarge = 1 << 24;
+  const auto sum = [](std::vector<float> terms) {
+    const auto n = static_cast<int64_t>(terms.size());
+    const auto x = framework::Tensor::FromVector<float>({n}, std::move(terms));
+    return framework::RunOp("pairwise_sum", {{"X", x}})["Out"].data<float>()[0];
+  };
+  EXPECT_EQ(sum({kLarge, 0, 1, 1}), kLarge + 2);
+  EXPECT_EQ(sum({kLarge, 1, 0, 1}), kLarge);
+  EXPECT_EQ(sum({1, 1, kLarge}), kLarge + 2);
+  EXPECT_EQ(sum({}), 0);
+}
+
+}  // namespace
+}  // namespace sluice::operators
+
+// What the harness tests every kernel of the ops with: there is one rank.
+namespace sluice::testing {
+namespace {
+
+using framework::AttributeMap;
+using framework::DDim;
+using framework::OpDesc;
+
+std::vector<OpExample> Examples(ExampleMaker& make,
+                                const AttributeMap& attributes) {
+  std::vector<OpExample> examples;
+  for (const DDim& dims : {DDim{3, 5}, {1}, {4, 0}, {0}, {7}, {271, 301}}) {
+    examples.push_back({{{"X", make.Values(dims)}}, attributes});
+  }
+  return examples;
+}
+
+// Several tensors, one of them without a dim. The gradient harness, which asks
+// for float64, knows ops with one output only.
+std::vector<OpExample> BucketExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = Examples(make, {});
+  if (make.dtype() == platform::DType::kFloat64) return examples;
+  OpExample& bucket = examples.emplace_back();
+  for (const DDim& dims : {DDim{3, 5}, {}, {0, 2}, {17}}) {
+    bucket.inputs.emplace_back("X", make.Values(dims));
+  }
+  return examples;
+}
+
+std::vector<OpExample> OneRankExamples(ExampleMaker& make) {
+  return Examples(make, {{"nranks", int64_t{1}}});
+}
+
+std::vector<OpExample> BatchPartsExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = Examples(make, {{"parts", int64_t{1}}});
+  examples.push_back({{{"X", make.Values({6, 3})}}, {{"parts", int64_t{3}}}});
+  return examples;
+}
+
+std::vector<OpExample> PairwiseSumExamples(ExampleMaker& make) {
+  return Examples(make, {});
+}
+
+Arrays Same(const Arrays& in, const OpDesc& /*op*/) {
+  Arrays out;
+  for (const auto& [name, array] : in) {
+    out["Out" + name.substr(1)] = array;
+  }
+  return out;
+}
+
+Arrays BatchPartsReference(const Arrays& in, const OpDesc& op) {
+  Array out = in.at("X");
+  const auto parts = GetAttr<int64_t>(op, "parts");
+  out.dims[0] /= parts;
+  out.dims.InsertDim(0, parts);
+  return {{"Out", out}};
+}
+
+Arrays PairwiseSumReference(const Arrays& in, const OpDesc& /*op*/) {
+  const Array& x = in.at("X");
+  DDim dims;
+  for (int axis = 1; axis < x.dims.rank(); ++axis) {
+    dims.InsertDim(axis - 1, x.dims[axis]);
+  }
+  Array out(dims);
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    out.values[i % out.values.size()] += x.values[i];
+  }
+  return {{"Out", out}};
+}
+
+// Half types are rounded after each addition of a sum of 271 terms.
+constexpr double kSlack = 30;
+
+REGISTER_OP_CASE(c_allreduce_sum, BucketExamples, Same);
+REGISTER_OP_CASE(c_allreduce_max, BucketExamples, Same);
+REGISTER_OP_CASE(c_broadcast, BucketExamples, Same);
+REGISTER_OP_CASE(barrier, BucketExamples, Same);
+REGISTER_OP_CASE(c_allgather, OneRankExamples, Same);
+REGISTER_OP_CASE(c_reducescatter, OneRankExamples, Same);
+REGISTER_OP_CASE(batch_parts, BatchPartsExamples, BatchPartsReference);
+REGISTER_OP_CASE(pairwise_sum,
+                 PairwiseSumExamples,
+                 PairwiseSumReference,
+                 kSlack);
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/platform/error.h"
+#include "sluice/platform/ranks/world.h"
+
+namespace sluice::testing {
+
+// A world of two ranks, of which the other one does just what this one does.
+// Results come as late as they may, with Wait: who reads before finds NaN. For
+// float32.
+class TwinWorld final : public platform::World {
+ public:
+  TwinWorld() { platform::SetWorld(this); }
+  ~TwinWorld() override { platform::SetWorld(nullptr); }
+
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  std::string_view library() const override { return "twins"; }
+
+  int64_t Start(platform::Collective collective) override {
+    Flight& flight = flights_.emplace_back();
+    const auto* from = static_cast<const float*>(collective.from);
+    flight.values.assign(from, from + collective.count);
+    flight.label = label_;
+    auto* to = static_cast<float*>(collective.to);
+    for (int64_t i = 0; i < collective.count; ++i) {
+      to[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+    flight.what = std::move(collective);
+    log.push_back(platform::Format("start {}", flights_.size() - 1));
+    counts.push_back(flight.what.count);
+    return static_cast<int64_t>(flights_.size()) - 1;
+  }
+  void Advance() override { ++advances; }
+  void Wait(int64_t number) override {
+    log.push_back(platform::Format("wait {}", number));
+    if (!wait_fails.empty()) {
+      platform::Raise(platform::ErrorCode::kFailedPrecondition, "test.wait",
+                      "{}", wait_fails);
+    }
+    Flight& flight = flights_.at(static_cast<size_t>(number));
+    auto* to = static_cast<float*>(flight.what.to);
+    const auto count = static_cast<size_t>(flight.what.count);
+    const bool sums =
+        flight.what.kind == platform::CollectiveKind::kAllReduce &&
+        flight.what.reduction == platform::Reduction::kSum;
+    for (size_t i = 0; i < count; ++i) {
+      to[i] = (sums ? 2 : 1) * flight.values[i];
+      if (flight.what.kind == platform::CollectiveKind::kAllGather) {
+        to[count + i] = flight.values[i];
+      }
+    }
+  }
+  double WaitedSeconds() const override { return 0; }
+  void BeginPart(uint64_t digest, std::string_view text) override {
+    digests.push_back(digest);
+    last_text = text;
+  }
+  void SetLabel(std::string_view label) override { label_ = label; }
+  void Fail(std::string_view why) noexcept override { failure = why; }
+
+  const std::string& LabelOf(size_t number) const {
+    return flights_.at(number).label;
+  }
+
+  std::vector<std::string> log;  // "start 0", "wait 0"
+  std::vector<int64_t> counts;   // of what was started
+  std::vector<uint64_t> digests;
+  std::string last_text;
+  std::string failure;
+  std::string wait_fails;  // with this message
+  int advances = 0;
+
+ private:
+  struct Flight {
+    platform::Collective what;
+    std::vector<float> values;
+    std::string label;
+  };
+
+  std::vector<Flight> flights_;
+  std::string_view label_;
+};
+
+}  // namespace sluice::testing
