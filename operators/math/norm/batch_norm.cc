@@ -198,13 +198,14 @@ void ScaleByChannel(const BatchNormDims& dims,
 }  // namespace
 
 template <typename T>
-void BatchNormGrad(const BatchNormDims& dims,
-                   const BatchNormGradArgs<T>& args,
-                   double* sums) {
-  // The sums of y_grad and of y_grad * normalized x, by channel.
+void BatchNormGradSums(const BatchNormDims& dims,
+                       const BatchNormGradArgs<T>& args,
+                       double* sums) {
   double* bias_sums = sums;
-  double* scale_sums = sums + dims.channels;
-  std::fill(sums, sums + 2 * dims.channels, 0.0);
+  double* scale_sums = bias_sums + dims.channels;
+  double* mean_grads = scale_sums + dims.channels;
+  double* inverse_std_grads = mean_grads + dims.channels;
+  std::fill(sums, sums + kBatchNormGradSums * dims.channels, 0.0);
   if (args.y_grad != nullptr) {
     ChannelSums(
         dims, [&](int64_t, int64_t i) { return double{args.y_grad[i]}; },
@@ -224,23 +225,34 @@ void BatchNormGrad(const BatchNormDims& dims,
     if (args.scale_grad != nullptr) {
       args.scale_grad[c] = static_cast<T>(scale_sums[c]);
     }
+    if (args.mean_grad != nullptr) mean_grads[c] = args.mean_grad[c];
+    if (args.inverse_std_grad != nullptr) {
+      inverse_std_grads[c] = args.inverse_std_grad[c];
+    }
   }
-  if (args.x_grad == nullptr) return;
+}
+
+template <typename T>
+void BatchNormInputGrad(const BatchNormDims& dims,
+                        const BatchNormGradArgs<T>& args,
+                        int64_t count,
+                        double* sums) {
   if (args.is_test) return ScaleByChannel(dims, args);
+  double* bias_sums = sums;
+  double* scale_sums = bias_sums + dims.channels;
+  const double* mean_grads = scale_sums + dims.channels;
+  const double* inverse_std_grads = mean_grads + dims.channels;
   // From here on: x_grad = a y_grad + scale_sums (x - mean) + bias_sums.
-  const double count = static_cast<double>(std::max<int64_t>(dims.count(), 1));
+  const auto elements = static_cast<double>(std::max<int64_t>(count, 1));
   for (int64_t c = 0; c < dims.channels; ++c) {
     const double inverse_std = args.inverse_std[c];
     const double a = inverse_std * args.scale[c];
-    const double mean_grad =
-        args.mean_grad == nullptr ? 0 : double{args.mean_grad[c]};
-    const double inverse_std_grad =
-        args.inverse_std_grad == nullptr ? 0 : double{args.inverse_std_grad[c]};
     // inverse_std = (variance + epsilon)^(-1/2).
     const double cube = inverse_std * inverse_std * inverse_std;
-    bias_sums[c] = (mean_grad - a * bias_sums[c]) / count;
+    bias_sums[c] = (mean_grads[c] - a * bias_sums[c]) / elements;
     scale_sums[c] =
-        -(a * inverse_std * scale_sums[c] + inverse_std_grad * cube) / count;
+        -(a * inverse_std * scale_sums[c] + inverse_std_grads[c] * cube) /
+        elements;
   }
   ForEachRun(dims, [&](int64_t c, int64_t step, int64_t first, int64_t size) {
     for (int64_t l = 0; l < size; ++l, c += step) {
@@ -261,8 +273,10 @@ void BatchNormGrad(const BatchNormDims& dims,
                                         double*, double*);                     \
   template SLUICE_API void Normalize(const BatchNormDims&, const T*, const T*, \
                                      const T*, const T*, const T*, T*);        \
-  template SLUICE_API void BatchNormGrad(const BatchNormDims&,                 \
-                                         const BatchNormGradArgs<T>&, double*)
+  template SLUICE_API void BatchNormGradSums(                                  \
+      const BatchNormDims&, const BatchNormGradArgs<T>&, double*);             \
+  template SLUICE_API void BatchNormInputGrad(                                 \
+      const BatchNormDims&, const BatchNormGradArgs<T>&, int64_t, double*)
 SLUICE_BATCH_NORM(float);
 SLUICE_BATCH_NORM(double);
 #undef SLUICE_BATCH_NORM

@@ -65,10 +65,22 @@ struct BatchNormGradArgs {
   T* bias_grad = nullptr;
 };
 
-// `sums` is room for 2 * channels numbers.
+// Numbers a channel: the sums of y_grad and of y_grad * (x - mean) *
+// inverse_std, mean_grad and inverse_std_grad. What several processes have of
+// them is added up.
+inline constexpr int kBatchNormGradSums = 4;
+
+// Fills sums[kBatchNormGradSums, channels], scale_grad and bias_grad.
 template <typename T>
-SLUICE_API void BatchNormGrad(const BatchNormDims& dims,
-                              const BatchNormGradArgs<T>& args,
-                              double* sums);
+SLUICE_API void BatchNormGradSums(const BatchNormDims& dims,
+                                  const BatchNormGradArgs<T>& args,
+                                  double* sums);
+
+// Fills x_grad, from sums of `count` elements a channel, which it overwrites.
+template <typename T>
+SLUICE_API void BatchNormInputGrad(const BatchNormDims& dims,
+                                   const BatchNormGradArgs<T>& args,
+                                   int64_t count,
+                                   double* sums);
 
 }  // namespace sluice::operators::math

@@ -327,6 +327,12 @@ REGISTER_OP_CASE(batch_norm_grad,
                  BatchNormGradExamples,
                  BatchNormGradReference,
                  16);
+// With one rank they are the same.
+REGISTER_OP_CASE(sync_batch_norm, BatchNormExamples, BatchNormReference, 16);
+REGISTER_OP_CASE(sync_batch_norm_grad,
+                 BatchNormGradExamples,
+                 BatchNormGradReference,
+                 16);
 
 }  // namespace
 }  // namespace sluice::testing

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/math/norm/batch_norm.h"
+
+// The kernels of batch_norm, and what sync_batch_norm changes in them.
+namespace sluice::operators {
+
+inline math::BatchNormDims DimsOfBatch(const framework::DDim& x, bool nchw) {
+  const int rank = x.rank();
+  const int first = nchw ? 2 : 1;
+  return {x[0], x[nchw ? 1 : rank - 1],
+          x.Product(first, nchw ? rank : rank - 1), !nchw};
+}
+
+inline bool IsNCHW(const framework::OpKernelConstruction& construction) {
+  return construction.Attr<std::string>("data_format") == "NCHW";
+}
+
+template <typename T>
+class BatchNormKernel : public framework::OpKernel {
+ public:
+  explicit BatchNormKernel(const framework::OpKernelConstruction& construction)
+      : nchw_(IsNCHW(construction)),
+        is_test_(construction.Attr<bool>("is_test")),
+        momentum_(construction.Attr<double>("momentum")),
+        epsilon_(construction.Attr<double>("epsilon")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    dims_ = DimsOfBatch(preparation.query.inputs[0], nchw_);
+    // Means and variances in double, and biases.
+    preparation.scratch_bytes =
+        (2 * sizeof(double) + sizeof(T)) * static_cast<size_t>(dims_.channels);
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const framework::Tensor& x = context.Input("X");
+    const framework::DDim channels{dims_.channels};
+    framework::Tensor& y = context.AllocateOutput("Y", x.dims());
+    framework::Tensor& mean = context.AllocateOutput("SavedMean", channels);
+    framework::Tensor& inverse_std =
+        context.AllocateOutput("SavedVariance", channels);
+    auto* means = static_cast<double*>(context.scratch());
+    double* variances = means + dims_.channels;
+    int64_t count = 0;
+    if (!is_test_) {
+      count = Moments(context, means, variances);
+    } else {
+      const T* given = context.Input("Mean").data<T>();
+      const T* given_variance = context.Input("Variance").data<T>();
+      for (int64_t c = 0; c < dims_.channels; ++c) {
+        means[c] = given[c];
+        variances[c] = given_variance[c];
+      }
+    }
+    const T* scale = context.Input("Scale").data<T>();
+    const T* bias = context.Input("Bias").data<T>();
+    T* biases = reinterpret_cast<T*>(variances + dims_.channels);
+    for (int64_t c = 0; c < dims_.channels; ++c) {
+      const T inverse = static_cast<T>(1 / std::sqrt(variances[c] + epsilon_));
+      mean.data<T>()[c] = static_cast<T>(means[c]);
+      inverse_std.data<T>()[c] = inverse;
+      biases[c] = math::BiasOfRoundedMean(means[c], inverse, scale[c], bias[c]);
+    }
+    math::Normalize(dims_, x.data<T>(), mean.data<T>(), inverse_std.data<T>(),
+                    scale, biases, y.data<T>());
+    Run(context, "Mean", "MeanOut", means, count);
+    Run(context, "Variance", "VarianceOut", variances, count);
+  }
+
+ protected:
+  // Of the batch, by channel, and the number of elements of a channel.
+  virtual int64_t Moments(framework::OpKernelContext& context,
+                          double* means,
+                          double* variances) const {
+    math::BatchMoments(dims_, context.Input("X").data<T>(), means, variances);
+    return dims_.count();
+  }
+
+  const math::BatchNormDims& dims() const { return dims_; }
+
+ private:
+  // The running statistic, with that of this batch of `count` elements.
+  void Run(framework::OpKernelContext& context,
+           const char* input,
+           const char* output,
+           const double* batch,
+           int64_t count) const {
+    if (!context.HasOutput(output)) return;
+    const T* before = context.Input(input).data<T>();
+    T* after = context.AllocateOutput(output, {dims_.channels}).data<T>();
+    const double keep = is_test_ || count == 0 ? 1 : momentum_;
+    for (int64_t c = 0; c < dims_.channels; ++c) {
+      // 0 times an infinite statistic would be NaN.
+      after[c] = keep == 1
+                     ? before[c]
+                     : static_cast<T>(keep * before[c] + (1 - keep) * batch[c]);
+    }
+  }
+
+  bool nchw_;
+  bool is_test_;
+  double momentum_;
+  double epsilon_;
+  math::BatchNormDims dims_;
+};
+
+template <typename T>
+class BatchNormGradKernel : public framework::OpKernel {
+ public:
+  explicit BatchNormGradKernel(
+      const framework::OpKernelConstruction& construction)
+      : nchw_(IsNCHW(construction)),
+        is_test_(construction.Attr<bool>("is_test")) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    dims_ = DimsOfBatch(preparation.query.inputs[0], nchw_);
+    preparation.scratch_bytes = math::kBatchNormGradSums * sizeof(double) *
+                                static_cast<size_t>(dims_.channels);
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const framework::Tensor& x = context.Input("X");
+    const auto given = [&](const char* name) -> const T* {
+      return context.HasInput(name) ? context.Input(name).data<T>() : nullptr;
+    };
+    const auto wanted = [&](const char* name,
+                            const framework::DDim& dims) -> T* {
+      return context.HasOutput(name)
+                 ? context.AllocateOutput(name, dims).data<T>()
+                 : nullptr;
+    };
+    const framework::DDim channels{dims_.channels};
+    const math::BatchNormGradArgs<T> args = {
+        .is_test = is_test_,
+        .x = x.data<T>(),
+        .scale = context.Input("Scale").data<T>(),
+        .mean = context.Input("SavedMean").data<T>(),
+        .inverse_std = context.Input("SavedVariance").data<T>(),
+        .y_grad = given("Y@GRAD"),
+        .mean_grad = given("SavedMean@GRAD"),
+        .inverse_std_grad = given("SavedVariance@GRAD"),
+        .x_grad = wanted("X@GRAD", x.dims()),
+        .scale_grad = wanted("Scale@GRAD", channels),
+        .bias_grad = wanted("Bias@GRAD", channels)};
+    auto* sums = static_cast<double*>(context.scratch());
+    math::BatchNormGradSums(dims_, args, sums);
+    if (args.x_grad == nullptr) return;
+    const int64_t count = is_test_ ? dims_.count() : AllCount(context, sums);
+    math::BatchNormInputGrad(dims_, args, count, sums);
+  }
+
+ protected:
+  // The number of elements of a channel, of which `sums` are.
+  virtual int64_t AllCount(framework::OpKernelContext& /*context*/,
+                           double* /*sums*/) const {
+    return dims_.count();
+  }
+
+  const math::BatchNormDims& dims() const { return dims_; }
+
+ private:
+  bool nchw_;
+  bool is_test_;
+  math::BatchNormDims dims_;
+};
+
+}  // namespace sluice::operators

@@ -1,0 +1,41 @@
+#include <string>
+#include <vector>
+
+#include "sluice/framework/op/op_registry.h"
+
+// batch_norm whose batch is that of all ranks, as Fluid's op of that name.
+namespace sluice::operators {
+namespace {
+
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::Registry;
+
+std::vector<OpDesc> SyncBatchNormGradient(const OpDesc& forward) {
+  auto grads = Registry::Global().Schema("batch_norm").gradient_fn()(forward);
+  grads[0].type = "sync_batch_norm_grad";
+  return grads;
+}
+
+void AddSyncBatchNorm(Registry& registry) {
+  registry.AddOperator("sync_batch_norm", [&](OpSchema& op) {
+    op.Extends(registry.Schema("batch_norm"))
+        .Doc(
+            "batch_norm, whose mean and variance are those of the batches of "
+            "all ranks together. With is_test it is batch_norm.")
+        .Gradient(SyncBatchNormGradient);
+  });
+  registry.AddOperator("sync_batch_norm_grad", [&](OpSchema& op) {
+    op.Extends(registry.Schema("batch_norm_grad"))
+        .Doc(
+            "The gradients of sync_batch_norm. X@GRAD depends on the gradients "
+            "that all ranks have; Scale@GRAD and Bias@GRAD are this rank's "
+            "part.");
+  });
+}
+
+}  // namespace
+
+REGISTER_TABLE(sync_batch_norm, AddSyncBatchNorm);
+
+}  // namespace sluice::operators
