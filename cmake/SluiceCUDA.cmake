@@ -69,6 +69,11 @@ if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
     "${PROJECT_SOURCE_DIR}/platform/cuda/*.cu"
     "${PROJECT_SOURCE_DIR}/operators/*/*.cu"
     "${PROJECT_SOURCE_DIR}/operators/math/*/*.cu")
+  # Those of a library are in its module.
+  get_property(library_modules GLOBAL PROPERTY SLUICE_LIBRARY_MODULES)
+  foreach(module IN LISTS library_modules)
+    list(FILTER cuda_sources EXCLUDE REGEX "/operators/${module}/")
+  endforeach()
   sluice_add_module(cuda EXTRA_INIT SOURCES ${cuda_sources})
   sluice_use_cuda(sluice_cuda)
   sluice_name_architectures(sluice_cuda)

@@ -19,6 +19,13 @@ ROOMS = {
         "operators/math",
         "operators",
     ],
+    "operators/nccl": [
+        "platform",
+        "memory",
+        "framework",
+        "operators/math",
+        "operators",
+    ],
     "onnx": ["platform", "memory", "framework"],
     "python": [
         "platform",

@@ -1,0 +1,120 @@
+#include "sluice/operators/nccl/communicator.h"
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "sluice/framework/op/registry.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/place_key.h"
+#include "sluice/platform/ranks/world.h"
+
+namespace sluice::operators::nccl {
+
+using platform::CUDAPlace;
+using platform::ErrorCode;
+using platform::PlaceKey;
+using platform::World;
+
+namespace {
+
+struct State {
+  std::mutex mutex;
+  ncclComm_t communicator = nullptr;
+  CUDAPlace place;
+  bool given_up = false;
+};
+
+State& TheState() {
+  static auto* const kState = new State();
+  return *kState;
+}
+
+// Ends what runs on the device, so that waiting for it ends, too.
+void GiveUp() {
+  State& state = TheState();
+  const std::lock_guard lock(state.mutex);
+  if (state.communicator == nullptr) return;
+  static_cast<void>(ncclCommAbort(state.communicator));
+  state.communicator = nullptr;
+  state.given_up = true;
+}
+
+// That of rank 0, on all ranks.
+ncclUniqueId SharedId(World& world) {
+  const auto id = std::make_shared<ncclUniqueId>();
+  if (world.rank() == 0) {
+    CheckNccl(ncclGetUniqueId(id.get()), "making the id of a communicator");
+  }
+  platform::Collective broadcast;
+  broadcast.kind = platform::CollectiveKind::kBroadcast;
+  broadcast.from = broadcast.to = id.get();
+  broadcast.from_owner = broadcast.to_owner = id;
+  broadcast.count = sizeof(ncclUniqueId);
+  broadcast.dtype = platform::DType::kUInt8;
+  world.Wait(world.Start(std::move(broadcast)));
+  return *id;
+}
+
+ErrorCode CodeOf(ncclResult_t result) {
+  switch (result) {
+    case ncclInvalidArgument:
+    case ncclInvalidUsage:
+      return ErrorCode::kInvalidArgument;
+    case ncclRemoteError:
+      return ErrorCode::kFailedPrecondition;
+    default:
+      return ErrorCode::kInternal;
+  }
+}
+
+}  // namespace
+
+void CheckNccl(ncclResult_t result, std::string_view what) {
+  if (result == ncclSuccess) [[likely]] {
+    return;
+  }
+  const char* details = ncclGetLastError(nullptr);
+  platform::Raise(CodeOf(result), "nccl.call", "{}: NCCL says \"{}\" ({}): {}",
+                  what, ncclGetErrorString(result), static_cast<int>(result),
+                  details == nullptr ? "" : details);
+}
+
+ncclComm_t Communicator(CUDAPlace place) {
+  State& state = TheState();
+  const std::lock_guard lock(state.mutex);
+  SLUICE_ENFORCE(!state.given_up, ErrorCode::kFailedPrecondition,
+                 "nccl.given_up",
+                 "the communicator of NCCL was given up when a run failed on "
+                 "this rank: start the ranks again");
+  if (state.communicator == nullptr) {
+    World& world = World::Get();
+    const ncclUniqueId id = SharedId(world);
+    platform::SetDeviceAbort(&GiveUp);
+    CheckNccl(
+        ncclCommInitRank(&state.communicator, world.size(), id, world.rank()),
+        platform::Format("{}: joining the {} ranks of a communicator",
+                         PlaceKey(place), world.size()));
+    state.place = place;
+  }
+  SLUICE_ENFORCE(place == state.place, ErrorCode::kFailedPrecondition,
+                 "nccl.device",
+                 "the collectives of this process are those of {}, the first "
+                 "device that took part in one; {} cannot: one device for each "
+                 "rank",
+                 PlaceKey(state.place), PlaceKey(place));
+  return state.communicator;
+}
+
+}  // namespace sluice::operators::nccl
+
+extern "C" void SluiceStartModule();
+
+// Records of its kernels are those of this version.
+void SluiceStartModule() {
+  int version = 0;
+  if (ncclGetVersion(&version) != ncclSuccess) return;
+  sluice::framework::Registry::Global().SetLibraryVersion(
+      "NCCL", sluice::platform::Format("NCCL {}.{}.{}", version / 10000,
+                                       version / 100 % 100, version % 100));
+}
