@@ -106,4 +106,8 @@ nb::object FromPath(const std::string& path) {
       path.data(), static_cast<Py_ssize_t>(path.size())));
 }
 
+framework::SourceLocation ToLocation(nb::handle line) {
+  return {ToPath(line[0]), nb::cast<int>(line[1])};
+}
+
 }  // namespace sluice::python

@@ -6,6 +6,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "sluice/framework/op/op_desc.h"
 #include "sluice/platform/error.h"
 
 // What users pass where text, a number or an object of Sluice is expected.
@@ -47,6 +48,9 @@ std::string ToPath(nb::handle value);
 
 // The path or file name as a str; the inverse.
 nb::object FromPath(const std::string& path);
+
+// Of (file, line).
+framework::SourceLocation ToLocation(nb::handle line);
 
 // The bound object in `value`; null for another type.
 template <typename T>

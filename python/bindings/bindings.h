@@ -35,6 +35,9 @@ void BindInspection(nb::module_& m);
 void BindTuning(nb::module_& m);
 void BindBisect(nb::module_& m);
 void BindPrediction(nb::module_& m);
+void BindDistributed(nb::module_& m);
+void BindExchanges(nb::module_& m);
+void BindTimelines(nb::module_& m);
 void BindBuild(nb::module_& m);
 
 // The one Python object of each dtype.

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <nanobind/stl/shared_ptr.h>
@@ -54,29 +53,8 @@ nb::list ToResults(const std::vector<Tensor>& tensors, bool as_numpy) {
   return results;
 }
 
-// Runs without the GIL; Ctrl-C raises what Python's own handler raises.
-template <typename Run>
-std::invoke_result_t<Run> RunInterruptibly(Run run) {
-  std::invoke_result_t<Run> results;
-  bool interrupted = false;
-  try {
-    const nb::gil_scoped_release release;
-    const InterruptibleRun interruptible;
-    try {
-      results = run();
-    } catch (...) {
-      interrupted = interruptible.interrupted();
-      throw;
-    }
-  } catch (...) {
-    if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
-    throw;
-  }
-  return results;
-}
-
-// The same, but for plans that have been brief so far; every 256th run is
-// looked at again.
+// Without the GIL, but for plans that have been brief so far; every 256th run
+// is looked at again.
 std::vector<Tensor> RunPlan(const std::shared_ptr<const Plan>& plan,
                             const framework::Feeds& feeds,
                             Scope* scope) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <type_traits>
+
+#include "sluice/python/bindings/bindings.h"
+
 namespace sluice::python {
 
 // Makes Ctrl-C stop the run that the main thread is in, at its next
@@ -21,5 +25,26 @@ class InterruptibleRun {
  private:
   bool installed_ = false;
 };
+
+// Runs without the GIL; Ctrl-C raises what Python's own handler raises.
+template <typename Run>
+std::invoke_result_t<Run> RunInterruptibly(Run run) {
+  std::invoke_result_t<Run> results;
+  bool interrupted = false;
+  try {
+    const nb::gil_scoped_release release;
+    const InterruptibleRun interruptible;
+    try {
+      results = run();
+    } catch (...) {
+      interrupted = interruptible.interrupted();
+      throw;
+    }
+  } catch (...) {
+    if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
+    throw;
+  }
+  return results;
+}
 
 }  // namespace sluice::python

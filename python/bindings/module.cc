@@ -23,5 +23,8 @@ NB_MODULE(_core, m) {
   BindVerifying(m);
   BindBisect(m);
   BindPrediction(m);
+  BindDistributed(m);
+  BindExchanges(m);
+  BindTimelines(m);
   BindBuild(m);
 }

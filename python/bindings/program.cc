@@ -49,11 +49,6 @@ Arguments ToArguments(nb::handle arguments, const std::string& op) {
   return result;
 }
 
-// Of (file, line).
-framework::SourceLocation ToLocation(nb::handle line) {
-  return {ToPath(line[0]), nb::cast<int>(line[1])};
-}
-
 // {argument: [name]} of the op's outputs.
 nb::dict AppendOp(Program& self,
                   nb::handle op_type,

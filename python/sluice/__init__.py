@@ -10,7 +10,15 @@
 
 from __future__ import annotations
 
-from . import errors, initializer, io, layers, optimizer, unique_name
+from . import (
+    distributed,
+    errors,
+    initializer,
+    io,
+    layers,
+    optimizer,
+    unique_name,
+)
 from ._core import (
     Comparison,
     CPUPlace,
@@ -72,7 +80,7 @@ from .errors import (
     SluiceError,
     UnimplementedError,
 )
-from .executor import Executor, global_scope, scope_guard
+from .executor import Executor, TracedRun, global_scope, scope_guard
 from .framework import (
     Operator,
     Program,
@@ -123,6 +131,7 @@ __all__ = [
     "Scope",
     "SluiceError",
     "Tensor",
+    "TracedRun",
     "TuneResult",
     "TunedKernel",
     "TunedSignature",
@@ -138,6 +147,7 @@ __all__ = [
     "default_main_program",
     "default_startup_program",
     "device_count",
+    "distributed",
     "errors",
     "float4_e2m1fn",
     "float8_e4m3fn",

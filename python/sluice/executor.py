@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core, framework
 from .framework import Program
 
-__all__ = ["Executor", "global_scope", "scope_guard"]
+__all__ = ["Executor", "TracedRun", "global_scope", "scope_guard"]
 
 _scope = _core.Scope()
 
@@ -28,6 +28,17 @@ def scope_guard(scope: _core.Scope) -> Iterator[None]:
         yield
     finally:
         _scope = outer
+
+
+class TracedRun(NamedTuple):
+    """A run, and when each part of it began and ended."""
+
+    results: list[Any]
+    """One array for each fetch."""
+    trace: str
+    """JSON for Perfetto (ui.perfetto.dev) or chrome://tracing."""
+    start_ns: int
+    """What ``time.monotonic_ns()`` was where the times of the trace begin."""
 
 
 class Executor(_core.Executor):
@@ -119,6 +130,31 @@ class Executor(_core.Executor):
         plan = self._prepare(program, feed, fetch_list)
         scope = _scope if scope is None else scope
         return _core._profile(plan, program, feed, scope, float(budget))
+
+    def run_traced(
+        self,
+        program: Program | None = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Any] | None = None,
+        scope: _core.Scope | None = None,
+    ) -> TracedRun:
+        """Run once, as :meth:`run` does, and note when what happened.
+
+        Unlike :meth:`profile` it waits for nothing that a plain run does not
+        wait for, and is a single run: of several ranks, all can call it. The
+        track "host" is what the thread of the run did. A collective op has a
+        track of its own, with a bar from its start until somebody had waited
+        for it; it may have been done earlier. Kernels of a device are noted
+        where they are put into its queue, not where they run.
+
+        Raises:
+            SluiceError: as :meth:`run`.
+            UnimplementedError: the program runs in several stretches.
+        """
+        program = framework._main if program is None else program
+        plan = self._prepare(program, feed, fetch_list)
+        scope = _scope if scope is None else scope
+        return TracedRun(*_core._run_traced(plan, program, feed, scope))
 
     def run_checked(
         self,

@@ -407,20 +407,28 @@ def append_backward(
         InvalidArgumentError: the loss is no scalar, or an op on the way has no
             gradient.
     """
+    arguments = backward_arguments(loss, parameter_list, no_grad_set)
+    pairs = loss.program._append_backward(*arguments, caller_location())
+    return [
+        (Variable(loss.program, p), Variable(loss.program, g)) for p, g in pairs
+    ]
+
+
+def backward_arguments(
+    loss: Variable, parameter_list: Any, no_grad_set: Any
+) -> tuple[str, list[str], list[str]]:
+    """Names for the bindings that append gradients; checks what is given."""
     if not isinstance(loss, Variable):
         raise InvalidArgumentError(
             "append_backward: loss must be a variable, got "
             f"{_core._shown(loss)}{created()}",
             "python.loss",
         )
-    program = loss.program
-    pairs = program._append_backward(
+    return (
         loss.name,
-        _name_list(program, "parameter_list", parameter_list),
-        _name_list(program, "no_grad_set", no_grad_set),
-        caller_location(),
+        _name_list(loss.program, "parameter_list", parameter_list),
+        _name_list(loss.program, "no_grad_set", no_grad_set),
     )
-    return [(Variable(program, p), Variable(program, g)) for p, g in pairs]
 
 
 def fetch_names(what: str, variables: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """The examples, in short: each runs as a program of its own."""
 
+import json
 import os
 import pathlib
 import re
@@ -8,7 +9,10 @@ import sys
 import xml.etree.ElementTree as ET
 from importlib.util import find_spec
 
+import pytest
+
 import sluice as sl
+from ranks import needs_mpi
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -96,3 +100,26 @@ def test_a_lenet_is_tuned_and_reported(tmp_path):
         r"a training step .* ([0-9.]+) ms by estimates, ([0-9.]+) ms by records: "
         r"([0-9.]+) times as fast", text)
     assert abs(float(before) / float(after) / float(ratio) - 1) < 0.02
+
+
+@needs_mpi
+def test_ranks_train_alike_and_go_on_from_a_checkpoint(tmp_path):
+    text = run_example("compare_ranks.py", "--ranks", 1, 2, "--epochs", 2,
+                       "--output", tmp_path)
+    for name in ("loss of epoch 1", "loss of epoch 2"):
+        ((one, two),) = re.findall(rf"^{name} +(\S+) +(\S+)$", text, re.M)
+        assert float(one) == pytest.approx(float(two), rel=1e-5)
+    assert re.search(r"^gradients, bytes a step +459040 +459040$", text, re.M)
+    assert re.search(r"^hidden +- +\d+ %$", text, re.M)
+    processes = {
+        event["pid"]
+        for event in json.loads((tmp_path / "ranks_2.json").read_text())["traceEvents"]
+    }
+    assert processes == {0, 1}
+    # By one process, without mpirun.
+    text = run_example("distributed_digits.py", "--epochs", 3,
+                       "--resume", tmp_path / "distributed.safetensors")
+    assert "goes on after 50 steps of 2 ranks" in text
+    ((share, loss),) = re.findall(r"1 rank: (\S+) % right, loss (\S+),", text)
+    assert float(share) > 80
+    assert float(loss) < 0.3

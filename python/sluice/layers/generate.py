@@ -92,7 +92,8 @@ class _Function:
     def result(self) -> str:
         names = required_outputs(self.schema)
         if len(names) == 1:
-            return "Variable"
+            variadic = any(o["variadic"] for o in self.schema["outputs"])
+            return "list[Variable]" if variadic else "Variable"
         return camel_case(self.schema["name"]) + "Outputs"
 
     def docstring(self) -> str:

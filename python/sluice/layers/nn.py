@@ -197,6 +197,7 @@ def batch_norm(
     bias_attr: Any = None,
     data_format: str = "NCHW",
     name: str | None = None,
+    sync: bool = False,
 ) -> Variable:
     """Normalise each channel over batch and image, then scale and shift it.
 
@@ -213,6 +214,9 @@ def batch_norm(
         bias_attr: of the shift [C]; zeros by default.
         data_format: ``"NCHW"`` or ``"NHWC"``.
         name: of the layer.
+        sync: take mean and variance of the batches of all ranks together
+            (:mod:`sluice.distributed`); otherwise each rank takes those of its
+            own, and has moving averages of its own.
 
     Returns:
         A variable of the input's shape.
@@ -241,7 +245,8 @@ def batch_norm(
         "is_test": is_test,
         "data_format": data_format,
     }
-    out = helper.append_op("batch_norm", inputs, outputs, attrs)["Y"]
+    op = "sync_batch_norm" if sync else "batch_norm"
+    out = helper.append_op(op, inputs, outputs, attrs)["Y"]
     return helper.append_activation(out, act)
 
 

@@ -57,7 +57,15 @@ def _append(
         single = len(required) == 1
         named = {o: name if single else f"{name}.{o}" for o in required}
         named = {o: n for o, n in named.items() if o not in _UPDATES[op]}
+    lists = _LISTS[op]
+    for output in lists & named.keys():
+        (given,) = inputs.values()
+        count = len(given) if isinstance(given, (list, tuple)) else 1
+        named[output] = [f"{name}.{i}" for i in range(count)]
     made = _program_of(inputs).append_op(op, inputs, named, attrs, hint)
+    for output in lists:
+        if isinstance(made[output], Variable):
+            made[output] = [made[output]]
     if len(required) == 1:
         return made[required[0]]
     return _OUTPUTS[op](*(made[output] for output in required))
@@ -65,6 +73,7 @@ def _append(
 
 _REQUIRED: dict[str, list[str]] = {}
 _UPDATES: dict[str, set[str]] = {}
+_LISTS: dict[str, set[str]] = {}  # outputs of several variables
 _OUTPUTS: dict[str, Any] = {}
 
 
@@ -79,6 +88,7 @@ def _make(op: str) -> Any:
     exec(compile(code, f"<sluice.layers.{op}>", "exec"), space)
     _REQUIRED[op] = generate.required_outputs(described)
     _UPDATES[op] = {o["name"] for o in described["outputs"] if o["updates"]}
+    _LISTS[op] = {o["name"] for o in described["outputs"] if o["variadic"]}
     _OUTPUTS[op] = space.get(generate.camel_case(op) + "Outputs")
     function = space[generate.snake_case(op)]
     function.__module__ = __name__

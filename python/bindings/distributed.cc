@@ -1,0 +1,54 @@
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/operators/collective/data_parallel.h"
+#include "sluice/platform/ranks/world.h"
+#include "sluice/python/bindings/arguments.h"
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+namespace {
+
+using platform::World;
+
+// ([(parameter, gradient)], loss)
+nb::tuple AppendDataParallel(framework::Program& program,
+                             const std::string& loss,
+                             std::vector<std::string> parameters,
+                             std::vector<std::string> no_gradient,
+                             nb::handle bucket_bytes,
+                             nb::handle parts,
+                             nb::handle line) {
+  operators::DataParallelOptions options;
+  options.bucket_bytes =
+      ToInt(IntArg{bucket_bytes}, "DataParallel: bucket_bytes");
+  options.parts = ToInt(IntArg{parts}, "DataParallel: parts");
+  const operators::DataParallelBackward result =
+      operators::AppendDataParallelBackward(
+          program, loss, {std::move(parameters), std::move(no_gradient)},
+          options, ToLocation(line));
+  nb::list pairs;
+  for (const framework::ParamGrad& pair : result.gradients) {
+    pairs.append(nb::make_tuple(pair.param, pair.grad));
+  }
+  return nb::make_tuple(pairs, result.loss);
+}
+
+}  // namespace
+
+void BindDistributed(nb::module_& m) {
+  m.def("_join_world", [] { World::Join(); });
+  m.def("_world_rank", [] { return World::Get().rank(); });
+  m.def("_world_size", [] { return World::Get().size(); });
+  m.def("_world_library", [] { return std::string(World::Get().library()); });
+  m.def("_world_waited", [] { return World::Get().WaitedSeconds(); });
+  m.def("_fail_world", [](const std::string& why) { World::Get().Fail(why); });
+  m.def("_append_data_parallel", &AppendDataParallel);
+}
+
+}  // namespace sluice::python

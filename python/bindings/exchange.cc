@@ -1,0 +1,224 @@
+// What ranks tell each other besides what their programs do.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+
+#include "sluice/platform/ranks/world.h"
+#include "sluice/python/bindings/arguments.h"
+#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/interrupt.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::Program;
+using framework::Scope;
+using framework::Tensor;
+using framework::VarDesc;
+using platform::Collective;
+using platform::CollectiveKind;
+using platform::DType;
+using platform::World;
+using Bytes = std::vector<std::byte>;
+
+// FNV-1a: the same on every rank.
+uint64_t DigestOf(std::string_view text) {
+  uint64_t digest = 0xcbf29ce484222325;
+  for (const char c : text) {
+    digest = (digest ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  }
+  return digest;
+}
+
+// Calls `exchange`, in which all ranks start the collectives that `text` stands
+// for. Where it fails on one of them, the others hear of it.
+template <typename Exchange>
+auto OnAllRanks(const std::string& what,
+                const std::string& text,
+                Exchange exchange) {
+  World& world = World::Get();
+  try {
+    world.SetLabel(what);
+    world.BeginPart(DigestOf(text), text);
+    return exchange(world);
+  } catch (const std::exception& error) {
+    world.Fail(error.what());
+    throw;
+  }
+}
+
+// The bytes of all ranks, as many of each, in the order of ranks.
+Bytes AllGather(World& world, Bytes own) {
+  const auto from = std::make_shared<const Bytes>(std::move(own));
+  const auto to =
+      std::make_shared<Bytes>(from->size() * static_cast<size_t>(world.size()));
+  Collective collective;
+  collective.kind = CollectiveKind::kAllGather;
+  collective.from = from->data();
+  collective.to = to->data();
+  collective.from_owner = from;
+  collective.to_owner = to;
+  collective.count = static_cast<int64_t>(from->size());
+  collective.dtype = DType::kUInt8;
+  world.Wait(world.Start(std::move(collective)));
+  return std::move(*to);
+}
+
+// The same for texts that need not be equally long.
+std::vector<std::string> AllGatherTexts(World& world, const std::string& own) {
+  constexpr size_t kPiece = size_t{64} << 20;  // that one collective moves
+  const uint64_t own_size = own.size();
+  Bytes size(sizeof(own_size));
+  std::memcpy(size.data(), &own_size, sizeof(own_size));
+  const Bytes all_sizes = AllGather(world, std::move(size));
+  std::vector<uint64_t> sizes(static_cast<size_t>(world.size()));
+  std::memcpy(sizes.data(), all_sizes.data(), all_sizes.size());
+  const size_t longest = *std::max_element(sizes.begin(), sizes.end());
+  std::vector<std::string> texts(sizes.size());
+  for (size_t begin = 0; begin < longest; begin += kPiece) {
+    const size_t count = std::min(kPiece, longest - begin);
+    const auto inside = [&](size_t length) {
+      return std::min(count, length - std::min(length, begin));
+    };
+    Bytes piece(count);
+    if (inside(own.size()) > 0) {
+      std::memcpy(piece.data(), own.data() + begin, inside(own.size()));
+    }
+    const Bytes all = AllGather(world, std::move(piece));
+    for (size_t rank = 0; rank < texts.size(); ++rank) {
+      texts[rank].append(
+          reinterpret_cast<const char*>(all.data()) + rank * count,
+          inside(sizes[rank]));
+    }
+  }
+  return texts;
+}
+
+nb::list Exchange(const std::string& what, const nb::bytes& own) {
+  const std::string text(own.c_str(), own.size());
+  const auto texts = RunInterruptibly([&] {
+    return OnAllRanks(what, what + "\n", [&](World& world) {
+      return AllGatherTexts(world, text);
+    });
+  });
+  nb::list result;
+  for (const std::string& each : texts) {
+    result.append(nb::bytes(each.data(), each.size()));
+  }
+  return result;
+}
+
+std::vector<VarDesc> PersistablesOf(const Program& program) {
+  std::vector<VarDesc> persistables;
+  for (const VarDesc& var : program.block().vars()) {
+    if (var.persistable) persistables.push_back(var);
+  }
+  return persistables;
+}
+
+// The value on the host; no run changes its memory any more.
+Tensor ValueOf(const VarDesc& var, const Scope& scope) {
+  const std::shared_lock lock(scope.lock());
+  const framework::Variable* variable = scope.FindVar(var.name);
+  const Tensor* value = variable == nullptr ? nullptr : variable->Get<Tensor>();
+  SLUICE_ENFORCE(value != nullptr && value->allocated() &&
+                     value->dtype() == var.dtype && value->dims() == var.dims,
+                 ErrorCode::kFailedPrecondition, "distributed.no_value",
+                 "rank 0 has no value for variable {} ({} {})", var.name,
+                 var.dtype, var.dims);
+  return value->place().kind == platform::PlaceKind::kCPU
+             ? *value
+             : value->CopyTo(platform::CPUPlace());
+}
+
+void StartBroadcast(World& world,
+                    void* data,
+                    size_t bytes,
+                    const std::shared_ptr<const void>& owner,
+                    std::vector<int64_t>* started) {
+  constexpr size_t kPiece = size_t{1} << 30;  // MPI counts in an int
+  for (size_t done = 0; done < bytes; done += kPiece) {
+    Collective collective;
+    collective.kind = CollectiveKind::kBroadcast;
+    collective.to = static_cast<std::byte*>(data) + done;
+    collective.from = collective.to;
+    collective.to_owner = owner;
+    collective.count = static_cast<int64_t>(std::min(kPiece, bytes - done));
+    collective.dtype = DType::kUInt8;
+    started->push_back(world.Start(std::move(collective)));
+  }
+}
+
+// Gives the variables in `scope` the values that `source` of rank 0 has, and
+// the step of that scope: once all of them are there.
+void TakeFromRank0(World& world,
+                   const std::vector<VarDesc>& vars,
+                   const Scope& source,
+                   Scope* scope) {
+  std::vector<Tensor> values;
+  const auto step = std::make_shared<uint64_t>(source.step());
+  std::vector<int64_t> started;
+  StartBroadcast(world, step.get(), sizeof(*step), step, &started);
+  for (const VarDesc& var : vars) {
+    Tensor value;
+    void* data = nullptr;
+    if (world.rank() == 0) {
+      value = ValueOf(var, source);
+      // Rank 0 only reads it.
+      data = const_cast<void*>(std::as_const(value).raw_data());
+    } else {
+      data =
+          value.Resize(var.dims).mutable_data(var.dtype, platform::CPUPlace());
+    }
+    StartBroadcast(world, data, value.bytes(), value.holder(), &started);
+    values.push_back(std::move(value));
+  }
+  for (const int64_t number : started) {
+    world.Wait(number);
+  }
+  const std::unique_lock lock(scope->lock());
+  for (size_t i = 0; i < vars.size(); ++i) {
+    framework::Variable* variable = scope->FindVar(vars[i].name);
+    if (variable == nullptr) variable = &scope->Var(vars[i].name);
+    *variable->GetMutable<Tensor>() = std::move(values[i]);
+  }
+  scope->set_step(*step);
+}
+
+void BroadcastParameters(const std::string& what,
+                         nb::handle program_object,
+                         nb::handle source_object,
+                         nb::handle scope_object) {
+  const Program& program = ToProgram(program_object, what);
+  const Scope& source = ToScope(source_object, what);
+  Scope& scope = ToScope(scope_object, what);
+  const std::vector<VarDesc> vars = PersistablesOf(program);
+  std::string text = what + "\n";
+  for (const VarDesc& var : vars) {
+    text += platform::Format("{} {} {}\n", var.name, var.dtype, var.dims);
+  }
+  RunInterruptibly([&] {
+    return OnAllRanks(what, text, [&](World& world) {
+      TakeFromRank0(world, vars, source, &scope);
+      return true;
+    });
+  });
+}
+
+}  // namespace
+
+void BindExchanges(nb::module_& m) {
+  m.def("_exchange", &Exchange);
+  m.def("_broadcast_parameters", &BroadcastParameters);
+}
+
+}  // namespace sluice::python

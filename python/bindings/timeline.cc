@@ -1,0 +1,165 @@
+// When each instruction of one run began and ended.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/plan/plan.h"
+#include "sluice/framework/plan/run_observer.h"
+#include "sluice/platform/ranks/world.h"
+#include "sluice/platform/trace.h"
+#include "sluice/python/bindings/arguments.h"
+#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/feeds.h"
+#include "sluice/python/bindings/interrupt.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::Instruction;
+using framework::InstructionKind;
+using framework::Plan;
+using framework::QueueRole;
+using framework::Tensor;
+using platform::NanosecondsNow;
+
+// Writes down a run as it goes, without waiting where a plain run does not.
+class Timeline final : public framework::RunObserver {
+ public:
+  explicit Timeline(const Plan& plan)
+      : plan_(plan), host_(trace_.AddTrack("host")) {}
+
+  bool synchronise() const override { return false; }
+
+  void Before(const Plan& /*plan*/,
+              const Instruction& /*instruction*/,
+              const Tensor* /*tensors*/) override {
+    begin_ = NanosecondsNow();
+    if (start_ns_ == 0) start_ns_ = begin_;
+  }
+
+  void After(const Plan& /*plan*/,
+             const Instruction& instruction,
+             const Tensor* /*tensors*/) override {
+    // As the plain loop does.
+    if (plan_.collective()) platform::World::Get().Advance();
+    const int64_t end = NanosecondsNow();
+    const bool collective = IsCollective(instruction.device);
+    const bool compute = instruction.kind == InstructionKind::kCompute ||
+                         instruction.kind == InstructionKind::kDeviceCompute;
+    if (collective && compute) {
+      flights_[instruction.device] = {begin_, instruction.op_index};
+      Add(host_, "start " + OpName(instruction.op_index), "kernel", begin_, end,
+          instruction.op_index);
+    } else if (instruction.kind == InstructionKind::kWait) {
+      const auto flight = flights_.find(instruction.device);
+      const bool known = flight != flights_.end();
+      const std::string queue =
+          known ? OpName(flight->second.op)
+                : ToString(plan_.queues()[instruction.device]);
+      Add(host_, "wait for " + queue, known ? "collective wait" : "wait",
+          begin_, end, instruction.op_index);
+      if (known) Land(flight, end);
+    } else if (compute) {
+      const std::string enqueue = instruction.device < 0 ? "" : "enqueue ";
+      Add(host_, enqueue + OpName(instruction.op_index), "kernel", begin_, end,
+          instruction.op_index);
+    } else {
+      Add(host_,
+          instruction.kind == InstructionKind::kQueueWait ? "queue wait"
+                                                          : "copy",
+          "transfer", begin_, end, instruction.op_index);
+    }
+  }
+
+  // After the run.
+  std::string Finish() {
+    while (!flights_.empty()) {
+      Land(flights_.begin(), NanosecondsNow());
+    }
+    return trace_.ToJson();
+  }
+
+  // Of the first event.
+  int64_t start_ns() const { return start_ns_; }
+
+ private:
+  struct Flight {
+    int64_t begin = 0;
+    int op = -1;
+  };
+  using Flights = std::map<int, Flight>;  // by queue
+
+  bool IsCollective(int queue) const {
+    return queue >= 0 && plan_.queues()[queue].role == QueueRole::kCollective;
+  }
+
+  std::string OpName(int op) const {
+    return op < 0 ? "what no op asked for" : plan_.op_descs()[op].type;
+  }
+
+  // The collective op has been waited for.
+  void Land(Flights::iterator flight, int64_t end) {
+    const auto [begin, op] = flight->second;
+    const int track =
+        trace_.AddTrack(platform::Format("op {} ({})", op, OpName(op)));
+    Add(track, OpName(op), "collective", begin, end, op);
+    flights_.erase(flight);
+  }
+
+  void Add(int track,
+           std::string name,
+           std::string category,
+           int64_t begin,
+           int64_t end,
+           int op) {
+    platform::TraceEvent event;
+    event.track = track;
+    event.name = std::move(name);
+    event.category = std::move(category);
+    event.start_ns = begin;
+    event.duration_ns = end - begin;
+    event.arguments = {{"op", std::to_string(op)}};
+    trace_.Add(std::move(event));
+  }
+
+  const Plan& plan_;
+  platform::TraceWriter trace_;
+  int host_;
+  int64_t begin_ = 0;
+  int64_t start_ns_ = 0;
+  Flights flights_;
+};
+
+// (results, JSON, nanoseconds of CLOCK_MONOTONIC where its times begin)
+nb::tuple RunTraced(const Plan& plan,
+                    nb::handle program_object,
+                    nb::handle feed,
+                    nb::handle scope_object) {
+  const framework::Program& program = ToProgram(program_object, "run_traced");
+  framework::Scope& scope = ToScope(scope_object, "run_traced");
+  plan.RequireWhole("a trace");
+  const FeedArrays arrays(program, feed);
+  Timeline timeline(plan);
+  const auto tensors = RunInterruptibly(
+      [&] { return plan.RunObserved(arrays.feeds(), &scope, timeline); });
+  nb::list results;
+  for (const Tensor& tensor : tensors) {
+    results.append(FetchedArray(tensor));
+  }
+  const std::string json = timeline.Finish();
+  return nb::make_tuple(results, nb::str(json.data(), json.size()),
+                        timeline.start_ns());
+}
+
+}  // namespace
+
+void BindTimelines(nb::module_& m) {
+  m.def("_run_traced", &RunTraced, nb::arg("plan"), nb::arg("program").none(),
+        nb::arg("feed").none(), nb::arg("scope").none());
+}
+
+}  // namespace sluice::python

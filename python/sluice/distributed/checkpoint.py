@@ -1,0 +1,174 @@
+"""Checkpoints that any number of ranks writes and any number reads."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import _core, executor, framework, io
+from ..errors import InvalidArgumentError
+from ..framework import Program
+from .together import name_ranks, together
+from .world import size
+
+__all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
+
+# Variables beside the persistables, int64 [1]: a safetensors file has no better
+# place for what is not a tensor.
+_STEP = "checkpoint.step"
+_RANKS = "checkpoint.ranks"
+
+
+class Checkpoint(NamedTuple):
+    """Where the training was that a checkpoint is of."""
+
+    step: int
+    """As it was passed to :func:`save_checkpoint`."""
+    ranks: int
+    """How many there were."""
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str],
+    program: Program | None = None,
+    scope: _core.Scope | None = None,
+    step: int = 0,
+) -> None:
+    """Write all that training needs to go on. All ranks call it together.
+
+    Rank 0 writes its persistables, the step, ``scope.step`` (on which random
+    numbers depend) and the number of ranks, as one safetensors file; the others
+    wait for it. A reader finds the old file or the whole new one, also where
+    rank 0 is killed meanwhile. What ranks have each for itself (batch_norm's
+    moving averages) is rank 0's. Where SLUICE_STALL_ABORT is 1, it has
+    SLUICE_STALL_SECONDS for it.
+
+    :func:`sluice.io.load_params` reads the file, too, with ``partial=True``.
+
+    Args:
+        path: the file, which rank 0 can write; other ranks may be elsewhere.
+        program: the default main program if None.
+        scope: where the values are; the global scope if None.
+        step: how far the training is, from 0; the same on all ranks.
+
+    Raises:
+        InvalidArgumentError: ``step`` is not an integer from 0 on, or not the
+            same on all ranks.
+        FailedPreconditionError: a variable has no value yet; a rank does
+            something else than saving.
+        NotFoundError: rank 0 cannot create the file.
+        ResourceExhaustedError: it cannot write it; the disk may be full. The
+            old file is still there, and the training can go on.
+
+        Each is raised on all ranks, and names the ranks that it comes from.
+    """
+    program = framework.default_main_program() if program is None else program
+    scope = executor.global_scope() if scope is None else scope
+    steps = together("save_checkpoint", lambda: _checked_step(step))
+    if len(set(steps)) > 1:
+        by_step: dict[int, list[int]] = {}
+        for rank, each in enumerate(steps):
+            by_step.setdefault(each, []).append(rank)
+        where = ", ".join(
+            f"{each} on {name_ranks(ranks)}" for each, ranks in by_step.items()
+        )
+        raise InvalidArgumentError(
+            f"save_checkpoint: step is {where}; expected the same on all ranks",
+            "distributed.step",
+        )
+
+    def write() -> None:
+        scope[_STEP] = np.asarray([steps[0]], np.int64)
+        scope[_RANKS] = np.asarray([size()], np.int64)
+        try:
+            io.save_params(path, _persistables(program), scope)
+        finally:
+            scope.erase(_STEP)
+            scope.erase(_RANKS)
+
+    together("save_checkpoint", write, range(1))
+
+
+def load_checkpoint(
+    path: str | os.PathLike[str],
+    program: Program | None = None,
+    scope: _core.Scope | None = None,
+) -> Checkpoint:
+    """Go on from what :func:`save_checkpoint` wrote, with any number of ranks.
+
+    All ranks call it together. Rank 0 reads the file and sends the values to
+    the others: these need no file system in common with it, and have what it
+    has, whatever happens to the file meanwhile. All ranks have the new values,
+    or on errors all keep the old ones.
+
+    Args:
+        path: the file, which rank 0 can read.
+        program: the default main program if None.
+        scope: where the values go, and ``scope.step``; the global scope if
+            None.
+
+    Returns:
+        The step, and how many ranks wrote the file.
+
+    Raises:
+        NotFoundError: rank 0 cannot read the file.
+        DataLossError: it is truncated, damaged or no checkpoint.
+        UnimplementedError: it is of a newer version.
+        InvalidArgumentError: it belongs to another program, or was written by
+            :func:`sluice.io.save_params`.
+        FailedPreconditionError: the ranks' programs have other variables, or a
+            rank does something else than loading.
+
+        Each is raised on all ranks, and names the ranks that it comes from.
+    """
+    program = framework.default_main_program() if program is None else program
+    scope = executor.global_scope() if scope is None else scope
+    loaded = _core.Scope()
+
+    def read() -> Checkpoint:
+        io.load_params(path, _persistables(program), loaded)
+        return Checkpoint(
+            int(loaded[_STEP].numpy()[0]), int(loaded[_RANKS].numpy()[0])
+        )
+
+    found = together("load_checkpoint", read, range(1))[0]
+    _core._broadcast_parameters("load_checkpoint", program, loaded, scope)
+    return Checkpoint(*found)
+
+
+def _checked_step(step: int) -> int:
+    try:
+        number = operator.index(step)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 1 << 63:
+        raise InvalidArgumentError(
+            f"step = {_core._shown(step)}; expected an integer from 0 on",
+            "distributed.step_number",
+        )
+    return number
+
+
+def _persistables(program: Program) -> Program:
+    """What a checkpoint has: the program's persistables and two more."""
+    if not isinstance(program, Program):
+        raise InvalidArgumentError(
+            f"program is {_core._shown(program)}; expected a sluice.Program",
+            "distributed.program",
+        )
+    saved = Program()
+    for var in program.list_vars():
+        if var.persistable:
+            saved.persistable(var.name, var.shape, var.dtype)
+    for name in (_STEP, _RANKS):
+        if saved.has_var(name):
+            raise InvalidArgumentError(
+                f"the program has a variable {name}, a name that checkpoints "
+                "need for themselves; expected another one",
+                "distributed.reserved_name",
+            )
+        saved.persistable(name, [1], "int64")
+    return saved

@@ -1,0 +1,94 @@
+"""Optimizers whose gradients are those of all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .. import _core, framework
+from ..errors import FailedPreconditionError
+from ..framework import Program, Variable, caller_location
+
+if TYPE_CHECKING:
+    from ..optimizer import Optimizer
+
+__all__ = ["DataParallel"]
+
+
+class DataParallel:
+    """An optimizer whose gradients are the means over all ranks.
+
+    Every rank runs the same program on its part of each batch; parameters and
+    the optimizer's state stay the same on all of them. Gradients are added up
+    in buckets, while the rest of the backward pass runs. With a single rank
+    the program is that of the optimizer alone.
+
+    Args:
+        optimizer: what moves the parameters.
+        bucket_bytes: about how many bytes of gradients are moved at once.
+        deterministic: whether equal batches give equal bits on 1, 2 and more
+            ranks, up to ``parts``: each batch is computed in so many parts,
+            whose gradients are added up in pairs. The program may not have ops
+            before the loss that draw random numbers (dropout) or update what
+            they read (batch_norm), and each variable that is fed with a batch
+            has an open first dim.
+        parts: a power of 2, and a multiple of the number of ranks.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        bucket_bytes: int = 1 << 20,
+        deterministic: bool = False,
+        parts: int = 4,
+    ) -> None:
+        self.optimizer = optimizer
+        self.bucket_bytes = bucket_bytes
+        self.parts = parts if deterministic else 0
+        self._loss: Variable | None = None
+
+    @property
+    def loss(self) -> Variable:
+        """The mean of the loss over all ranks, once it is minimized.
+
+        All ranks must fetch it, or none.
+        """
+        if self._loss is None:
+            raise FailedPreconditionError(
+                "DataParallel: there is a loss after minimize()",
+                "distributed.no_loss",
+            )
+        return self._loss
+
+    def minimize(
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameter_list: Iterable[Variable | str] | None = None,
+        no_grad_set: Iterable[Variable | str] | None = None,
+    ) -> tuple[list[str], list[tuple[Variable, Variable]]]:
+        """As :meth:`sluice.optimizer.Optimizer.minimize`.
+
+        Returns:
+            The types of the ops that were appended, and pairs of a parameter
+            and its gradient over all ranks.
+
+        Raises:
+            InvalidArgumentError: as :func:`sluice.append_backward`; a program
+                that cannot be computed in parts; a number of parts that is no
+                power of 2, or that the ranks do not divide.
+        """
+        arguments = framework.backward_arguments(
+            loss, parameter_list, no_grad_set
+        )
+        program = loss.program
+        names, mean = _core._append_data_parallel(
+            program,
+            *arguments,
+            self.bucket_bytes,
+            self.parts,
+            caller_location(),
+        )
+        self._loss = Variable(program, mean)
+        pairs = [(Variable(program, p), Variable(program, g)) for p, g in names]
+        return self.optimizer.apply_gradients(pairs, startup_program), pairs

@@ -1,0 +1,74 @@
+"""Which rank has NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import FailedPreconditionError, InvalidArgumentError
+from .together import together
+
+__all__ = ["check_finite"]
+
+
+def check_finite(value: Any, name: str = "the loss") -> None:
+    """Say which ranks have NaN or an infinity. All ranks call it together.
+
+    A NaN of one rank makes the mean over all ranks, and after the next update
+    every parameter, NaN on all of them; where it came from is known only
+    before the mean::
+
+        local, mean = exe.run(feed=feed, fetch_list=[loss, optimizer.loss])
+        if not np.isfinite(mean):  # the same on all ranks
+            sl.distributed.check_finite(local)
+
+    Args:
+        value: this rank's own: a number, an array of floats or a tensor, of any
+            shape.
+        name: what errors call it.
+
+    Raises:
+        InvalidArgumentError: a rank's value is no number, array or tensor.
+        FailedPreconditionError: on all ranks where one has a value that is not
+            finite; says which, and what they have.
+    """
+    reports = together("check_finite", lambda: _report(value))
+    if any(reports):
+        lines = "".join(
+            f"\n  rank {rank}: {report}"
+            for rank, report in enumerate(reports)
+            if report
+        )
+        bad = sum(map(bool, reports))
+        raise FailedPreconditionError(
+            f"check_finite: {name} must be finite; it is not on {bad} of "
+            f"{len(reports)} ranks{lines}",
+            "distributed.not_finite",
+        )
+
+
+def _report(value: Any) -> str:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        try:  # bfloat16 and such
+            array = array.astype(np.float32)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(
+                f"value is {_core._shown(value)}; expected a number, an array "
+                "or a tensor",
+                "distributed.value",
+            ) from error
+    bad = ~np.isfinite(array)
+    count = int(bad.sum())
+    if count == 0:
+        return ""
+    if array.size == 1:
+        return str(array[bad][0])
+    first = np.unravel_index(int(bad.argmax()), array.shape)
+    at = [int(index) for index in first]
+    return (
+        f"{count} of {array.size} values of {list(array.shape)}, the first is "
+        f"{array[first]} at {at}"
+    )

@@ -1,0 +1,179 @@
+"""Traces of all ranks, as one."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import platform
+import zlib
+from pathlib import Path
+from time import monotonic_ns
+from typing import Any
+
+from .. import _core
+from ..errors import InvalidArgumentError, NotFoundError
+from .together import together
+from .world import rank
+
+__all__ = ["gather_trace"]
+
+_ROUNDS = 20  # of comparing clocks
+
+
+def gather_trace(
+    path: str | os.PathLike[str], trace: str, start_ns: int | None = None
+) -> None:
+    """Write the traces of all ranks as one timeline. All call it together.
+
+    Rank 0 writes a file for Perfetto (ui.perfetto.dev) or chrome://tracing in
+    which each rank is a process, with the tracks that its trace has::
+
+        run = exe.run_traced(feed=feed, fetch_list=[optimizer.loss])
+        sl.distributed.gather_trace("ranks.json", run.trace, run.start_ns)
+
+    Times are those of rank 0's clock. Ranks of one host have that clock in
+    common. For those of other hosts the ranks meet 20 times and note before and
+    after what their clocks show: nobody leaves before all have come, so that
+    each meeting bounds the difference to rank 0's clock from both sides. Taken
+    is the middle of what all meetings leave; half of its width is written
+    into the process's name as the error.
+
+    Args:
+        path: the file, which rank 0 can write.
+        trace: this rank's, in Chrome's format: of
+            :meth:`sluice.Executor.run_traced`, or of a profile.
+        start_ns: what ``time.monotonic_ns()`` was where the trace's times
+            begin; with None on all ranks all traces begin at 0.
+
+    Raises:
+        InvalidArgumentError: ``trace`` is no trace, or ``start_ns`` is no
+            integer, or is None only on some ranks.
+        NotFoundError: rank 0 cannot write the file.
+        FailedPreconditionError: a rank does something else than this.
+
+        Each is raised on all ranks, and names the ranks that it comes from.
+    """
+    what = "gather_trace"
+    packed = together(what, lambda: _packed(trace, start_ns))
+    clocks = _clocks(what)
+    starts = [start for start, _ in packed]
+    if None in starts and any(start is not None for start in starts):
+        raise InvalidArgumentError(
+            f"{what}: start_ns is None on rank {starts.index(None)}, but not "
+            "on all ranks",
+            "distributed.trace_start",
+        )
+
+    def write() -> None:
+        events: list[dict[str, Any]] = []
+        begins = [
+            None if start is None else start - clock.offset
+            for start, clock in zip(starts, clocks, strict=True)
+        ]
+        origin = None if None in begins else min(begins)
+        for number, (_, text) in enumerate(packed):
+            shift = 0 if origin is None else (begins[number] - origin) / 1000
+            process = {"pid": number}
+            for event in json.loads(zlib.decompress(base64.b64decode(text))):
+                event |= process
+                if "ts" in event:
+                    event["ts"] = round(event["ts"] + shift, 3)
+                events.append(event)
+            named = {"name": clocks[number].process_name(number)}
+            events += [
+                {"ph": "M", "name": "process_name", "args": named, **process},
+                {
+                    "ph": "M",
+                    "name": "process_sort_index",
+                    "args": {"sort_index": number},
+                    **process,
+                },
+            ]
+        _write(Path(path), {"displayTimeUnit": "ns", "traceEvents": events})
+
+    together(what, write, range(1))
+
+
+def _packed(trace: str, start_ns: int | None) -> tuple[int | None, str]:
+    try:
+        events = json.loads(trace)
+        events = events["traceEvents"] if isinstance(events, dict) else events
+        good = all(isinstance(event, dict) for event in events)
+    except (TypeError, ValueError, KeyError):
+        good = False
+    if not good:
+        raise InvalidArgumentError(
+            f"trace is {_core._shown(trace)}; expected JSON in Chrome's trace "
+            'format, {"traceEvents": [...]}',
+            "distributed.trace",
+        )
+    if start_ns is not None and not isinstance(start_ns, int):
+        raise InvalidArgumentError(
+            f"start_ns is {_core._shown(start_ns)}; expected nanoseconds as an "
+            "int, or None",
+            "distributed.trace_start_number",
+        )
+    text = zlib.compress(json.dumps(events).encode(), 1)
+    return start_ns, base64.b64encode(text).decode()
+
+
+def _write(path: Path, trace: dict[str, Any]) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            json.dump(trace, file, separators=(",", ":"))
+    except OSError as error:
+        raise NotFoundError(
+            f"cannot write {path}: {error.strerror}", "distributed.trace_file"
+        ) from error
+
+
+class _Clock:
+    """A rank's clock, against that of rank 0."""
+
+    def __init__(self, host: str, offset: int, error: int) -> None:
+        self.host = host
+        self.offset = offset  # nanoseconds that it is ahead
+        self.error = error  # at most, in nanoseconds
+
+    def process_name(self, number: int) -> str:
+        name = f"rank {number} on {self.host}"
+        if self.error:
+            name += f", times within {self.error / 1000:.0f} us"
+        return name
+
+
+def _clocks(what: str) -> list[_Clock]:
+    meetings = []
+    for _ in range(_ROUNDS):
+        come = monotonic_ns()
+        _core._exchange(what, b"")
+        meetings.append((come, monotonic_ns()))
+    notes = together(what, lambda: (platform.node(), _boot(), meetings))
+    _, boot_of_0, meetings_of_0 = notes[0]
+    clocks = []
+    for host, boot, own in notes:
+        # Rank 0 has come before this rank leaves, and the other way round.
+        high = min(
+            left - come_0
+            for (_, left), (come_0, _) in zip(own, meetings_of_0, strict=True)
+        )
+        low = max(
+            come - left_0
+            for (come, _), (_, left_0) in zip(own, meetings_of_0, strict=True)
+        )
+        # A clock namespace can make them differ on one host, too.
+        if boot == boot_of_0 and low <= 0 <= high:
+            clocks.append(_Clock(host, 0, 0))
+        else:
+            middle, error = (low + high) // 2, (high - low + 1) // 2
+            clocks.append(_Clock(host, middle, error))
+    return clocks
+
+
+def _boot() -> str:
+    """The same for processes whose clocks began together."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return f"unknown, of rank {rank()}"

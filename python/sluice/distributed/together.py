@@ -1,0 +1,88 @@
+"""What all ranks do together: each hears of the others' results and errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core, errors
+from ..errors import FailedPreconditionError, SluiceError
+
+
+def together(
+    what: str, action: Callable[[], Any], ranks: range | None = None
+) -> list[Any]:
+    """Call a function on some ranks; all wait for its end everywhere.
+
+    Args:
+        what: the name of the function that all ranks have called.
+        action: returns what JSON can hold, and shall call no collective.
+        ranks: those that call it; all if None.
+
+    Returns:
+        The results by rank; None where it was not called.
+
+    Raises:
+        SluiceError: on every rank where it raised on one. The class and the
+            check id are those of the first rank that it raised on.
+        FailedPreconditionError: the same for an exception of another class; the
+            ranks do not call the same function, or one of them has ended.
+    """
+    result = error = None
+    try:
+        if ranks is None or _core._world_rank() in ranks:
+            result = action()
+    except Exception as raised:
+        if _core._world_size() == 1:
+            raise
+        error = raised
+    answer = {"result": result, "error": _described(error)}
+    answers = [
+        json.loads(text)
+        for text in _core._exchange(what, json.dumps(answer).encode())
+    ]
+    failed = {
+        rank: answer["error"]
+        for rank, answer in enumerate(answers)
+        if answer["error"]
+    }
+    if failed:
+        raise _of_ranks(what, failed) from error
+    return [answer["result"] for answer in answers]
+
+
+def _described(error: Exception | None) -> dict[str, str] | None:
+    if error is None:
+        return None
+    if not isinstance(error, SluiceError):
+        return {"type": "", "message": f"{type(error).__name__}: {error}"}
+    return {
+        "type": type(error).__name__,
+        # Without the hint, which the class adds by itself.
+        "message": str(error.args[0]) if error.args else "",
+        "check_id": error.check_id,
+    }
+
+
+def _of_ranks(what: str, failed: dict[int, dict[str, str]]) -> SluiceError:
+    by_message: dict[str, list[int]] = {}
+    for rank, error in failed.items():
+        by_message.setdefault(error["message"], []).append(rank)
+    lines = [
+        f"{name_ranks(ranks)}: {message}"
+        for message, ranks in by_message.items()
+    ]
+    text = f"{what}: " + "\n".join(lines)
+    first = next(iter(failed.values()))
+    if first["type"] not in errors.__all__:
+        return FailedPreconditionError(text, "distributed.other_rank")
+    return getattr(errors, first["type"])(text, first["check_id"])
+
+
+def name_ranks(ranks: list[int]) -> str:
+    """``rank 0``, ``ranks 0 and 2`` or ``ranks 0, 2 and 3``."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    before = ", ".join(map(str, ranks[:-1]))
+    return f"ranks {before} and {ranks[-1]}"

@@ -1,0 +1,80 @@
+"""The ranks of a program, and what each of them is fed."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import InvalidArgumentError
+
+
+def init() -> None:
+    """Join the ranks that mpirun or srun started with this process.
+
+    Where none were, there is one rank. Later calls do nothing. From now on an
+    exception that nobody catches is told to all other ranks, which raise it,
+    too, where they wait for this one.
+
+    Raises:
+        FailedPreconditionError: ranks were started, but their MPI is missing,
+            or is another one than Sluice was built for.
+    """
+    _core._join_world()
+    if size() > 1 and sys.excepthook is not _tell_others:
+        _tell_others.before = sys.excepthook
+        sys.excepthook = _tell_others
+
+
+def rank() -> int:
+    """The number of this process among all ranks, from 0."""
+    return _core._world_rank()
+
+
+def size() -> int:
+    """How many ranks there are."""
+    return _core._world_size()
+
+
+def waited_seconds() -> float:
+    """How long this process has waited for collectives so far.
+
+    What moved beside other ops, and was there when it was needed, does not
+    count; what this rank waited for others that were late does.
+    """
+    return _core._world_waited()
+
+
+def _tell_others(
+    kind: type[BaseException],
+    error: BaseException,
+    trace: TracebackType | None,
+) -> None:
+    where = traceback.extract_tb(trace)
+    line = f", at {where[-1].filename}:{where[-1].lineno}" if where else ""
+    _core._fail_world(f"{kind.__name__}: {error}{line}")
+    _tell_others.before(kind, error, trace)
+
+
+def shard(batch: Any) -> np.ndarray:
+    """This rank's part of a batch that all ranks have.
+
+    Args:
+        batch: an array whose first dim is divided among the ranks.
+
+    Raises:
+        InvalidArgumentError: the number of ranks does not divide it.
+    """
+    batch = np.asarray(batch)
+    if batch.ndim == 0 or len(batch) % size() != 0:
+        raise InvalidArgumentError(
+            f"shard: a batch of shape {batch.shape} cannot be divided among "
+            f"{size()} ranks: its first dim must be a multiple of that",
+            "distributed.shard",
+        )
+    part = len(batch) // size()
+    return batch[rank() * part : (rank() + 1) * part]

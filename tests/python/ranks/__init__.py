@@ -1,0 +1,35 @@
+"""Scripts for several ranks, and what starts them; for tests."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).parent
+
+needs_mpi = pytest.mark.skipif(
+    shutil.which("mpirun") is None, reason="no mpirun"
+)
+
+
+def start(ranks, script, *arguments, **environment):
+    """A script of this folder on several ranks."""
+    command = [
+        "mpirun", "-n", str(ranks), "--oversubscribe",
+        "--mca", "btl_vader_single_copy_mechanism", "none",
+        sys.executable, str(FOLDER / script), *map(str, arguments),
+    ]
+    variables = {
+        **os.environ,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMP_NUM_THREADS": "1",
+        **environment,
+    }
+    return subprocess.run(
+        command, env=variables, capture_output=True, text=True, timeout=120,
+        check=False,
+    )

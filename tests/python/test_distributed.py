@@ -1,0 +1,153 @@
+"""Programs on several ranks, which mpirun starts."""
+
+import json
+import pathlib
+import re
+import time
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from ranks import needs_mpi, start
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_every_collective(ranks):
+    run = start(ranks, "collectives.py")
+    assert run.returncode == 0, run.stderr
+    for rank in range(ranks):
+        assert f"rank {rank} of {ranks}: ok" in run.stdout
+
+
+def has_cuda():
+    try:
+        sl.Executor(sl.CUDAPlace(0))
+    except sl.SluiceError:
+        return False
+    return True
+
+
+# NCCL takes one rank a GPU; the emulated one takes several.
+needs_cuda = pytest.mark.skipif(not has_cuda(), reason="no CUDA device")
+
+
+@needs_mpi
+@needs_cuda
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_every_collective_of_devices(ranks):
+    run = start(ranks, "collectives.py", "cuda")
+    assert run.returncode == 0, run.stderr
+    for rank in range(ranks):
+        assert f"rank {rank} of {ranks}: ok" in run.stdout
+
+
+@needs_mpi
+@needs_cuda
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("raise", "rank 1: ValueError: no more data, at "),
+        ("end", "rank 1: the "),
+        ("shape", "op 0 (c_allreduce_sum float32 [5] ordered=false by NCCL)"),
+    ],
+)
+def test_devices_do_not_wait_for_a_rank_that_fails(what, message):
+    begin = time.monotonic()
+    run = start(3, "failing.py", what, "cuda")
+    assert time.monotonic() - begin < 30
+    assert run.returncode != 0
+    assert message in run.stderr
+    assert "done" not in run.stdout
+
+
+@needs_mpi
+@pytest.mark.parametrize("how", ["plain", "deterministic", "sync"])
+def test_losses_are_those_of_one_process(how):
+    losses = {}
+    for ranks in [1, 2, 4]:
+        run = start(ranks, "training.py", "50", how)
+        assert run.returncode == 0, run.stderr
+        losses[ranks] = json.loads(run.stdout)
+    assert losses[1][-1] != losses[1][0]
+    for ranks in [2, 4]:
+        if how == "deterministic":
+            assert losses[ranks] == losses[1]
+        else:
+            np.testing.assert_allclose(losses[ranks], losses[1], rtol=1e-6)
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("raise", "rank 1: ValueError: no more data, at "),
+        ("end", "rank 0 and 2: op 0 (c_allreduce_sum)\n"
+                "  rank 1: the program ends here"),
+        ("shape", "rank 0 and 2: op 0 (c_allreduce_sum float32 [4] "
+                  "ordered=false)\n"
+                  "  rank 1: op 0 (c_allreduce_sum float32 [5]"),
+    ],
+)
+def test_what_one_rank_does_is_told_to_the_others(what, message):
+    begin = time.monotonic()
+    run = start(3, "failing.py", what)
+    assert time.monotonic() - begin < 20
+    assert run.returncode != 0
+    assert message in run.stderr
+    assert "done" not in run.stdout
+
+
+@needs_mpi
+def test_a_rank_that_dies_ends_all():
+    begin = time.monotonic()
+    run = start(3, "failing.py", "kill")
+    assert time.monotonic() - begin < 20
+    assert run.returncode != 0
+    assert "signal 9" in run.stderr
+
+
+@needs_mpi
+def test_a_rank_that_hangs_is_named():
+    environment = {"SLUICE_STALL_SECONDS": "1", "SLUICE_STALL_ABORT": "1"}
+    run = start(3, "failing.py", "stop", **environment)
+    assert run.returncode != 0
+    assert "rank 0 has waited for" in run.stderr
+    assert "rank 1 has not come to it" in run.stderr
+    assert "rank 2 waits, too" in run.stderr
+
+
+@needs_mpi
+def test_a_slow_rank_is_no_error():
+    run = start(2, "failing.py", "sleep", SLUICE_STALL_SECONDS="0.5")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("done") == 2
+    assert "rank 1 has not come to it" in run.stderr
+
+
+def test_one_rank_without_mpirun(exe):
+    sl.distributed.init()
+    assert (sl.distributed.rank(), sl.distributed.size()) == (0, 1)
+    x = sl.data("x", [2])
+    (out,) = sl.layers.c_allreduce_sum([x])
+    (value,) = exe.run(feed={"x": [1, 2]}, fetch_list=[out])
+    np.testing.assert_array_equal(value, [1, 2])
+
+
+def test_a_batch_that_cannot_be_divided():
+    with pytest.raises(sl.InvalidArgumentError, match="a batch of shape"):
+        sl.distributed.shard(np.float32(1))
+
+
+@needs_mpi
+def test_the_page_on_ranks_says_what_works(tmp_path):
+    page = pathlib.Path(__file__).parents[2] / "design/distributed.md"
+    scripts = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    assert len(scripts) == 2
+    for i, script in enumerate(scripts):
+        path = tmp_path / f"{i}.py"
+        path.write_text(script)
+        run = start(2, path)
+        assert run.returncode == 0, run.stderr
+    assert "step 9: loss " in start(2, tmp_path / "0.py").stdout

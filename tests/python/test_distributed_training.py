@@ -1,0 +1,152 @@
+"""What surrounds the training on several ranks: checkpoints, NaN, traces."""
+
+import json
+import re
+import time
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from ranks import needs_mpi, start
+
+RANKS = 3
+
+
+def errors_of(run):
+    """What refusing.py printed: (class, check id, message) by case and rank."""
+    found = {}
+    for rank, name, text in re.findall(r"^rank (\d): (.+?): (.*)$", run.stdout, re.M):
+        found.setdefault(name, {})[int(rank)] = text
+    return found
+
+
+@needs_mpi
+def test_any_number_of_ranks_goes_on_from_a_checkpoint(tmp_path):
+    path = tmp_path / "a.safetensors"
+    saved = start(2, "resuming.py", path, "save")
+    assert saved.returncode == 0, saved.stderr
+    losses = json.loads(saved.stdout)
+    assert len(set(losses)) == 6
+    for ranks in [1, 4]:
+        loaded = start(ranks, "resuming.py", path, "load")
+        assert loaded.returncode == 0, loaded.stderr
+        (line,) = [x for x in loaded.stdout.splitlines() if x.startswith("[")]
+        assert json.loads(line) == losses[3:]
+        for rank in range(ranks):
+            assert f"rank {rank}: Checkpoint(step=3, ranks=2)" in loaded.stdout
+
+
+@needs_mpi
+def test_an_error_of_one_rank_is_raised_on_all_and_they_go_on(tmp_path):
+    run = start(RANKS, "refusing.py", tmp_path, "programs")
+    found = errors_of(run)
+    expected = {
+        "whole": "no error$",
+        "full": "ResourceExhaustedError file.write: save_checkpoint: rank 0: cannot "
+                "write .*a.safetensors: File too large",
+        "old": "no error$",
+        "folder": "NotFoundError file.create: save_checkpoint: rank 0: cannot create ",
+        "step": "InvalidArgumentError distributed.step: save_checkpoint: step is 7 on "
+                "ranks 0 and 1, 8 on rank 2; expected the same",
+        "text": "InvalidArgumentError distributed.step_number: save_checkpoint: rank 1: "
+                r"step = '7' \(str\); expected an integer",
+        "none": "NotFoundError file.open: load_checkpoint: rank 0: cannot open .*none: "
+                "No such file",
+        "half": "DataLossError checkpoint.size: load_checkpoint: rank 0: ",
+        "plain": "InvalidArgumentError checkpoint.other_program: load_checkpoint: rank "
+                 "0: .* it lacks checkpoint.ranks, checkpoint.step",
+        "nan": r"FailedPreconditionError distributed.not_finite: check_finite: the loss "
+               r"must be finite; it is not on 2 of 3 ranks \|   rank 1: 1 of 4 values of "
+               r"\[2, 2\], the first is nan at \[1, 1\] \|   rank 2: inf$",
+        "finite": "no error$",
+        "text value": "InvalidArgumentError distributed.value: check_finite: rank 2: "
+                      r"value is 'a' \(str\); expected a number",
+        "sum": "no error$",
+        "programs": r"FailedPreconditionError world.disagree: .*rank 0 and 2: .*rank 1: v "
+                    r"float32 \[2\]",
+    }
+    assert set(found) == set(expected), run.stdout + run.stderr
+    for name, pattern in expected.items():
+        assert set(found[name]) == set(range(RANKS)), name
+        for text in found[name].values():
+            assert re.match(pattern, text), (name, text)
+
+
+@needs_mpi
+@pytest.mark.parametrize("seconds", [0, 0.002, 0.01])
+def test_a_killed_rank_leaves_a_whole_checkpoint(tmp_path, seconds):
+    path = tmp_path / "a.safetensors"
+    run = start(2, "killed.py", path, seconds)
+    assert "signal 9" in run.stderr, run.stderr
+    sl.default_main_program().persistable("w", [1 << 21])
+    found = sl.distributed.load_checkpoint(path)
+    assert found.ranks == 2
+    values = sl.global_scope()["w"].numpy()
+    np.testing.assert_array_equal(values, np.full(1 << 21, found.step))
+
+
+@needs_mpi
+@pytest.mark.parametrize("ahead", [0, 1000, -5])
+def test_the_traces_of_all_ranks_are_one(tmp_path, ahead):
+    path = tmp_path / "trace.json"
+    run = start(2, "tracing.py", path, ahead)
+    assert run.returncode == 0, run.stderr
+    events = json.loads(path.read_text())["traceEvents"]
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert set(names) == {0, 1}
+    assert (" us" in names[1]) == bool(ahead)
+    # Nobody's all-reduce is done before the other one's is started.
+    flights = [
+        [(e["ts"], e["ts"] + e["dur"]) for e in events
+         if e["pid"] == rank and e.get("cat") == "collective"]
+        for rank in range(2)
+    ]
+    assert len(flights[0]) == len(flights[1]) == 2
+    slack = 0 if ahead == 0 else float(re.search(r"within (\d+) us", names[1])[1]) + 1
+    assert slack < 50_000
+    for (begin_0, end_0), (begin_1, end_1) in zip(*flights):
+        assert begin_0 <= end_1 + slack and begin_1 <= end_0 + slack
+    # Rank 0 slept, and rank 1 waited for it.
+    waits = [e for e in events if e.get("cat") == "collective wait" and e["pid"] == 1]
+    assert 150_000 < waits[0]["dur"] < 2_000_000
+    assert min(e["ts"] for e in events if "ts" in e) == 0
+    for rank in range(2):
+        assert f"rank {rank}: no trace: gather_trace: ranks 0 and 1: trace is " in run.stdout
+        assert f"rank {rank}: no start: gather_trace: start_ns is None on rank 1" in run.stdout
+
+
+def test_one_process_saves_and_goes_on(tmp_path):
+    scope = sl.global_scope()
+    program = sl.default_main_program()
+    program.persistable("w", [2])
+    scope["w"] = np.float32([1, 2])
+    scope.step = 9
+    path = tmp_path / "a"
+    sl.distributed.save_checkpoint(path, step=4)
+    assert scope.names() == ["w"]
+    other = sl.Scope()
+    found = sl.distributed.load_checkpoint(path, scope=other)
+    assert found == (4, 1)
+    assert other.step == 9
+    np.testing.assert_array_equal(other["w"].numpy(), [1, 2])
+    # The weights alone are there for everybody.
+    left_out = sl.io.load_params(path, scope=other, partial=True)
+    assert left_out.superfluous == ["checkpoint.ranks", "checkpoint.step"]
+    with pytest.raises(sl.InvalidArgumentError, match="an integer from 0 on"):
+        sl.distributed.save_checkpoint(path, step=-1)
+    with pytest.raises(sl.NotFoundError, match="cannot open"):
+        sl.distributed.load_checkpoint(tmp_path / "none")
+    with pytest.raises(sl.FailedPreconditionError, match="rank 0: nan"):
+        sl.distributed.check_finite(np.nan)
+
+
+def test_a_traced_run_is_a_run(exe):
+    x = sl.data("x", [2])
+    y = sl.layers.scale(x, scale=2.0)
+    before = time.monotonic_ns()
+    run = exe.run_traced(feed={"x": [1, 2]}, fetch_list=[y])
+    assert before <= run.start_ns <= time.monotonic_ns()
+    np.testing.assert_array_equal(run.results[0], [2, 4])
+    events = json.loads(run.trace)["traceEvents"]
+    assert [e["name"] for e in events if e["ph"] == "X"] == ["scale"]
