@@ -39,13 +39,14 @@ class Network:
     logits: sl.Variable
 
 
-def lenet(image: sl.Variable) -> sl.Variable:
+def lenet(image: sl.Variable, dropout: bool = True) -> sl.Variable:
     """LeNet for 8x8 pixels: two convolutions, two dense layers, dropout."""
+    drop = sl.layers.dropout if dropout else lambda x, _: x
     x = image
     for filters in (20, 50):
         x = sl.layers.conv2d(x, filters, 3, padding=1, act="relu")
-        x = sl.layers.dropout(sl.layers.pool2d(x, 2), 0.2)
-    x = sl.layers.dropout(sl.layers.fc(x, 500, act="relu"), 0.5)
+        x = drop(sl.layers.pool2d(x, 2), 0.2)
+    x = drop(sl.layers.fc(x, 500, act="relu"), 0.5)
     return sl.layers.fc(x, 10)
 
 
@@ -59,8 +60,8 @@ def maxout(image: sl.Variable) -> sl.Variable:
     return sl.layers.fc(x, 10)
 
 
-def build(make, epochs: int, rate: float) -> Network:
-    """The programs of one network."""
+def build(make, epochs: int, rate: float, distribute=None) -> Network:
+    """The programs of one network; its optimizer is passed to `distribute`."""
     train, startup = sl.Program(), sl.Program()
     with sl.program_guard(train, startup):
         image = sl.data("image", [None, 1, 8, 8])
@@ -70,20 +71,31 @@ def build(make, epochs: int, rate: float) -> Network:
             sl.layers.softmax_with_cross_entropy(logits, label)
         )
         test = train.clone(for_test=True)
-        sl.optimizer.Adam(sl.data("rate", [1])).minimize(loss)
+        optimizer = sl.optimizer.Adam(sl.data("rate", [1]))
+        if distribute is not None:
+            optimizer = distribute(optimizer)
+        optimizer.minimize(loss)
     return Network(
         make.__name__, epochs, rate, train, test, startup, loss, logits
     )
 
 
-def batches(network: Network, seed: int, epochs: int):
+def batches(
+    network: Network,
+    seed: int,
+    epochs: int,
+    batch: int = BATCH,
+    first_epoch: int = 0,
+):
     """Feeds of shuffled digits, with a rate that falls to 0 as a cosine."""
     images, labels = digits_data.load()
     random = np.random.default_rng(seed)
     for epoch in range(epochs):
         order = random.permutation(digits_data.TRAIN)
-        for first in range(0, digits_data.TRAIN, BATCH):
-            chosen = order[first : first + BATCH]
+        if epoch < first_epoch:
+            continue
+        for first in range(0, digits_data.TRAIN, batch):
+            chosen = order[first : first + batch]
             done = (epoch + first / digits_data.TRAIN) / epochs
             rate = network.rate * (1 + math.cos(math.pi * done)) / 2
             yield {
@@ -121,6 +133,12 @@ def train(
             network.train, feed=feed, fetch_list=[network.loss], scope=scope
         )
         losses.append(float(loss))
+    curve = np.asarray(losses).reshape(-1, steps).mean(1)
+    return accuracy(network, exe, scope), curve.tolist()
+
+
+def accuracy(network: Network, exe: sl.Executor, scope: sl.Scope) -> float:
+    """The share of the digits kept back that it reads rightly."""
     images, labels = digits_data.load()
     rest = slice(digits_data.TRAIN, None)
     (logits,) = exe.run(
@@ -129,9 +147,7 @@ def train(
         fetch_list=[network.logits],
         scope=scope,
     )
-    right = np.mean(logits.argmax(1) == labels[rest, 0])
-    curve = np.asarray(losses).reshape(-1, steps).mean(1)
-    return float(right), curve.tolist()
+    return float(np.mean(logits.argmax(1) == labels[rest, 0]))
 
 
 def compare(network: Network, place, epochs: int) -> tuple[int, float, float]:

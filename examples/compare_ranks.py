@@ -1,0 +1,126 @@
+"""Runs distributed_digits.py with several numbers of ranks, and compares them.
+
+Arguments that it does not know are passed on, such as --epochs 5.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCRIPT = Path(__file__).parent / "distributed_digits.py"
+
+
+def launch(ranks: int, arguments: list[str]) -> None:
+    """Run the script by mpirun."""
+    mpirun = shutil.which("mpirun")
+    if mpirun is None:
+        raise SystemExit(
+            "compare_ranks: no mpirun; Debian has it in openmpi-bin"
+        )
+    command = [mpirun, "-n", str(ranks)]
+    if ranks > len(os.sched_getaffinity(0)):
+        command.append("--oversubscribe")
+    environment = {
+        **os.environ,
+        # Containers forbid what it needs, and Open MPI would say so each time.
+        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    }
+    if os.geteuid() == 0:
+        environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
+        environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+    done = subprocess.run(
+        [*command, sys.executable, str(SCRIPT), *arguments],
+        env=environment,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"compare_ranks: {ranks} ranks failed")
+
+
+def difference(result: dict, other: dict) -> float:
+    """The largest between the losses of an epoch."""
+    pairs = zip(result["losses"], other["losses"], strict=True)
+    return max(abs(a - b) for a, b in pairs)
+
+
+def table(results: list[dict]) -> str:
+    """All that was measured, one column for each number of ranks."""
+
+    def row(name: str, texts: list[str]) -> str:
+        return f"{name:<28}" + "".join(f"{text:>12}" for text in texts)
+
+    def times(key: str) -> list[str]:
+        return [f"{r[key]:.2f} ms" if key in r else "-" for r in results]
+
+    first = results[0]
+    epochs = zip(*(result["losses"] for result in results), strict=True)
+    return "\n".join(
+        [
+            row("ranks", [str(result["ranks"]) for result in results]),
+            *(
+                row(f"loss of epoch {number}", [f"{x:.6f}" for x in losses])
+                for number, losses in enumerate(epochs, 1)
+            ),
+            row(
+                f"largest difference to {first['ranks']}",
+                ["-", *(f"{difference(r, first):.1e}" for r in results[1:])],
+            ),
+            row("right", [f"{100 * r['accuracy']:.1f} %" for r in results]),
+            row("seconds", [f"{result['seconds']:.1f}" for result in results]),
+            row("a step, median", times("step_ms")),
+            row(
+                "gradients, bytes a step",
+                [str(result["gradient_bytes"]) for result in results],
+            ),
+            row("all-reduces alone, a step", times("alone_ms")),
+            row("waited for them, a step", times("wait_ms")),
+            row(
+                "hidden",
+                [
+                    f"{100 * r['hidden']:.0f} %" if "hidden" in r else "-"
+                    for r in results
+                ],
+            ),
+        ]
+    )
+
+
+def main() -> None:
+    """Run all, print the table, end with an error where losses differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--output", type=Path, default=Path("build/demo"))
+    options, arguments = parser.parse_known_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    results = []
+    for ranks in options.ranks:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "result.json"
+            files = [
+                f"--json={path}",
+                f"--checkpoint={options.output / 'distributed.safetensors'}",
+                f"--trace={options.output / f'ranks_{ranks}.json'}",
+            ]
+            launch(ranks, [*files, *arguments])
+            results.append(json.loads(path.read_text()))
+    cores = len(os.sched_getaffinity(0))
+    print(f"\n{cores} cores, one thread a rank\n{table(results)}")
+    print(f"timelines for ui.perfetto.dev, a checkpoint: {options.output}")
+    # Rounding differs, and grows from step to step.
+    worst = max(difference(result, results[0]) for result in results)
+    if not worst <= 1e-4:
+        raise SystemExit(
+            f"compare_ranks: losses differ by {worst:.1e} between numbers of "
+            "ranks; expected 1e-4 at most"
+        )
+
+
+if __name__ == "__main__":
+    main()
