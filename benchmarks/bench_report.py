@@ -19,10 +19,10 @@ sys.path.append(str(PEERS))  # for peer_timing and networks
 
 @dataclass
 class Row:
-    """One figure; less is better, unless the unit is per second. `limit` is
-    what the machine could do, `at_most` what the figure must keep to, and
-    `of_best` the same as a share of the best peer's. `more` goes into the
-    JSON file as it is."""
+    """One figure; less is better, unless the unit is per second or there is an
+    `at_least`. `limit` is what the machine could do, `at_most` or `at_least`
+    what the figure must keep to, and `of_best` the same as a share of the best
+    peer's, of a time. `more` goes into the JSON file as it is."""
 
     id: str
     unit: str
@@ -32,28 +32,45 @@ class Row:
     peers: dict[str, float] = field(default_factory=dict)
     limit: float | None = None
     more: dict = field(default_factory=dict)
+    at_least: float | None = None
+
+    @property
+    def more_is_better(self) -> bool:
+        """Whether the figure is none of a time."""
+        return self.unit.endswith("/s") or self.at_least is not None
 
     @property
     def best(self) -> float:
         """The best peer's figure."""
-        per_second = self.unit.endswith("/s")
-        return (max if per_second else min)(self.peers.values())
+        return (max if self.more_is_better else min)(self.peers.values())
+
+    @property
+    def share(self) -> float:
+        """Of the best peer's time."""
+        if self.more_is_better:
+            return self.best / self.value
+        return self.value / self.best
 
     def missed(self) -> str:
         """By how much it misses its bound; "" where it does not."""
         if self.at_most is not None and not self.value <= self.at_most:
             return f"{self.value:.4g} {self.unit}, at most {self.at_most:.4g}"
+        if self.at_least is not None and not self.value >= self.at_least:
+            return f"{self.value:.4g} {self.unit}, at least {self.at_least:.4g}"
         if self.of_best is not None and self.peers:
-            share = self.value / self.best
-            if not share <= self.of_best:
-                return f"{share:.2f} of the best, at most {self.of_best:.4g}"
+            if not self.share <= self.of_best:
+                return (
+                    f"{self.share:.2f} of the best, at most {self.of_best:.4g}"
+                )
         return ""
 
     def __str__(self) -> str:
         text = f"{self.id:28} {self.value:10.4g} {self.unit}"
-        if self.at_most is None:
-            return text
-        return f"{text}  of at most {self.at_most:.4g}"
+        if self.at_most is not None:
+            return f"{text}  of at most {self.at_most:.4g}"
+        if self.at_least is not None:
+            return f"{text}  of at least {self.at_least:.4g}"
+        return text
 
 
 def option_parser(about: str, seconds: float) -> argparse.ArgumentParser:
@@ -141,9 +158,8 @@ class Report:
                     f"{row}  {row.value / value:.2f} of {peer}, {value:.4g}"
                 )
             if row.of_best is not None and row.peers:
-                share = row.value / row.best
                 print(
-                    f"{row.id:28} {share:10.2f} of the best, "
+                    f"{row.id:28} {row.share:10.2f} of the best, "
                     f"at most {row.of_best}"
                 )
         for what, why in self.left_out.items():
@@ -167,6 +183,7 @@ class Report:
                 "at_most": row.at_most,
                 "of_best": row.of_best,
                 "peers": row.peers,
+                **({} if row.at_least is None else {"at_least": row.at_least}),
                 **row.more,
             }
             for row in self.rows

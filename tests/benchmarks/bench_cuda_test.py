@@ -169,7 +169,8 @@ class Report(unittest.TestCase):
         peers = {"a": 1.0, "b": 2.0}
         time = bench_report.Row("t", "us", 3, peers=peers)
         rate = bench_report.Row("r", "GB/s", 3, peers=peers)
-        self.assertEqual((time.best, rate.best), (1.0, 2.0))
+        share = bench_report.Row("s", "of it", 3, peers=peers, at_least=1)
+        self.assertEqual((time.best, rate.best, share.best), (1.0, 2.0, 2.0))
 
     def test_a_missed_bound_is_status_1(self):
         def status(*rows):
@@ -186,6 +187,12 @@ class Report(unittest.TestCase):
             status(Row("t", "us", 1.1, of_best=1, peers=peers)), 1
         )
         self.assertEqual(status(Row("t", "us", float("nan"), at_most=3)), 1)
+        self.assertEqual(status(Row("s", "of it", 2, at_least=2)), 0)
+        self.assertEqual(status(Row("s", "of it", 1.9, at_least=2)), 1)
+        self.assertEqual(status(Row("r", "GB/s", 2, of_best=1, peers=peers)), 0)
+        self.assertEqual(
+            status(Row("r", "GB/s", 1.9, of_best=1, peers=peers)), 1
+        )
         self.assertIn(
             "1.10 of the best, at most 1",
             Row("t", "us", 1.1, of_best=1, peers=peers).missed(),

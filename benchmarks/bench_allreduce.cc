@@ -1,0 +1,203 @@
+// What an all-reduce costs as an op of a plan, beside MPI_Allreduce. Prints one
+// line of JSON: {"<bytes>": {"raw": us, "plan": us}}, of one all-reduce each,
+// and
+// {"driven": {"sum": us, "work": us, "both": us}}, of MPI_Iallreduce beside
+// work that needs no memory. bench_distributed.py starts it on two ranks.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+#include <nlohmann/json.hpp>
+
+#include "sluice/platform/function_ref.h"
+#include "sluice/platform/ranks/world.h"
+#include "sluice/sluice.h"
+
+namespace {
+
+using sluice::DType;
+using sluice::Feeds;
+using sluice::Tensor;
+using sluice::platform::FunctionRef;
+using sluice::platform::World;
+
+constexpr int kReductions = 16;
+// Of what is fed, so that no sum grows: the ranks are two.
+constexpr float kScale = 0.5F;
+
+// In seconds, until the last rank is done.
+double Seconds(FunctionRef<void()> call) {
+  using Clock = std::chrono::steady_clock;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const auto begin = Clock::now();
+  call();
+  double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return seconds;
+}
+
+double Median(std::vector<double> values) {
+  const auto middle =
+      values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Both scale what they are given into memory of their own, and add that up over
+// all ranks again and again, in place. They take turns.
+nlohmann::ordered_json Measure(int64_t bytes, double seconds) {
+  const int64_t count = bytes / static_cast<int64_t>(sizeof(float));
+  const std::vector<float> ones(static_cast<size_t>(count), 1);
+  std::vector<float> buffer(ones.size());
+  const auto raw = [&] {
+    std::transform(ones.begin(), ones.end(), buffer.begin(),
+                   [](float value) { return value * kScale; });
+    for (int i = 0; i < kReductions; ++i) {
+      MPI_Allreduce(MPI_IN_PLACE, buffer.data(), static_cast<int>(count),
+                    MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    }
+  };
+
+  sluice::Program program;
+  auto sum = sluice::ops::Scale(program.Data("x", DType::kFloat32, {count}),
+                                {.scale = kScale});
+  for (int i = 0; i < kReductions; ++i) {
+    sum = sluice::ops::CAllreduceSum({sum})[0];
+  }
+  const auto first = sluice::ops::Slice(sum, {0}, {1});
+  const Feeds feeds = {{"x", Tensor::FromVector<float>({count}, ones)}};
+  sluice::Executor executor;
+  const auto plan = executor.Prepare(program, feeds, {first});
+  float found = 0;
+  const auto planned = [&] {
+    found = plan->Run(feeds)[0].ToVector<float>()[0];
+  };
+
+  raw();
+  planned();
+  const double both = Seconds(raw) + Seconds(planned);
+  const int turns = std::clamp(static_cast<int>(seconds / both), 7, 20000);
+  std::vector<double> raw_times;
+  std::vector<double> plan_times;
+  for (int i = 0; i < turns; ++i) {
+    raw_times.push_back(Seconds(raw));
+    plan_times.push_back(Seconds(planned));
+  }
+  if (found != buffer[0]) {
+    std::cerr << "the plan finds " << found << ", MPI " << buffer[0] << "\n";
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  constexpr double kMicroseconds = 1e6 / kReductions;
+  return {{"raw", Median(raw_times) * kMicroseconds},
+          {"plan", Median(plan_times) * kMicroseconds},
+          {"turns", turns}};
+}
+
+// Work without memory; returns something that depends on it.
+double Work(int64_t steps) {
+  double x = 1;
+  for (int64_t i = 0; i < steps; ++i) {
+    x = x * 1.0000001 + 1e-9;
+  }
+  return x;
+}
+
+// How much of an all-reduce MPI can hide behind work that calls MPI_Test now
+// and then: no plan hides more. The algorithm is that which the world has
+// chosen for the large sums before. In microseconds.
+nlohmann::ordered_json MeasureDriven(int64_t bytes, double seconds) {
+  constexpr int kSlices = 32;
+  constexpr double kWorkOfSum = 4;
+  constexpr int64_t kProbe = 1'000'000;
+  std::vector<float> buffer(static_cast<size_t>(bytes) / sizeof(float), 1);
+  volatile double sink = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int done = 0;
+  const auto start = [&] {
+    done = 0;
+    MPI_Iallreduce(MPI_IN_PLACE, buffer.data(), static_cast<int>(buffer.size()),
+                   MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD, &request);
+  };
+  const auto test = [&] {
+    if (done == 0) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  };
+  const auto finish = [&] {
+    while (done == 0) {
+      test();
+    }
+  };
+  const auto sum = [&] {
+    start();
+    finish();
+  };
+  sum();
+  // The same on both ranks, as Seconds is.
+  const double step = Seconds([&] { sink = Work(kProbe); }) / kProbe;
+  const auto steps =
+      static_cast<int64_t>(kWorkOfSum * Seconds(sum) / kSlices / step);
+  const auto work = [&] {
+    for (int i = 0; i < kSlices; ++i) {
+      sink = Work(steps);
+    }
+  };
+  const auto both = [&] {
+    start();
+    for (int i = 0; i < kSlices; ++i) {
+      sink = Work(steps);
+      test();
+    }
+    finish();
+  };
+  const double all = Seconds(sum) + Seconds(work) + Seconds(both);
+  const int turns = std::clamp(static_cast<int>(seconds / all), 7, 20000);
+  std::vector<double> sums;
+  std::vector<double> works;
+  std::vector<double> boths;
+  for (int i = 0; i < turns; ++i) {
+    sums.push_back(Seconds(sum));
+    works.push_back(Seconds(work));
+    boths.push_back(Seconds(both));
+  }
+  return {{"sum", Median(sums) * 1e6},
+          {"work", Median(works) * 1e6},
+          {"both", Median(boths) * 1e6}};
+}
+
+int Run(int argc, char** argv) {
+  const double seconds = argc > 1 ? std::atof(argv[1]) : 0;
+  if (argc != 3 || seconds <= 0) {
+    std::cerr << "usage: mpirun -n 2 bench_allreduce SECONDS DRIVEN_BYTES\n";
+    return 2;
+  }
+  sluice::SetNumThreads(1);
+  const World& world = World::Join();
+  if (world.size() != 2) {
+    std::cerr << "bench_allreduce: there are " << world.size()
+              << " ranks; expected 2\n";
+    return 2;
+  }
+  nlohmann::ordered_json found;
+  for (const int64_t bytes :
+       {int64_t{1} << 16, int64_t{1} << 20, int64_t{1} << 24}) {
+    found[std::to_string(bytes)] = Measure(bytes, seconds);
+  }
+  found["driven"] = MeasureDriven(std::atol(argv[2]), seconds);
+  if (world.rank() == 0) std::cout << found.dump() << "\n";
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "bench_allreduce: " << error.what() << "\n";
+    return 1;
+  }
+}

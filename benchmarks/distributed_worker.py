@@ -1,0 +1,214 @@
+"""One rank of bench_distributed.py, which starts several with mpirun."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import sys
+
+import bench_report  # noqa: F401  (finds the modules in peers/)
+import numpy as np
+import ranks
+
+import sluice as sl
+
+
+def conv_norm(x, filters, stride=1, act=None):
+    x = sl.layers.conv2d(
+        x, filters, 3, stride=stride, padding=1, bias_attr=False
+    )
+    return sl.layers.batch_norm(x, act=act)
+
+
+def resnet20(image):
+    x = conv_norm(image, ranks.FILTERS[0], act="relu")
+    channels = ranks.FILTERS[0]
+    for filters in ranks.FILTERS:
+        for _ in range(ranks.BLOCKS):
+            stride = 1 if filters == channels else 2
+            branch = conv_norm(x, filters, stride, act="relu")
+            branch = conv_norm(branch, filters)
+            if filters != channels:
+                x = sl.layers.conv2d(
+                    x, filters, 1, stride=stride, bias_attr=False
+                )
+            x = sl.layers.relu(x + branch)
+            channels = filters
+    x = sl.layers.pool2d(x, pool_type="avg", global_pooling=True)
+    return sl.layers.fc(x, 10, bias_attr=False)
+
+
+def lenet(image):
+    x = image
+    for filters in (20, 50):
+        x = sl.layers.conv2d(x, filters, 5, act="relu")
+        x = sl.layers.pool2d(x, 2)
+    return sl.layers.fc(sl.layers.fc(x, 500, act="relu"), 10)
+
+
+LOGITS = {"lenet": lenet, "resnet20": resnet20}
+
+
+def loss_of_network(network):
+    image = sl.data("image", [None, *ranks.IMAGE[network]])
+    label = sl.data("label", [None, 1], "int64")
+    logits = LOGITS[network](image)
+    return sl.layers.mean(sl.layers.softmax_with_cross_entropy(logits, label))
+
+
+def loss_of_parameters(values):
+    """Whose gradients cost next to nothing."""
+    helper = sl.layer_helper.LayerHelper("parameters", None)
+    means = []
+    for value in values:
+        parameter = helper.create_parameter(None, list(value.shape))
+        means.append(sl.layers.mean(sl.layers.square(parameter)))
+    return sl.layers.sum(means)
+
+
+def make_step(make_loss, values, feed, optimizer):
+    """A function that does one step and returns the loss of this rank."""
+    program, startup = sl.Program(), sl.Program()
+    with sl.program_guard(program, startup), sl.unique_name.guard():
+        loss = make_loss()
+        optimizer().minimize(loss)
+    scope, exe = sl.Scope(), sl.Executor(sl.CPUPlace())
+    exe.run(startup, scope=scope)
+    parameters = program.all_parameters()
+    for variable, value in zip(parameters, values, strict=True):
+        scope[variable.name] = value
+    return lambda: exe.run(program, feed, [loss], scope)[0]
+
+
+def momentum():
+    return sl.optimizer.Momentum(ranks.RATE, ranks.MOMENTUM)
+
+
+def sgd():
+    return sl.optimizer.SGD(ranks.RATE)
+
+
+def parallel(optimizer, **options):
+    return lambda: sl.distributed.DataParallel(optimizer(), **options)
+
+
+def network_step(network, optimizer):
+    image, label = ranks.batch(network, sl.distributed.rank())
+    return make_step(
+        lambda: loss_of_network(network),
+        ranks.parameters(network),
+        {"image": image, "label": label[:, None]},
+        optimizer,
+    )
+
+
+def parameters_step(network, optimizer):
+    values = ranks.parameters(network)
+    return make_step(lambda: loss_of_parameters(values), values, {}, optimizer)
+
+
+@functools.cache
+def reduction(count, how):
+    """The program, and what it computes."""
+    program = sl.Program()
+    with sl.program_guard(program, sl.Program()):
+        x = sl.data("x", [count])
+        return program, getattr(sl.layers, f"c_allreduce_{how}")([x])
+
+
+def make_reduced():
+    """See ranks.Ranks."""
+    exe = sl.Executor(sl.CPUPlace())
+
+    def reduced(values, how):
+        program, out = reduction(len(values), how)
+        return exe.run(program, {"x": np.float32(values)}, out)[0].tolist()
+
+    return reduced
+
+
+def buckets(world):
+    """The gradients of resnet20 without its network."""
+    return {
+        "turns": world.take_turns({
+            "without": parameters_step("resnet20", sgd),
+            "buckets": parameters_step("resnet20", parallel(sgd)),
+            "one by one": parameters_step(
+                "resnet20", parallel(sgd, bucket_bytes=1)
+            ),
+        })
+    }
+
+
+def waited(world, step, count=100):
+    """The median of the seconds that a step waits, the mean over ranks."""
+    seconds = []
+    for _ in range(count):
+        world.reduced([0.0], "max")  # all ranks begin together
+        before = sl.distributed.waited_seconds()
+        step()
+        seconds.append(sl.distributed.waited_seconds() - before)
+    return world.reduced([statistics.median(seconds)], "sum")[0] / world.size
+
+
+def hidden(world):
+    """lenet, and the same gradients without the network."""
+    step = network_step("lenet", parallel(momentum))
+    return {
+        "losses": world.losses(step),
+        "waited": waited(world, step),
+        "turns": world.take_turns({
+            "network without": network_step("lenet", momentum),
+            "network": step,
+            "gradients without": parameters_step("lenet", momentum),
+            "gradients": parameters_step("lenet", parallel(momentum)),
+        }),
+    }
+
+
+def scaling(world):
+    """resnet20 on all ranks, and on one while the others sleep."""
+    step = network_step("resnet20", parallel(momentum))
+    programs = {"all": step, "one": network_step("resnet20", momentum)}
+    return {
+        "losses": world.losses(step),
+        "turns": world.take_turns(programs, alone=["one"]),
+    }
+
+
+def single(world):
+    """lenet on the only rank. Where memory lies makes a difference, too, so
+    that there are two of each."""
+    optimizers = {"bare": momentum, "parallel": parallel(momentum)}
+    names = ["bare", "parallel", "parallel again", "bare again"]
+    return {
+        "turns": world.take_turns({
+            name: network_step("lenet", optimizers[name.split()[0]])
+            for name in names
+        })
+    }
+
+
+WANTS = {
+    "buckets": buckets, "hidden": hidden, "scaling": scaling, "single": single,
+}
+
+
+def main():
+    options = ranks.parse_arguments([*WANTS, "start"])
+    sl.set_num_threads(1)
+    sl.distributed.init()
+    rank = sl.distributed.rank()
+    if options.what == "start":
+        network_step("lenet", parallel(sgd))()
+        ranks.report_end_of_step(rank)
+        return 0
+    world = ranks.Ranks(
+        rank, sl.distributed.size(), make_reduced(), options
+    )
+    ranks.report(rank, WANTS[options.what](world))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
