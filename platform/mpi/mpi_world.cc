@@ -383,7 +383,6 @@ class MpiWorld final : public platform::World {
       heard_.assign(static_cast<size_t>(size_), "");
       Tell(kStallTag, Format("{} {}", parts_, label));
     }
-    const std::string now = Format("{} ", parts_);
     int flag = 1;
     while (flag != 0) {
       MPI_Status status;
@@ -391,9 +390,10 @@ class MpiWorld final : public platform::World {
             "MPI_Iprobe");
       if (flag != 0) {
         const std::string text = Hear(kStallTag, status.MPI_SOURCE);
-        // Nothing that was said in an earlier part.
-        if (text.starts_with(now)) {
-          heard_[status.MPI_SOURCE] = text.substr(now.size());
+        // Ranks are in the same part, or one apart: nothing older counts.
+        const size_t space = text.find(' ');
+        if (std::stoll(text.substr(0, space)) + 1 >= parts_) {
+          heard_[status.MPI_SOURCE] = text.substr(space + 1);
         }
       }
     }

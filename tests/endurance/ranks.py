@@ -65,7 +65,11 @@ def one(ranks, way, victim, delay, path):
         try:
             _, said = job.communicate(timeout=seconds + 15)
         except subprocess.TimeoutExpired:
-            job.kill()
+            for process in [job.pid, *processes.values()]:
+                try:
+                    os.kill(process, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
             _, said = job.communicate()
         return time.monotonic() - begin, said, job.returncode
 

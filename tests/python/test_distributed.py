@@ -151,3 +151,20 @@ def test_the_page_on_ranks_says_what_works(tmp_path):
         run = start(2, path)
         assert run.returncode == 0, run.stderr
     assert "step 9: loss " in start(2, tmp_path / "0.py").stdout
+
+
+def test_parts_are_asked_for():
+    with pytest.raises(sl.InvalidArgumentError, match="parts = 0"):
+        sl.distributed.DataParallel(
+            sl.optimizer.SGD(0.1), deterministic=True, parts=0
+        )
+
+
+def test_ranks_that_were_started_must_be_joined(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    with pytest.raises(sl.FailedPreconditionError, match="one of 2 ranks"):
+        sl.distributed.shard(np.zeros((2, 1)))
+    loss = sl.layers.mean(sl.layers.fc(sl.data("x", [None, 2]), 1))
+    optimizer = sl.distributed.DataParallel(sl.optimizer.SGD(0.1))
+    with pytest.raises(sl.FailedPreconditionError, match="init"):
+        optimizer.minimize(loss)

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .. import _core, framework
-from ..errors import FailedPreconditionError
+from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..framework import Program, Variable, caller_location
+from .world import check_joined
 
 if TYPE_CHECKING:
     from ..optimizer import Optimizer
@@ -21,7 +22,9 @@ class DataParallel:
     Every rank runs the same program on its part of each batch; parameters and
     the optimizer's state stay the same on all of them. Gradients are added up
     in buckets, while the rest of the backward pass runs. With a single rank
-    the program is that of the optimizer alone.
+    the program is that of the optimizer alone, unless it is deterministic. The
+    loss is to be a mean over the batch: it is divided by the number of ranks,
+    or parts.
 
     Args:
         optimizer: what moves the parameters.
@@ -44,6 +47,11 @@ class DataParallel:
     ) -> None:
         self.optimizer = optimizer
         self.bucket_bytes = bucket_bytes
+        if deterministic and not parts:
+            raise InvalidArgumentError(
+                f"DataParallel: parts = {parts}; expected a power of 2",
+                "distributed.parts",
+            )
         self.parts = parts if deterministic else 0
         self._loss: Variable | None = None
 
@@ -77,7 +85,9 @@ class DataParallel:
             InvalidArgumentError: as :func:`sluice.append_backward`; a program
                 that cannot be computed in parts; a number of parts that is no
                 power of 2, or that the ranks do not divide.
+            FailedPreconditionError: ranks were started and not joined.
         """
+        check_joined("DataParallel")
         arguments = framework.backward_arguments(
             loss, parameter_list, no_grad_set
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..errors import InvalidArgumentError
+from ..errors import FailedPreconditionError, InvalidArgumentError
 
 
 def init() -> None:
@@ -28,6 +29,17 @@ def init() -> None:
     if size() > 1 and sys.excepthook is not _tell_others:
         _tell_others.before = sys.excepthook
         sys.excepthook = _tell_others
+
+
+def check_joined(what: str) -> None:
+    """Raise FailedPreconditionError where ranks were started and not joined."""
+    started = os.environ.get("OMPI_COMM_WORLD_SIZE", "1")
+    if size() == 1 and started.isdecimal() and int(started) > 1:
+        raise FailedPreconditionError(
+            f"{what}: this process was started as one of {started} ranks and "
+            "has not joined them: call sluice.distributed.init() before",
+            "distributed.not_joined",
+        )
 
 
 def rank() -> int:
@@ -68,7 +80,9 @@ def shard(batch: Any) -> np.ndarray:
 
     Raises:
         InvalidArgumentError: the number of ranks does not divide it.
+        FailedPreconditionError: ranks were started and not joined.
     """
+    check_joined("shard")
     batch = np.asarray(batch)
     if batch.ndim == 0 or len(batch) % size() != 0:
         raise InvalidArgumentError(
