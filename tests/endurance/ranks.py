@@ -10,6 +10,7 @@ import argparse
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -55,10 +56,12 @@ def one(ranks, way, victim, delay, path):
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as job:
-        processes = {}
+        # mpirun passes on what ranks write in pieces, not in lines.
+        text, processes = "", {}
         while len(processes) < ranks:
-            words = job.stdout.readline().split()
-            processes[int(words[1])] = int(words[3])
+            text += os.read(job.stdout.fileno(), 4096).decode()
+            found = re.findall(r"rank (\d+) pid (\d+) step \d", text)
+            processes = {int(rank): int(pid) for rank, pid in found}
         time.sleep(delay)
         os.kill(processes[victim], signal_number)
         begin = time.monotonic()
