@@ -177,7 +177,7 @@ def scaling(world):
 
 
 def single(world):
-    """lenet on the only rank. Where memory lies makes a difference, too, so
+    """lenet on the only rank. Addresses of memory make a difference, too, so
     that there are two of each."""
     optimizers = {"bare": momentum, "parallel": parallel(momentum)}
     names = ["bare", "parallel", "parallel again", "bare again"]

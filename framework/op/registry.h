@@ -41,7 +41,7 @@ class KernelTraits {
     return *this;
   }
   // Compute only starts what other processes take part in, on a queue of its
-  // own (platform::CollectiveContext), and the ops behind run beside it.
+  // own (platform::CollectiveContext), and the ops after it run beside it.
   KernelTraits& Collective() {
     collective = true;
     return *this;

@@ -129,7 +129,7 @@ class SLUICE_API Graph {
   int InsertBefore(int before, OpDesc op);
   // The same behind op `id`.
   int InsertBehind(int id, OpDesc op);
-  // Lets op `id` run right behind op `behind`, after which all it reads is
+  // Lets op `id` run right after op `behind`, after which all it reads is
   // there and nobody has used what it writes.
   void MoveBehind(int behind, int id);
   // Sets what an op reads, writes and is told; shapes are inferred again. Its

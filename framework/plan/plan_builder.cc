@@ -381,7 +381,7 @@ bool PlanBuilder::WritesOver(const ArgDef& def,
   }
   for (const int index : planned.inputs) {
     const Slot& input = plan_->slots_[index];
-    // What looks into another value may not write over that.
+    // What aliases another value may not write over that.
     const bool own = input.alias_of < 0 || part_of_.count(var) > 0;
     const int root = input.alias_of < 0 ? index : input.alias_of;
     if (input.var == var && own && input.place == planned.place &&

@@ -62,7 +62,7 @@ void PlanBuilder::StartEarly() {
   }
 }
 
-// What one collective op reads lies side by side, so that it can be moved as a
+// What one collective op reads is contiguous, so that it can be moved as a
 // whole: where other ops of this graph make it, and nobody else reads it.
 void PlanBuilder::LaySideBySide() {
   for (const int id : graph_->order()) {

@@ -232,7 +232,7 @@ void PlanBuilder::EmitQueueWait(int queue, int other) {
   Emit(wait);
 }
 
-// The slot that was filled when this one was: itself, or what it looks into.
+// The slot that was filled when this one was: itself, or what it aliases.
 int PlanBuilder::Filled(int slot) const {
   const int root = plan_->slots_[slot].alias_of;
   return written_by_[slot] >= 0 || root < 0 ? slot : root;
