@@ -29,6 +29,8 @@ def launch(ranks: int, arguments: list[str]) -> None:
         command.append("--oversubscribe")
     environment = {
         **os.environ,
+        # All ranks are on this machine, which may have no network.
+        "OMPI_MCA_btl": "^tcp",
         # Containers forbid what it needs, and Open MPI would say so each time.
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
     }

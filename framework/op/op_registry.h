@@ -62,7 +62,7 @@ void AddKernel(Registry& registry,
   kernel.estimate = traits.estimate;
   kernel.version = traits.version;
   kernel.predicate = traits.predicate;
-  kernel.collective = traits.collective;
+  kernel.exchanges = traits.exchanges;
   kernel.make = [](const OpKernelConstruction& construction) {
     return std::unique_ptr<OpKernel>(std::make_unique<Kernel>(construction));
   };

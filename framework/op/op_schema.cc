@@ -213,12 +213,18 @@ OpSchema& OpSchema::Extends(const OpSchema& base) {
   extended.name_ = std::move(name_);
   extended.gradient_fn_ = nullptr;
   extended.role_ = OpRole::kNone;
+  extended.test_type_.clear();
   *this = std::move(extended);
   return *this;
 }
 
 OpSchema& OpSchema::Serves(OpRole role) {
   role_ = role;
+  return *this;
+}
+
+OpSchema& OpSchema::ForTest(std::string type) {
+  test_type_ = std::move(type);
   return *this;
 }
 

@@ -168,6 +168,9 @@ class SLUICE_API OpSchema {
   // torch.nn.functional), "" for none.
   OpSchema& Onnx(OnnxCounterpart counterpart);
   OpSchema& Torch(std::string expression);
+  // In a program that is cloned for testing the op is `type`, which has the
+  // same arguments and attributes.
+  OpSchema& ForTest(std::string type);
   // Only passes make this op: it is in no program, file, builder or layer.
   OpSchema& Internal();
 
@@ -194,6 +197,7 @@ class SLUICE_API OpSchema {
   }
   const OnnxCounterpart& onnx() const { return onnx_; }
   const std::string& torch() const { return torch_; }
+  const std::string& test_type() const { return test_type_; }
 
   // nullptr when there is none of that name.
   const AttrDef* FindAttr(std::string_view name) const;
@@ -224,6 +228,7 @@ class SLUICE_API OpSchema {
   std::vector<std::string> dim_attributes_;
   OnnxCounterpart onnx_;
   std::string torch_;
+  std::string test_type_;
 };
 
 // "x@GRAD": the variable that holds the gradient of `variable`.

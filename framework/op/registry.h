@@ -18,6 +18,13 @@ namespace sluice::framework {
 // it stands in Explain ("needs p >= 8, got 3").
 using KernelPredicate = std::function<std::string(const KernelQuery& query)>;
 
+// What a kernel exchanges with other processes while it runs.
+enum class Exchanges : uint8_t {
+  kNothing,
+  kInputs,  // as they are: they have one shape everywhere
+  kSums,    // what it has computed of them: batches may have other sizes
+};
+
 // What a registration may add: KernelTraits().Estimate(&Work).When(&Fits).
 class KernelTraits {
  public:
@@ -42,8 +49,8 @@ class KernelTraits {
   }
   // Compute only starts what other processes take part in, on a queue of its
   // own (platform::CollectiveContext), and the ops after it run beside it.
-  KernelTraits& Collective() {
-    collective = true;
+  KernelTraits& Collective(Exchanges value = Exchanges::kInputs) {
+    exchanges = value;
     return *this;
   }
 
@@ -51,7 +58,7 @@ class KernelTraits {
   int version = 1;
   KernelPredicate predicate;
   Layout layout = Layout::kAny;
-  bool collective = false;
+  Exchanges exchanges = Exchanges::kNothing;
 };
 
 // One registered kernel. Several variants may share a key.
@@ -65,7 +72,8 @@ struct KernelDef {
   // "1, oneDNN 3.2.1". The registry fills it in.
   std::string recorded_version;
   KernelPredicate predicate;
-  bool collective = false;
+  Exchanges exchanges = Exchanges::kNothing;
+  bool collective() const { return exchanges != Exchanges::kNothing; }
   std::function<std::unique_ptr<OpKernel>(const OpKernelConstruction&)> make;
 };
 // "manhattan_distance/blocked (cpu float32 any PLAIN)".

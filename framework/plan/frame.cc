@@ -8,6 +8,7 @@
 
 #include <cxxabi.h>
 
+#include "sluice/framework/files/checksum.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/plan/unfinished_ops.h"
 #include "sluice/platform/cancel.h"
@@ -148,17 +149,36 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
   step_ = plan_.random_ && scope != nullptr ? scope->TakeStep() : 0;
   AllocateOwn(plan_.fetch_slots_);
   AllocateOwn(plan_.shadow_slots_);
-  if (plan_.collective()) {
-    platform::World& world = platform::World::Get();
-    // Every rank draws random numbers of its own.
-    constexpr int kRankBits = 40;
-    step_ += static_cast<uint64_t>(world.rank()) << kRankBits;
-    world.BeginPart(plan_.collectives_, plan_.collectives_text_);
+  if (!plan_.persistable_slots_.empty() || !plan_.shadow_slots_.empty()) {
+    SLUICE_ENFORCE(
+        scope != nullptr, ErrorCode::kInvalidArgument, "run.no_scope",
+        "the program has persistable variables: run it with a scope");
+    BindPersistables(*scope);
   }
-  if (plan_.persistable_slots_.empty() && plan_.shadow_slots_.empty()) return;
-  SLUICE_ENFORCE(scope != nullptr, ErrorCode::kInvalidArgument, "run.no_scope",
-                 "the program has persistable variables: run it with a scope");
-  BindPersistables(*scope);
+  if (plan_.collective()) BeginPart(scope);
+}
+
+void Frame::BeginPart(Scope* scope) {
+  platform::World& world = platform::World::Get();
+  // Every rank draws random numbers of its own.
+  constexpr int kRankBits = 40;
+  step_ += static_cast<uint64_t>(world.rank()) << kRankBits;
+  const bool compares = !plan_.compared_vars_.empty() && !scope->compared();
+  world.BeginPart(compares ? PartWithChecksums(*scope) : plan_.part_);
+  awaited_ = true;
+  if (compares) scope->set_compared(true);
+}
+
+std::shared_ptr<const platform::Part> Frame::PartWithChecksums(
+    const Scope& scope) const {
+  auto part = std::make_shared<platform::Part>(*plan_.part_);
+  for (const std::string& name : plan_.compared_vars_) {
+    const Tensor value = scope.FindVar(name)->TensorAt(CPUPlace());
+    part->Add(Format("{} ({} {}) starts with values of checksum {:016x}", name,
+                     value.dtype(), value.dims(),
+                     Checksum(value.raw_data(), value.bytes())));
+  }
+  return part;
 }
 
 void Frame::AllocateOwn(const std::vector<int>& slots) {
@@ -222,7 +242,7 @@ void Frame::DeviceCompute(const Instruction& instruction) {
 // A device cannot hear of other ranks' errors: before the host waits for it,
 // all ranks have given theirs the same collectives.
 void Frame::Wait(platform::DeviceContext& device) {
-  if (plan_.collectives_ != 0) device_collectives_.Wait();
+  if (plan_.collective()) device_collectives_.Wait();
   device.Wait();
 }
 
@@ -330,7 +350,7 @@ void Frame::Execute() {
       }
       Step(*current);
       // What was started goes on only while somebody drives it.
-      if (plan_.collectives_ != 0) [[unlikely]] {
+      if (plan_.collective()) [[unlikely]] {
         platform::World::Get().Advance();
       }
     }
@@ -397,6 +417,7 @@ void Frame::Reset() noexcept {
     }
   }
   shadow_targets_.clear();
+  awaited_ = false;
 }
 
 }  // namespace sluice::framework

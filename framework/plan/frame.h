@@ -23,6 +23,8 @@ class Frame {
 
   // Binds feeds, persistables and fresh storage for fetches and shadows.
   void Begin(const Feeds& feeds, Scope* scope);
+  // Whether other ranks may wait for what this run has still to do.
+  bool awaited() const { return awaited_; }
   // Runs every instruction. Errors carry the op that raised them.
   void Execute();
   void ExecuteObserved(RunObserver& observer);
@@ -33,6 +35,11 @@ class Frame {
 
  private:
   void BindPersistables(Scope& scope);
+  // Other ranks have to be in a run of the same.
+  void BeginPart(Scope* scope);
+  // The plan's, and what the variables that ranks compare start with.
+  std::shared_ptr<const platform::Part> PartWithChecksums(
+      const Scope& scope) const;
   void AllocateOwn(const std::vector<int>& slots);
   void Step(const Instruction& instruction);
   void Copy(const Instruction& instruction);
@@ -55,6 +62,7 @@ class Frame {
   std::vector<OpKernelContext> contexts_;
   std::vector<Variable*> shadow_targets_;
   uint64_t step_ = 0;
+  bool awaited_ = false;
 };
 
 }  // namespace sluice::framework

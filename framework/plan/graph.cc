@@ -184,8 +184,11 @@ const DDim& Graph::dims(const std::string& var) const {
   const VarDesc& desc = program_.FindVar(var);
   // Programs grow op by op, so what no op has written yet is fed or persists.
   SLUICE_ENFORCE(desc.persistable, ErrorCode::kNotFound, "feed.missing",
-                 "{} ({} {}{}) must be fed", var, desc.dtype, desc.dims,
-                 After(DescribeLocation(program_.LocationOfData(var))));
+                 "{} ({} {}{}) must be fed{}", var, desc.dtype, desc.dims,
+                 After(DescribeLocation(program_.LocationOfData(var))),
+                 desc.is_data ? ""
+                              : ": no op of this program computes it (one that "
+                                "was cloned for testing has no backward ops)");
   return desc.dims;
 }
 

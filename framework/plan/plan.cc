@@ -204,7 +204,7 @@ std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
     execute(*frame);
     results = frame->Finish(scope);
   } catch (...) {
-    if (collective()) TellRanks();
+    if (frame->awaited()) TellRanks();
     frame->Reset();
     ReleaseFrame(std::move(frame));
     throw;

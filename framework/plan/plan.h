@@ -15,6 +15,7 @@
 #include "sluice/framework/values/scope.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
+#include "sluice/platform/ranks/world.h"
 
 namespace sluice::framework {
 
@@ -215,7 +216,7 @@ class SLUICE_API Plan {
   // of one before the first run, and its own tables. Not what kernels keep.
   size_t KeptBytes() const;
   // Whether a run takes part in collectives: all ranks have to run it.
-  bool collective() const { return collectives_ != 0; }
+  bool collective() const { return part_ != nullptr; }
   // By Instruction::device.
   const std::vector<QueueSpec>& queues() const { return queues_; }
   PlaceKey place() const { return place_; }
@@ -238,10 +239,10 @@ class SLUICE_API Plan {
   PlaceKey place_;
   int num_threads_ = 1;
   bool random_ = false;  // some op draws random numbers
-  // What all ranks must agree on where a run starts collectives, a line for
-  // each op, and its digest; 0 for a plan without collectives.
-  uint64_t collectives_ = 0;
-  std::string collectives_text_;
+  // What all ranks must agree on where a run starts collectives; nullptr for a
+  // plan without them.
+  std::shared_ptr<const platform::Part> part_;
+  std::vector<std::string> compared_vars_;     // VarDesc::same_on_ranks
   std::map<int, std::string> collective_ops_;  // by index: for messages
   PlanOptions options_;
   std::vector<FeedSpec> feeds_;

@@ -273,11 +273,11 @@ void PlanBuilder::AddOp(int op_index) {
   planned.scratch_bytes = op.scratch_bytes;
   plan_->random_ |= op.schema->random();
   planned.place = decision.place;
-  planned.device = decision.kernel->collective
+  planned.device = decision.kernel->collective()
                        ? AddQueue({decision.place, QueueRole::kCollective})
                        : Queue(decision.place, QueueRole::kKernels);
   BindInputs(op, &planned);
-  if (decision.kernel->collective) OrderBehindKernels(planned.device);
+  if (decision.kernel->collective()) OrderBehindKernels(planned.device);
   BindOutputs(op, &planned);
   planned.arguments = MakeArgTable(op);
   planned.input_constant = op.input_constant;
@@ -297,7 +297,7 @@ void PlanBuilder::AddOp(int op_index) {
     Touch(slot);
   }
   if (planned.scratch >= 0) Touch(planned.scratch);
-  if (decision.kernel->collective) {
+  if (decision.kernel->collective()) {
     // It uses them until it is waited for.
     auto& pending = queues_[planned.device].pending;
     pending.insert(pending.end(), planned.inputs.begin(), planned.inputs.end());

@@ -1,6 +1,8 @@
 // The part of PlanBuilder for ops that other ranks take part in.
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <string>
 
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/platform/error.h"
@@ -14,20 +16,14 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-// FNV-1a: the same on every rank.
-class Digest {
- public:
-  void Add(std::string_view text) {
-    for (const char c : text) {
-      value_ = (value_ ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-    }
-    value_ *= 0x100000001b3;
-  }
-  uint64_t value() const { return value_ == 0 ? 1 : value_; }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325;
-};
+// As it must be on all ranks: that is not so for how random numbers are drawn.
+std::string TextOf(const BlockDesc& block, size_t index) {
+  OpDesc op = block.ops[index];
+  op.attributes.erase("seed");
+  const std::string inside =
+      block.index == 0 ? "" : Format("block {}, ", block.index);
+  return Format("{}op {}: {}", inside, index, ToString(op));
+}
 
 }  // namespace
 
@@ -39,7 +35,7 @@ void PlanBuilder::StartEarly() {
   const std::vector<int> ids = graph_->order();
   for (const int id : ids) {
     const PreparedOp& op = graph_->Choose(id);
-    if (!op.choice().kernel->collective) continue;
+    if (!op.choice().kernel->collective()) continue;
     int behind = -1;
     bool free = true;
     for (const auto& [argument, vars] : op.desc.inputs) {
@@ -67,7 +63,7 @@ void PlanBuilder::StartEarly() {
 void PlanBuilder::LaySideBySide() {
   for (const int id : graph_->order()) {
     const PreparedOp& op = graph_->Choose(id);
-    if (!op.choice().kernel->collective) continue;
+    if (!op.choice().kernel->collective()) continue;
     for (const ArgDef& def : op.schema->inputs()) {
       const ArgVars& vars = op.desc.Input(def.name);
       if (!def.traits.variadic || vars.size() < 2) continue;
@@ -99,52 +95,54 @@ void PlanBuilder::LaySideBySide() {
   }
 }
 
-// What several ranks must agree on: the ops of the program, and what the
-// collective ones exchange. How large other values are is each rank's own
-// affair.
+// What several ranks must agree on: the program, and what its collective ops
+// exchange. How large other values are is each rank's own affair.
 void PlanBuilder::NoteCollectives() {
   const auto kernel = [this](int id) { return graph_->op(id).choice().kernel; };
   const auto& order = graph_->order();
-  const bool any = std::any_of(order.begin(), order.end(),
-                               [&](int id) { return kernel(id)->collective; });
+  const bool any = std::any_of(order.begin(), order.end(), [&](int id) {
+    return kernel(id)->collective();
+  });
   if (!any || platform::World::Get().size() == 1) return;
-  std::string text;
-  const auto& ops = program_.block().ops;
-  for (size_t i = 0; i < ops.size(); ++i) {
-    text += Format("op {} ({})\n", i, ops[i].type);
+  const auto part = std::make_shared<platform::Part>();
+  for (const BlockDesc& block : program_.blocks()) {
+    for (size_t i = 0; i < block.ops.size(); ++i) {
+      part->Add(TextOf(block, i), DescribeLocation(block.ops[i].location));
+    }
   }
   for (const int id : order) {
     const PreparedOp& op = graph_->op(id);
-    if (!kernel(id)->collective) continue;
-    std::string details;
-    for (size_t i = 0; i < op.inputs.size(); ++i) {
-      details += Format(" {} {}", op.input_dtypes[i], op.inputs[i]);
-    }
-    for (const auto& [attribute, value] : op.desc.attributes) {
-      details += Format(" {}={}", attribute, ToString(value));
-    }
-    // Without a device it is MPI.
-    if (op.choice().place.kind != platform::PlaceKind::kCPU) {
-      details += Format(" by {}", kernel(id)->key.library);
-    }
-    text += Format("op {} ({}{})\n", id, op.desc.type, details);
+    if (!kernel(id)->collective()) continue;
+    const std::string name = Format("op {} ({})", id, op.desc.type);
     const std::string created = DescribeLocation(op.desc.location);
-    plan_->collective_ops_[id] = Format("op {} ({}){}{}", id, op.desc.type,
-                                        created.empty() ? "" : ", ", created);
+    plan_->collective_ops_[id] = name + (created.empty() ? "" : ", ") + created;
+    if (kernel(id)->exchanges != Exchanges::kInputs) continue;
+    std::string exchanged;
     size_t bytes = 0;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
+      exchanged += Format(" {} {}", op.input_dtypes[i], op.inputs[i]);
       bytes += static_cast<size_t>(op.inputs[i].numel()) *
                SizeOf(op.input_dtypes[i]);
     }
+    // Without a device it is MPI.
+    const bool on_device = op.choice().place.kind != platform::PlaceKind::kCPU;
+    part->Add(
+        Format("{} exchanges{}{}{}", name, exchanged, on_device ? " by " : "",
+               on_device ? kernel(id)->key.library : ""),
+        created);
     plan_->notes_.push_back(Format(
-        "op {} ({}) exchanges {} bytes with other ranks, while the ops after "
-        "it run",
-        id, op.desc.type, bytes));
+        "{} exchanges {} bytes with other ranks, while the ops after it run",
+        name, bytes));
   }
-  Digest digest;
-  digest.Add(text);
-  plan_->collectives_ = digest.value();
-  plan_->collectives_text_ = std::move(text);
+  plan_->part_ = part;
+  for (const int slot : plan_->persistable_slots_) {
+    const std::string& var = plan_->slots_[slot].var;
+    if (program_.FindVar(var).same_on_ranks) {
+      plan_->compared_vars_.push_back(var);
+    }
+  }
+  // Where each of them is depends on the kernels of this rank.
+  std::sort(plan_->compared_vars_.begin(), plan_->compared_vars_.end());
 }
 
 }  // namespace sluice::framework

@@ -500,6 +500,15 @@ void Program::SetStopGradient(std::string_view name, bool stop) {
   ++version_;
 }
 
+void Program::SetSameOnRanks(std::string_view name) {
+  FindVar(name);
+  for (BlockDesc& block : blocks_) {
+    VarDesc* var = block.MutableVar(name);
+    if (var != nullptr) var->same_on_ranks = true;
+  }
+  ++version_;
+}
+
 Program Program::CloneForTest() const {
   Program clone(*this);
   for (BlockDesc& block : clone.blocks_) {
@@ -509,6 +518,10 @@ Program Program::CloneForTest() const {
     for (OpDesc& op : block.ops) {
       const auto attribute = op.attributes.find("is_test");
       if (attribute != op.attributes.end()) attribute->second = true;
+      const OpSchema* schema = Registry::Global().FindSchema(op.type);
+      if (schema != nullptr && !schema->test_type().empty()) {
+        op.type = schema->test_type();
+      }
     }
   }
   return clone;

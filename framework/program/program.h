@@ -125,8 +125,12 @@ class SLUICE_API Program {
   // Whether gradients stop at the variable: yes for data, no for the others
   // unless this says so. Raises NotFound.
   void SetStopGradient(std::string_view name, bool stop);
+  // All ranks start with the same value of a persistable variable: they compare
+  // it at the first run in a scope. Raises NotFound.
+  void SetSameOnRanks(std::string_view name);
   // A copy of the forward ops, with the attribute is_test (of dropout,
-  // batch_norm and their like) set.
+  // batch_norm and their like) set, and with the ops that
+  // OpSchema::ForTest says.
   Program CloneForTest() const;
 
   // The program that all of `vars` belong to; raises InvalidArgument when they

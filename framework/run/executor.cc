@@ -12,6 +12,7 @@
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/plan/tuning_mode.h"
+#include "sluice/framework/run/skipped_run.h"
 #include "sluice/framework/run/stretches.h"
 #include "sluice/framework/run/tune_program.h"
 #include "sluice/platform/device.h"
@@ -279,11 +280,14 @@ std::shared_ptr<const Plan> Executor::PrepareToRun(const Program& program,
 std::vector<Tensor> Executor::Run(const Program& program,
                                   const Feeds& feeds,
                                   const Fetches& fetches,
-                                  Scope* scope) {
+                                  Scope* scope) try {
   const auto plan = PrepareToRun(program, feeds, fetches, scope);
   if (scope == nullptr) scope = &scope_;
   if (plan->whole()) return plan->Run(feeds, scope);
   return RunStretches(*this, program, plan, feeds, fetches, scope);
+} catch (const std::exception& error) {
+  NoteSkippedRun(program, error.what());
+  throw;
 }
 
 void Executor::NoteStretches(const Program& program,

@@ -100,7 +100,7 @@ KernelRun::KernelRun(const IsolatedOp& op,
   kernel_->Prepare(preparation);
   if (place.kind != platform::PlaceKind::kCPU) {
     device_ = platform::DeviceManager::Instance().Get(place).CreateContext();
-  } else if (kernel.collective) {
+  } else if (kernel.collective()) {
     device_ = std::make_unique<platform::CollectiveContext>();
   }
   BringInputs();

@@ -85,6 +85,10 @@ class SLUICE_API Scope {
   void set_step(uint64_t step) { step_ = step; }
   uint64_t TakeStep() { return step_++; }
 
+  // Whether ranks have compared the values that they started with.
+  bool compared() const { return compared_; }
+  void set_compared(bool compared) { compared_ = compared; }
+
   std::shared_mutex& lock() const { return value_lock_; }
 
  private:
@@ -94,6 +98,7 @@ class SLUICE_API Scope {
   std::map<std::string, std::unique_ptr<Variable>, std::less<>> vars_;
   std::vector<std::unique_ptr<Scope>> children_;
   std::atomic<uint64_t> step_{0};
+  std::atomic<bool> compared_{false};
 };
 
 }  // namespace sluice::framework

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "sluice/operators/collective/batch_parts.h"
@@ -32,6 +34,28 @@ void CheckOptions(const DataParallelOptions& options) {
       ErrorCode::kInvalidArgument, "data_parallel.parts",
       "parts = {}; expected a power of 2 that is a multiple of the {} ranks",
       parts, ranks);
+}
+
+// Persistables that the ops so far read and none of them writes: the parameters
+// that are trained, and those that are not.
+std::set<std::string> Constants(const Program& program) {
+  std::set<std::string> read;
+  std::set<std::string> written;
+  for (const framework::BlockDesc& block : program.blocks()) {
+    for (const framework::OpDesc& op : block.ops) {
+      for (const auto& [argument, vars] : op.inputs) {
+        read.insert(vars.begin(), vars.end());
+      }
+      for (const auto& [argument, vars] : op.outputs) {
+        written.insert(vars.begin(), vars.end());
+      }
+    }
+  }
+  std::erase_if(read, [&](const std::string& name) {
+    const framework::VarDesc* var = program.block().FindVar(name);
+    return var == nullptr || !var->persistable || written.count(name) > 0;
+  });
+  return read;
 }
 
 // Appends the ops; the program keeps none of them where that fails.
@@ -153,13 +177,20 @@ DataParallelBackward AppendDataParallelBackward(
     const framework::BackwardOptions& backward,
     const DataParallelOptions& options,
     const SourceLocation& location) {
+  World::RequireJoined("DataParallel");
   CheckOptions(options);
   const framework::OpPurpose purpose = program.purpose();
   Program copy(program);
+  const std::set<std::string> constants = Constants(program);
   Appended appended(copy, backward, options, location);
   DataParallelBackward result =
       options.parts > 0 ? appended.InParts(loss) : appended.Whole(loss);
-  if (World::Get().size() > 1) appended.AllReduce(&result);
+  if (World::Get().size() > 1) {
+    appended.AllReduce(&result);
+    for (const std::string& name : constants) {
+      copy.SetSameOnRanks(name);
+    }
+  }
   copy.SetPurpose(purpose);
   program = std::move(copy);
   return result;

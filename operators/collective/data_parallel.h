@@ -33,13 +33,15 @@ struct DataParallelBackward {
 
 // Appends the ops that compute the gradients of the mean of `loss` over all
 // ranks, which must run the same program. With one rank and without parts that
-// is AppendBackward.
+// is AppendBackward. With several, they compare the values of parameters at the
+// first run in a scope, which must be the same.
 //
-// Raises what AppendBackward raises, and InvalidArgument for bucket_bytes below
-// 1, parts that are no power of 2 or that the ranks do not divide, and with
-// parts for a program with nothing to divide, or with an op before the loss
-// that draws random numbers, updates a variable or holds blocks. The program is
-// unchanged then.
+// Raises what AppendBackward raises; FailedPrecondition where ranks were
+// started and not joined; and InvalidArgument for bucket_bytes below 1, parts
+// that are no power of 2 or that the ranks do not divide, and with parts for a
+// program with nothing to divide, or with an op before the loss that draws
+// random numbers, updates a variable or holds blocks. The program is unchanged
+// then.
 SLUICE_API DataParallelBackward
 AppendDataParallelBackward(framework::Program& program,
                            const std::string& loss,

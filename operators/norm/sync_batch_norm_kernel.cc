@@ -122,7 +122,7 @@ class SyncBatchNormGradKernel final : public BatchNormGradKernel<T> {
 };
 
 framework::KernelTraits Traits() {
-  return framework::KernelTraits().Collective();
+  return framework::KernelTraits().Collective(framework::Exchanges::kSums);
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ void AddSyncBatchNorm(Registry& registry) {
     op.Extends(registry.Schema("batch_norm"))
         .Doc(
             "batch_norm, whose mean and variance are those of the batches of "
-            "all ranks together. With is_test it is batch_norm.")
+            "all ranks together. A program cloned for testing has batch_norm.")
+        .ForTest("batch_norm")
         .Gradient(SyncBatchNormGradient);
   });
   registry.AddOperator("sync_batch_norm_grad", [&](OpSchema& op) {

@@ -2,13 +2,14 @@
 // are called (MPI_I..., MPI_Test), so that a rank that waits can hear of
 // another one's error and can say for whom it waits.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <list>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/logging.h"
+#include "sluice/platform/mpi/control_channel.h"
 #include "sluice/platform/mpi/mpi_types.h"
 #include "sluice/platform/mpi/open_mpi.h"
 #include "sluice/platform/parallel_for.h"
@@ -30,26 +32,11 @@ using platform::Collective;
 using platform::CollectiveKind;
 using platform::ErrorCode;
 using platform::Format;
+using platform::Part;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kFailTag = 1;
-constexpr int kStallTag = 2;
-constexpr size_t kMessageBytes = 1024;
-// Of what ranks compare where they differ.
-constexpr size_t kTextBytes = 1 << 16;
 // Started and not waited for; more than a program has.
 constexpr size_t kFlights = 4096;
-// A part that no program has: the process ends.
-constexpr uint64_t kEndDigest = 0x656e642073797300;
-
-void Check(int status, const char* function) {
-  if (status == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(status, text, &length);
-  platform::Raise(ErrorCode::kInternal, "mpi.call", "{}: {}", function,
-                  std::string_view(text, static_cast<size_t>(length)));
-}
 
 double Seconds(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
@@ -89,15 +76,15 @@ struct Flight {
 
 class MpiWorld final : public platform::World {
  public:
-  MpiWorld() : stall_seconds_(StallSeconds()), stall_aborts_(StallAborts()) {
+  MpiWorld()
+      : control_(MPI_COMM_WORLD),
+        rank_(control_.rank()),
+        size_(control_.size()),
+        stall_seconds_(StallSeconds()),
+        stall_aborts_(StallAborts()) {
     Check(MPI_Comm_dup(MPI_COMM_WORLD, &data_), "MPI_Comm_dup");
-    Check(MPI_Comm_dup(MPI_COMM_WORLD, &control_), "MPI_Comm_dup");
-    for (const MPI_Comm each : {data_, control_}) {
-      Check(MPI_Comm_set_errhandler(each, MPI_ERRORS_RETURN),
-            "MPI_Comm_set_errhandler");
-    }
-    Check(MPI_Comm_rank(data_, &rank_), "MPI_Comm_rank");
-    Check(MPI_Comm_size(data_, &size_), "MPI_Comm_size");
+    Check(MPI_Comm_set_errhandler(data_, MPI_ERRORS_RETURN),
+          "MPI_Comm_set_errhandler");
     int length = 0;
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     Check(MPI_Get_library_version(version, &length), "MPI_Get_library_version");
@@ -144,10 +131,23 @@ class MpiWorld final : public platform::World {
     return Seconds(waited_);
   }
 
-  void BeginPart(uint64_t digest, std::string_view text) override {
+  void BeginPart(std::shared_ptr<const Part> part) override {
     std::unique_lock lock(mutex_);
     CheckWorks();
-    BeginPart(digest, text, lock);
+    if (thread_ == std::thread::id()) thread_ = std::this_thread::get_id();
+    SLUICE_ENFORCE(
+        thread_ == std::this_thread::get_id(), ErrorCode::kFailedPrecondition,
+        "world.other_thread",
+        "collectives of a process belong to the thread that ran the first; "
+        "this is another one, and ranks would run those of two threads in "
+        "different orders");
+    BeginPart(std::move(part), lock);
+  }
+
+  void SkipPart(std::string_view why) override {
+    const std::lock_guard lock(mutex_);
+    ++skipped_;
+    last_skipped_ = why.substr(0, why.find('\n'));
   }
 
   void SetLabel(std::string_view label) override {
@@ -160,7 +160,7 @@ class MpiWorld final : public platform::World {
       const std::lock_guard lock(mutex_);
       if (!failure_.empty()) return;
       failure_ = Format("rank {}: {}", rank_, why);
-      Tell(kFailTag, failure_);
+      control_.TellFailure(failure_);
     } catch (...) {
       // The others hear of it when this process ends.
     }
@@ -172,7 +172,9 @@ class MpiWorld final : public platform::World {
     try {
       std::unique_lock lock(mutex_);
       if (failure_.empty()) {
-        BeginPart(kEndDigest, "the program ends here", lock);
+        const auto end = std::make_shared<Part>();
+        end->Add("the program ends here");
+        BeginPart(end, lock);
         FinishAgreement(lock);
       }
     } catch (const std::exception& error) {
@@ -211,21 +213,16 @@ class MpiWorld final : public platform::World {
   }
 
   // The next part begins when all ranks have agreed on the one before.
-  void BeginPart(uint64_t digest, std::string_view text, Lock& lock) {
+  void BeginPart(std::shared_ptr<const Part> part, Lock& lock) {
     FinishAgreement(lock);
-    part_text_ = text;
+    part_ = std::move(part);
     ++parts_;
-    // The largest of both is the digest and its complement, if all are equal.
-    sent_ = {digest, ~digest};
-    ChooseAllReduce(sizeof(sent_), size_);
-    Check(MPI_Iallreduce(sent_.data(), received_.data(), 2, MPI_UINT64_T,
-                         MPI_MAX, control_, &agreement_),
-          "MPI_Iallreduce");
+    constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+    control_.Propose(part_->Digest() + skipped_ * kOdd);
   }
 
   // Does what can be done at once.
   void Drive() {
-    TestAgreement();
     LaunchStarted();
     while (first_ < launched_) {
       Flight& flight = flights_[first_ % kFlights];
@@ -237,7 +234,7 @@ class MpiWorld final : public platform::World {
 
   // No data moves before all ranks have agreed.
   void LaunchStarted() {
-    while (launched_ < next_ && agreement_ == MPI_REQUEST_NULL && !disagree_) {
+    while (launched_ < next_ && !control_.Pending() && !control_.differs()) {
       Launch(flights_[launched_++ % kFlights]);
     }
   }
@@ -304,110 +301,97 @@ class MpiWorld final : public platform::World {
   }
 
   void FinishAgreement(Lock& lock) {
-    WaitUntil([&] { return agreement_ == MPI_REQUEST_NULL && !disagree_; },
+    WaitUntil([&] { return !control_.Pending() && !control_.differs(); },
               "the beginning of a run", lock);
   }
 
   template <typename Done>
   void WaitUntil(Done done, std::string_view label, Lock& lock) {
     constexpr int kCallsALook = 256;
-    Clock::time_point begun;
     for (int calls = 1; !done(); ++calls) {
       CheckWorks();
       Drive();
-      if (disagree_) RaiseDisagreement(lock);
-      if (calls % kCallsALook != 0) continue;
-      const auto now = Clock::now();
-      if (begun == Clock::time_point()) begun = now;
-      LookAround(Seconds(now - begun), label, lock);
+      if (control_.differs()) RaiseDisagreement(lock);
+      if (calls % kCallsALook == 0) LookAround(label, lock);
     }
-    stalled_at_ = Clock::time_point();
-    stall_named_ = false;
+    stall_ = Stall();
   }
 
   // What may have gone wrong elsewhere.
-  void LookAround(double waited, std::string_view label, Lock& lock) {
+  void LookAround(std::string_view label, Lock& lock) {
     platform::CheckCancelled();
-    int flag = 0;
-    MPI_Status status;
-    Check(MPI_Iprobe(MPI_ANY_SOURCE, kFailTag, control_, &flag, &status),
-          "MPI_Iprobe");
-    if (flag != 0) {
-      failure_ = Hear(kFailTag, status.MPI_SOURCE);
-      CheckWorks();
-    }
-    if (waited > stall_seconds_) Stalled(waited, label);
+    failure_ = control_.HearFailure();
+    CheckWorks();
+    LookForStall(label);
     // Other threads of this rank may have to say something.
     lock.unlock();
     lock.lock();
   }
 
-  void TestAgreement() {
-    if (agreement_ == MPI_REQUEST_NULL) return;
-    int flag = 0;
-    Check(MPI_Test(&agreement_, &flag, MPI_STATUS_IGNORE), "MPI_Test");
-    if (flag != 0) disagree_ = received_ != sent_;
-  }
-
-  // All ranks have found out: what each of them runs.
+  // All ranks have found out.
   [[noreturn]] void RaiseDisagreement(Lock& lock) {
-    std::vector<char> own(kTextBytes, '\0');
-    part_text_.copy(own.data(), kTextBytes - 1);
-    std::vector<char> all(kTextBytes * static_cast<size_t>(size_));
-    MPI_Request request = MPI_REQUEST_NULL;
-    Check(MPI_Iallgather(own.data(), kTextBytes, MPI_CHAR, all.data(),
-                         kTextBytes, MPI_CHAR, control_, &request),
-          "MPI_Iallgather");
-    const auto begun = Clock::now();
-    for (int flag = 0; flag == 0;) {
-      LookAround(Seconds(Clock::now() - begun), "an exchange of programs",
-                 lock);
-      Check(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), "MPI_Test");
-    }
-    std::vector<std::string> texts;
-    texts.reserve(static_cast<size_t>(size_));
-    for (int rank = 0; rank < size_; ++rank) {
-      texts.emplace_back(all.data() + kTextBytes * static_cast<size_t>(rank));
-    }
-    failure_ = "the ranks do not run the same collectives:\n" +
-               platform::FirstDifference(texts);
+    Part part = *part_;
+    part.Add(Format("runs that failed before they began: {}", skipped_),
+             skipped_ == 0 ? "" : Format("the last: {}", last_skipped_));
+    failure_ = "the ranks do not run the same:\n" +
+               control_.Difference(
+                   part, [&] { LookAround("an exchange of programs", lock); });
     platform::Raise(ErrorCode::kFailedPrecondition, "world.disagree", "{}",
                     failure_);
   }
 
-  // Says once who is missing: those that do not say that they wait, too.
-  void Stalled(double waited, std::string_view label) {
+  // Says once who is missing: those that do not say that they wait, too. They
+  // have some time for it before this rank has waited for stall_seconds_.
+  void LookForStall(std::string_view label) {
     constexpr double kAnswerSeconds = 2;
-    if (stalled_at_ == Clock::time_point()) {
-      stalled_at_ = Clock::now();
-      heard_.assign(static_cast<size_t>(size_), "");
-      Tell(kStallTag, Format("{} {}", parts_, label));
+    const auto now = Clock::now();
+    if (stall_.begun == Clock::time_point()) {
+      stall_.begun = now;
+      control_.ForgetWaiting();
     }
-    int flag = 1;
-    while (flag != 0) {
-      MPI_Status status;
-      Check(MPI_Iprobe(MPI_ANY_SOURCE, kStallTag, control_, &flag, &status),
-            "MPI_Iprobe");
-      if (flag != 0) {
-        const std::string text = Hear(kStallTag, status.MPI_SOURCE);
-        // Ranks are in the same part, or one apart: nothing older counts.
-        const size_t space = text.find(' ');
-        if (std::stoll(text.substr(0, space)) + 1 >= parts_) {
-          heard_[status.MPI_SOURCE] = text.substr(space + 1);
-        }
-      }
-    }
-    const bool early = Seconds(Clock::now() - stalled_at_) < kAnswerSeconds;
-    if (stall_named_ || early) return;
-    stall_named_ = true;
-    std::string text =
-        Format("rank {} has waited for {:.0f} s in {}", rank_, waited, label);
+    const double waited = Seconds(now - stall_.begun);
+    const auto& others = control_.HearWaiting(parts_);
+    const auto asked = [&](int rank) {
+      return others[static_cast<size_t>(rank)].asked;
+    };
+    bool answer = false;
+    bool lower_asked = false;
     for (int rank = 0; rank < size_; ++rank) {
+      answer |= asked(rank);
+      lower_asked |= rank < rank_ && asked(rank);
+    }
+    const bool asks =
+        waited > stall_seconds_ - std::min(kAnswerSeconds, stall_seconds_ / 2);
+    if ((asks && !stall_.asked) || (answer && !stall_.told)) {
+      control_.TellWaiting(parts_, label, asks);
+      stall_.told = true;
+      stall_.asked = asks;
+    }
+    if (waited < stall_seconds_ || stall_.named) return;
+    stall_.named = true;
+    // One rank of those that wait says so for all.
+    if (!lower_asked) NameStall(waited, label, others);
+  }
+
+  void NameStall(double waited,
+                 std::string_view label,
+                 const std::vector<ControlChannel::Waiting>& others) {
+    std::vector<int> missing;
+    std::map<std::string, std::vector<int>> waiting;  // by label
+    for (int rank = 0; rank < size_; ++rank) {
+      const auto& other = others[static_cast<size_t>(rank)];
       if (rank == rank_) continue;
-      const std::string& heard = heard_[static_cast<size_t>(rank)];
-      text += heard.empty()
-                  ? Format("\n  rank {} has not come to it", rank)
-                  : Format("\n  rank {} waits, too, in {}", rank, heard);
+      (other.told ? waiting[other.label] : missing).push_back(rank);
+    }
+    std::string text =
+        Format("rank {} has waited for {:.1f} s in {}", rank_, waited, label);
+    if (!missing.empty()) {
+      text += Format("\n  {} {} not come to it", platform::NameRanks(missing),
+                     missing.size() == 1 ? "has" : "have");
+    }
+    for (const auto& [where, ranks] : waiting) {
+      text += Format("\n  {} {}, too, in {}", platform::NameRanks(ranks),
+                     ranks.size() == 1 ? "waits" : "wait", where);
     }
     platform::Log(platform::LogLevel::kWarning, "{}", text);
     if (!stall_aborts_) return;
@@ -416,54 +400,36 @@ class MpiWorld final : public platform::World {
                     failure_);
   }
 
-  // Sends a text to all other ranks; does not wait for them to read it.
-  void Tell(int tag, const std::string& text) {
-    std::vector<char>& message = told_.emplace_back(kMessageBytes, '\0');
-    text.copy(message.data(), kMessageBytes - 1);
-    for (int rank = 0; rank < size_; ++rank) {
-      if (rank == rank_) continue;
-      MPI_Request request = MPI_REQUEST_NULL;
-      Check(MPI_Isend(message.data(), kMessageBytes, MPI_CHAR, rank, tag,
-                      control_, &request),
-            "MPI_Isend");
-      Check(MPI_Request_free(&request), "MPI_Request_free");
-    }
-  }
-
-  std::string Hear(int tag, int from) {
-    std::vector<char> message(kMessageBytes, '\0');
-    Check(MPI_Recv(message.data(), kMessageBytes, MPI_CHAR, from, tag, control_,
-                   MPI_STATUS_IGNORE),
-          "MPI_Recv");
-    return message.data();
-  }
+  // A wait that takes long.
+  struct Stall {
+    Clock::time_point begun;
+    bool told = false;   // the others know that this rank waits,
+    bool asked = false;  // and it knows which of them do
+    bool named = false;
+  };
 
   mutable std::mutex mutex_;
   pid_t process_ = getpid();
-  int rank_ = 0;
-  int size_ = 1;
+  std::thread::id thread_;  // of the first part
+  ControlChannel control_;
+  int rank_;
+  int size_;
   std::string library_;
   MPI_Comm data_ = MPI_COMM_NULL;
-  MPI_Comm control_ = MPI_COMM_NULL;
   std::vector<Flight> flights_;
   int64_t first_ = 0;     // not known to be done
   int64_t launched_ = 0;  // all before it are on their way
   int64_t next_ = 0;
   std::string_view label_;
-  std::string part_text_;
-  int64_t parts_ = 0;  // begun
-  std::array<uint64_t, 2> sent_{};
-  std::array<uint64_t, 2> received_{};
-  MPI_Request agreement_ = MPI_REQUEST_NULL;
-  bool disagree_ = false;
+  std::shared_ptr<const Part> part_;
+  int64_t parts_ = 0;     // begun
+  uint64_t skipped_ = 0;  // not begun, as something failed before
+  std::string last_skipped_;
   std::string failure_;  // "" while all is well
   double stall_seconds_;
   bool stall_aborts_;
   Clock::duration waited_{};
-  Clock::time_point stalled_at_;
-  bool stall_named_ = false;
-  std::vector<std::string> heard_;     // by rank: what it waits in
-  std::list<std::vector<char>> told_;  // messages that may be on their way
+  Stall stall_;
 };
 
 }  // namespace

@@ -19,6 +19,10 @@ class SLUICE_API CollectiveContext final : public DeviceContext {
   void CopyToHost(void* host, const void* device, size_t bytes) override;
   void CopyOnDevice(void* to, const void* from, size_t bytes) override;
 
+  // The op whose collectives these are: it is named where waiting fails.
+  void SetOpIndex(int op_index) override { op_index_ = op_index; }
+  int FailedOp() const override { return op_index_; }
+
   // Raises what World::Start raises.
   void Start(Collective collective) {
     started_.push_back(World::Get().Start(std::move(collective)));
@@ -28,6 +32,7 @@ class SLUICE_API CollectiveContext final : public DeviceContext {
 
  private:
   std::vector<int64_t> started_;  // numbers, not waited for
+  int op_index_ = -1;
 };
 
 }  // namespace sluice::platform

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <utility>
 
@@ -33,7 +32,8 @@ class SingleRank final : public World {
   void Advance() override {}
   void Wait(int64_t /*number*/) override {}
   double WaitedSeconds() const override { return 0; }
-  void BeginPart(uint64_t /*digest*/, std::string_view /*text*/) override {}
+  void BeginPart(std::shared_ptr<const Part> /*part*/) override {}
+  void SkipPart(std::string_view /*why*/) override {}
   void SetLabel(std::string_view /*label*/) override {}
   void Fail(std::string_view /*why*/) noexcept override {}
 };
@@ -88,38 +88,96 @@ World& World::Join() {
   return Get();
 }
 
-std::string FirstDifference(const std::vector<std::string>& texts) {
-  std::vector<std::string_view> rest(texts.begin(), texts.end());
-  const auto more = [&] {
-    return std::any_of(rest.begin(), rest.end(),
-                       [](std::string_view text) { return !text.empty(); });
-  };
-  while (more()) {
-    std::map<std::string_view, std::vector<size_t>> ranks;  // by line
-    for (size_t rank = 0; rank < rest.size(); ++rank) {
-      const size_t end = std::min(rest[rank].find('\n'), rest[rank].size());
-      ranks[rest[rank].substr(0, end)].push_back(rank);
-      rest[rank].remove_prefix(std::min(end + 1, rest[rank].size()));
-    }
-    if (ranks.size() == 1) continue;
-    std::vector<std::pair<std::vector<size_t>, std::string_view>> by_rank;
-    by_rank.reserve(ranks.size());
-    for (auto& [line, having] : ranks) {
-      by_rank.emplace_back(std::move(having), line);
-    }
-    std::sort(by_rank.begin(), by_rank.end());
-    std::string text;
-    for (const auto& [having, line] : by_rank) {
-      text += "\n  rank";
-      for (size_t i = 0; i < having.size(); ++i) {
-        const bool last = i + 1 == having.size();
-        text += Format("{}{}", i == 0 ? " " : last ? " and " : ", ", having[i]);
-      }
-      text += Format(": {}", line.empty() ? "nothing more" : line);
-    }
-    return text.substr(1);
+void World::RequireJoined(std::string_view what) {
+  const int launched = LaunchedRanks();
+  SLUICE_ENFORCE(
+      launched <= 1 || the_world.load() != nullptr,
+      ErrorCode::kFailedPrecondition, "world.not_joined",
+      "{}: this process was started as one of {} ranks and has not joined "
+      "them: call World::Join() before, in Python sluice.distributed.init()",
+      what, launched);
+}
+
+uint64_t Part::Extend(uint64_t digest, std::string_view line) {
+  constexpr uint64_t kPrime = 0x100000001b3;
+  for (const char c : line) {
+    digest = (digest ^ static_cast<uint8_t>(c)) * kPrime;
   }
-  return "";
+  return (digest ^ '\n') * kPrime;
+}
+
+void Part::Add(std::string text, std::string where) {
+  digest_ = Extend(digest_, text);
+  lines_.push_back({std::move(text), std::move(where)});
+}
+
+uint64_t Part::Digest(size_t count) const {
+  uint64_t digest = kEmptyDigest;
+  for (size_t i = 0; i < std::min(count, lines_.size()); ++i) {
+    digest = Extend(digest, lines_[i].text);
+  }
+  return digest;
+}
+
+std::string NameRanks(const std::vector<int>& ranks) {
+  std::vector<std::string> items;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) {
+      ++end;
+    }
+    constexpr size_t kShortestRange = 3;
+    if (end - i >= kShortestRange) {
+      items.push_back(Format("{} to {}", ranks[i], ranks[end - 1]));
+    } else {
+      end = i + 1;
+      items.push_back(std::to_string(ranks[i]));
+    }
+    i = end;
+  }
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < items.size(); ++i) {
+    const bool last = i + 1 == items.size();
+    text += (i == 0 ? "" : last ? " and " : ", ") + items[i];
+  }
+  return text;
+}
+
+std::string DescribeLines(std::vector<Part::Line> lines) {
+  constexpr size_t kLongest = 400;
+  constexpr size_t kBefore = 80;  // the first character that differs
+  size_t same = lines.empty() ? 0 : lines[0].text.size();
+  for (const Part::Line& line : lines) {
+    const auto [end, other] =
+        std::mismatch(lines[0].text.begin(), lines[0].text.end(),
+                      line.text.begin(), line.text.end());
+    same = std::min(same, static_cast<size_t>(end - lines[0].text.begin()));
+  }
+  // In the order of the first rank that has the line.
+  std::vector<std::pair<std::string, std::vector<int>>> ranks;
+  for (size_t rank = 0; rank < lines.size(); ++rank) {
+    std::string text = std::move(lines[rank].text);
+    if (text.empty()) text = "nothing more";
+    if (text.size() > kLongest) {
+      const size_t begin = same > kBefore ? same - kBefore : 0;
+      text = (begin > 0 ? "..." : "") + text.substr(begin, kLongest) +
+             (begin + kLongest < text.size() ? "..." : "");
+    }
+    if (!lines[rank].where.empty()) text += ", " + lines[rank].where;
+    auto having =
+        std::find_if(ranks.begin(), ranks.end(),
+                     [&](const auto& each) { return each.first == text; });
+    if (having == ranks.end()) {
+      having = ranks.insert(ranks.end(), {std::move(text), {}});
+    }
+    having->second.push_back(static_cast<int>(rank));
+  }
+  std::string described;
+  for (const auto& [text, having] : ranks) {
+    described += Format("{}  {}: {}", described.empty() ? "" : "\n",
+                        NameRanks(having), text);
+  }
+  return described;
 }
 
 void SetWorld(World* world) {

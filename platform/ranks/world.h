@@ -41,9 +41,34 @@ struct Collective {
   bool ordered = false;
 };
 
+// What all ranks must agree on before data moves: a part of their programs,
+// line by line, each a sentence's worth that is the same text on every rank.
+class SLUICE_API Part {
+ public:
+  struct Line {
+    std::string text;
+    // Said where lines differ, not compared: "created at train.py:12".
+    std::string where;
+  };
+
+  void Add(std::string text, std::string where = "");
+  const std::vector<Line>& lines() const { return lines_; }
+  // Of the first `count` lines, or of all: the same number on every rank.
+  uint64_t Digest(size_t count) const;
+  uint64_t Digest() const { return digest_; }
+
+ private:
+  // FNV-1a, by G. Fowler, L. Noll and P. Vo.
+  static constexpr uint64_t kEmptyDigest = 0xcbf29ce484222325;
+  static uint64_t Extend(uint64_t digest, std::string_view line);
+
+  std::vector<Line> lines_;
+  uint64_t digest_ = kEmptyDigest;
+};
+
 // The processes that run one program together: each has a rank from 0 to
 // size() - 1. All ranks start the same collectives in the same order, and so in
-// one thread; its functions may be called from any.
+// one thread; what starts none may be called from any.
 class SLUICE_API World {
  public:
   virtual ~World();
@@ -59,6 +84,9 @@ class SLUICE_API World {
   // Raises FailedPrecondition where ranks were started, but their MPI is not
   // there or is another one than Sluice was built for.
   static World& Join();
+  // Raises FailedPrecondition where ranks were started with this one and it has
+  // not joined them: `what` would work as if it were alone.
+  static void RequireJoined(std::string_view what);
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
@@ -81,11 +109,15 @@ class SLUICE_API World {
   // Seconds that all calls of Wait so far have taken.
   virtual double WaitedSeconds() const = 0;
 
-  // Begins a part in which this rank starts the collectives that `digest`
-  // stands for. No data moves before all ranks have begun a part of the same
-  // digest; where they differ, Wait raises world.disagree with the first lines
-  // of `text` that do.
-  virtual void BeginPart(uint64_t digest, std::string_view text) = 0;
+  // Begins a part in which this rank starts the collectives that `part` is
+  // about. No data moves before all ranks have begun an equal part; where they
+  // differ, Wait raises world.disagree with the first line that does. Raises
+  // FailedPrecondition world.other_thread in another thread than the first call
+  // was in: two threads would begin theirs in an order that differs by rank.
+  virtual void BeginPart(std::shared_ptr<const Part> part) = 0;
+  // A run failed on this rank before it began its part. All is well if the
+  // others' failed, too; otherwise the next part differs.
+  virtual void SkipPart(std::string_view why) = 0;
   // What the collectives that are started next are for, e.g. "op 3
   // (c_allreduce_sum), created at train.py:12". The text must stay until they
   // have been waited for.
@@ -98,11 +130,15 @@ class SLUICE_API World {
   World() = default;
 };
 
-// The first line in which texts, one a rank, differ, and who has which:
-//   rank 0, 2 and 3: op 1 (relu)
-//   rank 1: op 1 (tanh)
-// "" where none differ.
-SLUICE_API std::string FirstDifference(const std::vector<std::string>& texts);
+// "rank 1", "ranks 0 and 2", "ranks 0 to 5 and 7": for ascending numbers, one
+// or more.
+SLUICE_API std::string NameRanks(const std::vector<int>& ranks);
+
+// Who has which of these lines, one a rank:
+//   ranks 0, 2 and 3: op 1: y = relu(X=x), created at train.py:12
+//   rank 1: op 1: y = tanh(X=x), created at train.py:12
+// An empty text is "nothing more". Long ones are cut to where they differ.
+SLUICE_API std::string DescribeLines(std::vector<Part::Line> lines);
 
 // For the module that has a library: makes `world` that of the process.
 SLUICE_API void SetWorld(World* world);

@@ -27,28 +27,20 @@ using framework::VarDesc;
 using platform::Collective;
 using platform::CollectiveKind;
 using platform::DType;
+using platform::Part;
 using platform::World;
 using Bytes = std::vector<std::byte>;
 
-// FNV-1a: the same on every rank.
-uint64_t DigestOf(std::string_view text) {
-  uint64_t digest = 0xcbf29ce484222325;
-  for (const char c : text) {
-    digest = (digest ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  }
-  return digest;
-}
-
-// Calls `exchange`, in which all ranks start the collectives that `text` stands
-// for. Where it fails on one of them, the others hear of it.
+// Calls `exchange`, in which all ranks start the collectives that `part` is
+// about. Where it fails on one of them, the others hear of it.
 template <typename Exchange>
 auto OnAllRanks(const std::string& what,
-                const std::string& text,
+                std::shared_ptr<const Part> part,
                 Exchange exchange) {
   World& world = World::Get();
   try {
     world.SetLabel(what);
-    world.BeginPart(DigestOf(text), text);
+    world.BeginPart(std::move(part));
     return exchange(world);
   } catch (const std::exception& error) {
     world.Fail(error.what());
@@ -106,9 +98,10 @@ std::vector<std::string> AllGatherTexts(World& world, const std::string& own) {
 nb::list Exchange(const std::string& what, const nb::bytes& own) {
   const std::string text(own.c_str(), own.size());
   const auto texts = RunInterruptibly([&] {
-    return OnAllRanks(what, what + "\n", [&](World& world) {
-      return AllGatherTexts(world, text);
-    });
+    const auto part = std::make_shared<Part>();
+    part->Add(what);
+    return OnAllRanks(
+        what, part, [&](World& world) { return AllGatherTexts(world, text); });
   });
   nb::list result;
   for (const std::string& each : texts) {
@@ -202,12 +195,13 @@ void BroadcastParameters(const std::string& what,
   const Scope& source = ToScope(source_object, what);
   Scope& scope = ToScope(scope_object, what);
   const std::vector<VarDesc> vars = PersistablesOf(program);
-  std::string text = what + "\n";
+  const auto part = std::make_shared<Part>();
+  part->Add(what);
   for (const VarDesc& var : vars) {
-    text += platform::Format("{} {} {}\n", var.name, var.dtype, var.dims);
+    part->Add(platform::Format("{} {} {}", var.name, var.dtype, var.dims));
   }
   RunInterruptibly([&] {
-    return OnAllRanks(what, text, [&](World& world) {
+    return OnAllRanks(what, part, [&](World& world) {
       TakeFromRank0(world, vars, source, &scope);
       return true;
     });

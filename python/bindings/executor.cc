@@ -14,6 +14,7 @@
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/plan/tuning_mode.h"
+#include "sluice/framework/run/skipped_run.h"
 #include "sluice/framework/run/stretches.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -119,6 +120,17 @@ std::vector<Tensor> RunStretches(Executor& self,
   });
 }
 
+// Calls `run`, which Executor::Run does with what Python gave.
+template <typename RunProgram>
+auto Noted(const Program& program, RunProgram run) {
+  try {
+    return run();
+  } catch (const std::exception& error) {
+    framework::NoteSkippedRun(program, error.what());
+    throw;
+  }
+}
+
 nb::list Run(Executor& self,
              nb::handle program_object,
              nb::handle feed,
@@ -127,11 +139,13 @@ nb::list Run(Executor& self,
              nb::handle return_numpy) {
   const Program& program = ToProgram(program_object, "run");
   Scope& scope = ToScope(scope_object, "run");
-  const FeedArrays arrays(program, feed);
-  const auto plan = PrepareToRun(self, program, arrays, fetch_list, scope);
-  const auto results = plan->whole() ? RunPlan(plan, arrays.feeds(), &scope)
-                                     : RunStretches(self, program, plan, arrays,
-                                                    fetch_list, scope);
+  const auto results = Noted(program, [&] {
+    const FeedArrays arrays(program, feed);
+    const auto plan = PrepareToRun(self, program, arrays, fetch_list, scope);
+    return plan->whole()
+               ? RunPlan(plan, arrays.feeds(), &scope)
+               : RunStretches(self, program, plan, arrays, fetch_list, scope);
+  });
   return ToResults(results, PyObject_IsTrue(return_numpy.ptr()) == 1);
 }
 
@@ -144,16 +158,18 @@ nb::list RunDebugging(Executor& self,
                       nb::handle check_nan) {
   const Program& program = ToProgram(program_object, "run_checked");
   Scope& scope = ToScope(scope_object, "run_checked");
-  const FeedArrays arrays(program, feed);
-  const auto plan = Prepare(self, program, arrays, fetch_list);
   const bool check = PyObject_IsTrue(check_nan.ptr()) == 1;
   const auto run = [&](const Plan& each, const framework::Feeds& feeds,
                        Scope* in) {
     return check ? framework::RunNanChecked(each, feeds, in)
                  : framework::RunSynchronised(each, feeds, in);
   };
-  return ToResults(
-      RunStretches(self, program, plan, arrays, fetch_list, scope, run), true);
+  const auto results = Noted(program, [&] {
+    const FeedArrays arrays(program, feed);
+    const auto plan = Prepare(self, program, arrays, fetch_list);
+    return RunStretches(self, program, plan, arrays, fetch_list, scope, run);
+  });
+  return ToResults(results, true);
 }
 
 nb::dict RunKeepingAll(Executor& self,
@@ -163,8 +179,6 @@ nb::dict RunKeepingAll(Executor& self,
                        nb::handle scope_object) {
   const Program& program = ToProgram(program_object, "run_keeping_all");
   Scope& scope = ToScope(scope_object, "run_keeping_all");
-  const FeedArrays arrays(program, feed);
-  const auto plan = Prepare(self, program, arrays, fetch_list);
   std::map<std::string, Tensor> kept;
   const auto run = [&](const Plan& each, const framework::Feeds& feeds,
                        Scope* in) {
@@ -182,7 +196,11 @@ nb::dict RunKeepingAll(Executor& self,
     }
     return results;
   };
-  RunStretches(self, program, plan, arrays, fetch_list, scope, run);
+  Noted(program, [&] {
+    const FeedArrays arrays(program, feed);
+    const auto plan = Prepare(self, program, arrays, fetch_list);
+    return RunStretches(self, program, plan, arrays, fetch_list, scope, run);
+  });
   nb::dict values;
   for (const auto& [name, tensor] : kept) {
     values[nb::str(name.data(), name.size())] = ExportArray(tensor);

@@ -28,7 +28,7 @@ _HINTS = {
         r"feed (\w+) must be (?!bfloat16)(\w+)",
         "convert it first, e.g. {0}.astype('{1}')",
     ),
-    "feed.missing": "pass it in feed={...}",
+    "feed.missing": (r"must be fed(?!:)", "pass it in feed={{...}}"),
     "checkpoint.other_program": (
         "a file has what the program that saved it has: save with the program "
         "that will load it, e.g. save_params(path, main.clone(for_test=True)); "
@@ -38,6 +38,9 @@ _HINTS = {
     "run.uninitialised": "run the startup program in this scope first: "
     "exe.run(sluice.default_startup_program()); the parameters of a model that "
     "was loaded are in its scope: scope=model.scope",
+    "world.disagree": "all ranks build the same programs in the same order and "
+    "start with the same values: sluice.distributed.broadcast_parameters() "
+    "gives them those of rank 0",
     "python.device_array": "tensor.numpy() copies it to the host",
     "executor.no_plan": "exe.run(program, ...) first; a clone of a program is "
     "another one",

@@ -63,7 +63,7 @@ def test_an_error_of_one_rank_is_raised_on_all_and_they_go_on(tmp_path):
         "text value": "InvalidArgumentError distributed.value: check_finite: rank 2: "
                       r"value is 'a' \(str\); expected a number",
         "sum": "no error$",
-        "programs": r"FailedPreconditionError world.disagree: .*rank 0 and 2: .*rank 1: v "
+        "programs": r"FailedPreconditionError world.disagree: .*ranks 0 and 2: .*rank 1: v "
                     r"float32 \[2\]",
     }
     assert set(found) == set(expected), run.stdout + run.stderr

@@ -10,6 +10,7 @@
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
+#include "sluice/platform/ranks/world.h"
 
 namespace sluice::framework {
 
@@ -18,10 +19,15 @@ std::shared_ptr<const Plan> PrepareWith(const Program& program,
                                         const Fetches& fetches,
                                         std::string_view hints,
                                         PlaceKey place) {
+  if (platform::World::Get().size() > 1) {
+    // Before hints, which may choose kernels that are for one rank.
+    Executor(place)
+        .Prepare(program, feeds, fetches)
+        ->RequireAlone("a comparison");
+  }
   const KernelHintGuard guard(hints);
   auto plan = Executor(place).Prepare(program, feeds, fetches);
   plan->RequireWhole("a comparison");
-  plan->RequireAlone("a comparison");
   return plan;
 }
 

@@ -22,7 +22,12 @@ this module.
 
 from __future__ import annotations
 
-from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from .checkpoint import (
+    Checkpoint,
+    broadcast_parameters,
+    load_checkpoint,
+    save_checkpoint,
+)
 from .data_parallel import DataParallel
 from .finite import check_finite
 from .timeline import gather_trace
@@ -31,6 +36,7 @@ from .world import init, rank, shard, size, waited_seconds
 __all__ = [
     "Checkpoint",
     "DataParallel",
+    "broadcast_parameters",
     "check_finite",
     "gather_trace",
     "init",

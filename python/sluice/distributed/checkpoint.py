@@ -14,7 +14,12 @@ from ..framework import Program
 from .together import name_ranks, together
 from .world import size
 
-__all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
+__all__ = [
+    "Checkpoint",
+    "broadcast_parameters",
+    "load_checkpoint",
+    "save_checkpoint",
+]
 
 # Variables beside the persistables, int64 [1]: a safetensors file has no better
 # place for what is not a tensor.
@@ -137,6 +142,30 @@ def load_checkpoint(
     found = together("load_checkpoint", read, range(1))[0]
     _core._broadcast_parameters("load_checkpoint", program, loaded, scope)
     return Checkpoint(*found)
+
+
+def broadcast_parameters(
+    program: Program | None = None,
+    scope: _core.Scope | None = None,
+) -> None:
+    """Give all ranks the values that rank 0 has. All ranks call it together.
+
+    Not needed where all ranks run the same startup program, which draws the
+    same numbers everywhere, nor after :func:`load_checkpoint`.
+
+    Args:
+        program: whose persistables; the default main program if None.
+        scope: where they are; the global scope if None.
+
+    Raises:
+        FailedPreconditionError: on all ranks: rank 0 has no value for one of
+            them; the ranks' programs have other variables; a rank does
+            something else.
+        InvalidArgumentError: ``program`` is no program.
+    """
+    program = framework.default_main_program() if program is None else program
+    scope = executor.global_scope() if scope is None else scope
+    _core._broadcast_parameters("broadcast_parameters", program, scope, scope)
 
 
 def _checked_step(step: int) -> int:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from .. import _core, framework
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..framework import Program, Variable, caller_location
-from .world import check_joined
-
-if TYPE_CHECKING:
-    from ..optimizer import Optimizer
+from ..optimizer import Optimizer
 
 __all__ = ["DataParallel"]
 
@@ -45,6 +41,12 @@ class DataParallel:
         deterministic: bool = False,
         parts: int = 4,
     ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise InvalidArgumentError(
+                f"DataParallel: optimizer = {_core._shown(optimizer)}; "
+                "expected one of sluice.optimizer",
+                "distributed.optimizer",
+            )
         self.optimizer = optimizer
         self.bucket_bytes = bucket_bytes
         if deterministic and not parts:
@@ -87,7 +89,6 @@ class DataParallel:
                 power of 2, or that the ranks do not divide.
             FailedPreconditionError: ranks were started and not joined.
         """
-        check_joined("DataParallel")
         arguments = framework.backward_arguments(
             loss, parameter_list, no_grad_set
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from types import TracebackType
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import InvalidArgumentError
 
 
 def init() -> None:
@@ -31,24 +30,23 @@ def init() -> None:
         sys.excepthook = _tell_others
 
 
-def check_joined(what: str) -> None:
-    """Raise FailedPreconditionError where ranks were started and not joined."""
-    started = os.environ.get("OMPI_COMM_WORLD_SIZE", "1")
-    if size() == 1 and started.isdecimal() and int(started) > 1:
-        raise FailedPreconditionError(
-            f"{what}: this process was started as one of {started} ranks and "
-            "has not joined them: call sluice.distributed.init() before",
-            "distributed.not_joined",
-        )
-
-
 def rank() -> int:
-    """The number of this process among all ranks, from 0."""
+    """The number of this process among all ranks, from 0.
+
+    Raises:
+        FailedPreconditionError: ranks were started and not joined.
+    """
+    _core._require_joined("rank")
     return _core._world_rank()
 
 
 def size() -> int:
-    """How many ranks there are."""
+    """How many ranks there are.
+
+    Raises:
+        FailedPreconditionError: ranks were started and not joined.
+    """
+    _core._require_joined("size")
     return _core._world_size()
 
 
@@ -82,7 +80,7 @@ def shard(batch: Any) -> np.ndarray:
         InvalidArgumentError: the number of ranks does not divide it.
         FailedPreconditionError: ranks were started and not joined.
     """
-    check_joined("shard")
+    _core._require_joined("shard")
     batch = np.asarray(batch)
     if batch.ndim == 0 or len(batch) % size() != 0:
         raise InvalidArgumentError(

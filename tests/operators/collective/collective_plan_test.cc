@@ -19,6 +19,7 @@ using framework::DType;
 using framework::Executor;
 using framework::Program;
 using framework::Tensor;
+using platform::CPUPlace;
 using platform::ErrorCode;
 using sluice::testing::ExpectError;
 using ::testing::ElementsAre;
@@ -109,29 +110,97 @@ TEST_F(CollectivePlanTest, TheSameValueTwiceIsNotWrittenOver) {
 }
 
 TEST_F(CollectivePlanTest, EachRunBeginsWithWhatRanksMustAgreeOn) {
-  const std::string sum = Sums({Scaled("x", 1)})[0];
+  const std::string x = Scaled("x", 1);
+  const std::string sum = Sums({x})[0];
   Run({sum});
   Run({sum});
-  EXPECT_EQ(world_.digests.size(), 2u);
-  EXPECT_EQ(world_.digests[0], world_.digests[1]);
-  EXPECT_NE(world_.digests[0], 0u);
-  EXPECT_EQ(world_.last_text,
-            "op 0 (scale)\nop 1 (c_allreduce_sum)\n"
-            "op 1 (c_allreduce_sum float32 [2] ordered=false)\n");
+  ASSERT_EQ(world_.parts.size(), 2u);
+  EXPECT_EQ(world_.parts[0], world_.parts[1]);
+  std::vector<std::string> lines;
+  for (const platform::Part::Line& line : world_.parts[0]->lines()) {
+    lines.push_back(line.text);
+    EXPECT_THAT(line.where, HasSubstr("collective_plan_test.cc:"));
+  }
+  EXPECT_THAT(
+      lines, ElementsAre(
+                 platform::Format("op 0: {} = scale(X=x, bias=0, "
+                                  "bias_after_scale=true, scale=1)",
+                                  x),
+                 platform::Format(
+                     "op 1: {} = c_allreduce_sum(X={}, ordered=false)", sum, x),
+                 "op 1 (c_allreduce_sum) exchanges float32 [2]"));
   EXPECT_GT(world_.advances, 0);
 }
 
-TEST_F(CollectivePlanTest, AnotherProgramHasAnotherDigest) {
+TEST_F(CollectivePlanTest, AnotherProgramIsAnotherPart) {
   const std::string sum = Sums({Scaled("x", 1)})[0];
   Run({sum});
   Scaled("x", 2);
   Run({sum});
-  EXPECT_NE(world_.digests[0], world_.digests[1]);
+  EXPECT_NE(world_.parts[0]->Digest(), world_.parts[1]->Digest());
+}
+
+// Each rank may draw numbers of its own.
+TEST_F(CollectivePlanTest, SeedsAreNotCompared) {
+  const std::string x =
+      program_.AppendOp("dropout", {{"X", {"x"}}}, {{"seed", int64_t{3}}})
+          .Output("Out")[0];
+  Run({Sums({x})[0]});
+  EXPECT_THAT(world_.parts[0]->lines()[0].text, HasSubstr("= dropout(X=x"));
+  EXPECT_THAT(world_.parts[0]->lines()[0].text,
+              ::testing::Not(HasSubstr("seed")));
+}
+
+TEST_F(CollectivePlanTest, WhereRanksStartIsComparedOnceAScope) {
+  const auto lines_about = [&](const char* name) {
+    int count = 0;
+    for (const platform::Part::Line& line : world_.parts.back()->lines()) {
+      count += line.text.find(std::string(name) + " (float32 [2]) starts") == 0;
+    }
+    return count;
+  };
+  for (const char* name : {"w", "v"}) {
+    program_.Persistable(name, DType::kFloat32, {2});
+    *executor_.scope().Var(name).GetMutable<Tensor>() =
+        Tensor::FromVector<float>({2}, {1, 2});
+  }
+  program_.SetSameOnRanks("w");
+  const std::string w = Scaled("w", 2);
+  const std::string sum = Sums({w, Scaled("v", 2)})[0];
+  Run({sum});
+  EXPECT_EQ(lines_about("w"), 1);
+  EXPECT_EQ(lines_about("v"), 0);
+  const uint64_t first = world_.parts.back()->Digest();
+  Run({sum});
+  EXPECT_EQ(lines_about("w"), 0);
+  executor_.scope().set_compared(false);
+  executor_.scope().Var("w").GetMutable<Tensor>()->mutable_data<float>(
+      CPUPlace())[1] = 3;
+  Run({sum});
+  EXPECT_EQ(lines_about("w"), 1);
+  EXPECT_NE(world_.parts.back()->Digest(), first);
+}
+
+TEST_F(CollectivePlanTest, ARunThatFailsBeforeItBeginsIsNoted) {
+  const std::string sum = Sums({Scaled("x", 1)})[0];
+  const Tensor three = Tensor::FromVector<float>({3}, {1, 2, 3});
+  ExpectError(ErrorCode::kInvalidArgument, "feed.shape", {"feed x"}, [&] {
+    executor_.Run(program_, {{"x", three}}, {sum});
+  });
+  EXPECT_THAT(world_.skipped, ElementsAre(HasSubstr("feed x")));
+  EXPECT_TRUE(world_.parts.empty());
+  EXPECT_EQ(world_.failure, "");
+  Program other;
+  other.Data("x", DType::kFloat32, {2});
+  ExpectError(ErrorCode::kInvalidArgument, "feed.shape", {"feed x"}, [&] {
+    executor_.Run(other, {{"x", three}}, {"x"});
+  });
+  EXPECT_EQ(world_.skipped.size(), 1u);
 }
 
 TEST_F(CollectivePlanTest, WithoutCollectivesNothingIsAgreedOn) {
   Run({Scaled("x", 1)});
-  EXPECT_TRUE(world_.digests.empty());
+  EXPECT_TRUE(world_.parts.empty());
   EXPECT_EQ(world_.advances, 0);
 }
 

@@ -1,5 +1,6 @@
 #include "sluice/operators/collective/data_parallel.h"
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,27 @@ TEST_F(DataParallelTest, WithOneRankNothingIsAdded) {
   const auto backward = AppendDataParallelBackward(program_, loss_);
   EXPECT_EQ(backward.loss, loss_);
   EXPECT_EQ(ToString(program_), ToString(same));
+}
+
+TEST_F(DataParallelTest, RanksCompareTheParametersThatTheyStartWith) {
+  TwinWorld world;
+  program_.Persistable("state", DType::kFloat32, {1});
+  program_.AppendOp("scale", {{"X", {"state"}}}, {},
+                    framework::SourceLocation::Here(), {{"Out", {"state"}}});
+  AppendDataParallelBackward(program_, loss_, {{"a"}, {}});
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_TRUE(program_.FindVar(name).same_on_ranks) << name;
+  }
+  EXPECT_FALSE(program_.FindVar("state").same_on_ranks);
+  EXPECT_FALSE(program_.FindVar("x").same_on_ranks);
+}
+
+TEST_F(DataParallelTest, RanksThatWereStartedMustBeJoined) {
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  ExpectError(ErrorCode::kFailedPrecondition, "world.not_joined",
+              {"DataParallel: "},
+              [&] { AppendDataParallelBackward(program_, loss_); });
+  unsetenv("OMPI_COMM_WORLD_SIZE");
 }
 
 TEST_F(DataParallelTest, GradientsAreMeansInTheOrderInWhichTheyAreReady) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,10 +59,10 @@ class TwinWorld final : public platform::World {
     }
   }
   double WaitedSeconds() const override { return 0; }
-  void BeginPart(uint64_t digest, std::string_view text) override {
-    digests.push_back(digest);
-    last_text = text;
+  void BeginPart(std::shared_ptr<const platform::Part> part) override {
+    parts.push_back(std::move(part));
   }
+  void SkipPart(std::string_view why) override { skipped.emplace_back(why); }
   void SetLabel(std::string_view label) override { label_ = label; }
   void Fail(std::string_view why) noexcept override { failure = why; }
 
@@ -71,8 +72,8 @@ class TwinWorld final : public platform::World {
 
   std::vector<std::string> log;  // "start 0", "wait 0"
   std::vector<int64_t> counts;   // of what was started
-  std::vector<uint64_t> digests;
-  std::string last_text;
+  std::vector<std::shared_ptr<const platform::Part>> parts;
+  std::vector<std::string> skipped;
   std::string failure;
   std::string wait_fails;  // with this message
   int advances = 0;

@@ -34,7 +34,8 @@ class RankWorld final : public platform::World {
   void Advance() override {}
   void Wait(int64_t /*number*/) override {}
   double WaitedSeconds() const override { return 0; }
-  void BeginPart(uint64_t /*digest*/, std::string_view /*text*/) override {}
+  void BeginPart(std::shared_ptr<const platform::Part> /*part*/) override {}
+  void SkipPart(std::string_view /*why*/) override {}
   void SetLabel(std::string_view /*label*/) override {}
   void Fail(std::string_view /*why*/) noexcept override { group_.GiveUp(); }
 
@@ -56,7 +57,8 @@ class TwoRanks final : public platform::World {
   void Advance() override {}
   void Wait(int64_t /*number*/) override {}
   double WaitedSeconds() const override { return 0; }
-  void BeginPart(uint64_t /*digest*/, std::string_view /*text*/) override {}
+  void BeginPart(std::shared_ptr<const platform::Part> /*part*/) override {}
+  void SkipPart(std::string_view /*why*/) override {}
   void SetLabel(std::string_view /*label*/) override {}
   void Fail(std::string_view /*why*/) noexcept override {}
 };
