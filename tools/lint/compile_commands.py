@@ -17,17 +17,24 @@ def arguments(description):
     return parser.parse_args()
 
 
+def commands(build):
+    """{source, relative to the root: its command}."""
+    database = json.loads((build / "compile_commands.json").read_text())
+    entries = [(pathlib.Path(each["file"]), each["command"]) for each in database]
+    return {
+        path.relative_to(rooms.ROOT): command
+        for path, command in entries
+        if path.is_relative_to(rooms.ROOT)
+    }
+
+
 def room_commands(build):
     """{source in a room, relative to the root: its arguments}."""
-    commands = {}
-    database = json.loads((build / "compile_commands.json").read_text())
-    for entry in database:
-        path = pathlib.Path(entry["file"])
-        if path.is_relative_to(rooms.ROOT):
-            path = path.relative_to(rooms.ROOT)
-            if rooms.room_of(path):
-                commands[path] = shlex.split(entry["command"])
-    return commands
+    return {
+        path: shlex.split(command)
+        for path, command in commands(build).items()
+        if rooms.room_of(path)
+    }
 
 
 def run_all(jobs, function, items):

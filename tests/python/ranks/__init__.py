@@ -15,11 +15,11 @@ needs_mpi = pytest.mark.skipif(
 )
 
 
-def start(ranks, script, *arguments, **environment):
-    """A script of this folder on several ranks."""
+def start(ranks, script, *arguments, mpirun=(), **environment):
+    """A script of this folder on several ranks; `mpirun` has more options."""
     command = [
         "mpirun", "-n", str(ranks), "--oversubscribe",
-        "--mca", "btl_vader_single_copy_mechanism", "none",
+        "--mca", "btl_vader_single_copy_mechanism", "none", *mpirun,
         sys.executable, str(FOLDER / script), *map(str, arguments),
     ]
     variables = {

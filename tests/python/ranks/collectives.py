@@ -1,6 +1,7 @@
 """Every collective op, on all ranks; run by test_distributed.py. With the
 argument "cuda" on CUDA devices."""
 
+import os
 import sys
 
 import numpy as np
@@ -70,4 +71,6 @@ for op, ordered in [("c_allreduce_sum", False), ("c_allreduce_sum", True)]:
         nccl = on_cuda and not ordered and size > 1
         assert (" NCCL " in decisions) == nccl, decisions
 
-print(f"rank {rank} of {size}: ok", flush=True)
+alone = os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE") == "1" and size > 1
+where = ", alone on its host" if alone else ""
+print(f"rank {rank} of {size}{where}: ok", flush=True)
