@@ -22,6 +22,7 @@
 #include "sluice/platform/mpi/control_channel.h"
 #include "sluice/platform/mpi/mpi_types.h"
 #include "sluice/platform/mpi/open_mpi.h"
+#include "sluice/platform/mpi/watchdog.h"
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/ranks/world.h"
 
@@ -35,6 +36,8 @@ using platform::Format;
 using platform::Part;
 using Clock = std::chrono::steady_clock;
 
+// Until other ranks have said whether they wait, too.
+constexpr double kAnswerSeconds = 2;
 // Started and not waited for; more than a program has.
 constexpr size_t kFlights = 4096;
 
@@ -81,7 +84,9 @@ class MpiWorld final : public platform::World {
         rank_(control_.rank()),
         size_(control_.size()),
         stall_seconds_(StallSeconds()),
-        stall_aborts_(StallAborts()) {
+        stall_aborts_(StallAborts()),
+        // Later than those who can still say who is missing.
+        watchdog_(rank_, stall_seconds_ + kAnswerSeconds, stall_aborts_) {
     Check(MPI_Comm_dup(MPI_COMM_WORLD, &data_), "MPI_Comm_dup");
     Check(MPI_Comm_set_errhandler(data_, MPI_ERRORS_RETURN),
           "MPI_Comm_set_errhandler");
@@ -308,9 +313,12 @@ class MpiWorld final : public platform::World {
   template <typename Done>
   void WaitUntil(Done done, std::string_view label, Lock& lock) {
     constexpr int kCallsALook = 256;
+    if (done()) return;
+    const Watchdog::Wait wait(watchdog_, label);
     for (int calls = 1; !done(); ++calls) {
       CheckWorks();
       Drive();
+      watchdog_.Beat();
       if (control_.differs()) RaiseDisagreement(lock);
       if (calls % kCallsALook == 0) LookAround(label, lock);
     }
@@ -343,7 +351,6 @@ class MpiWorld final : public platform::World {
   // Says once who is missing: those that do not say that they wait, too. They
   // have some time for it before this rank has waited for stall_seconds_.
   void LookForStall(std::string_view label) {
-    constexpr double kAnswerSeconds = 2;
     const auto now = Clock::now();
     if (stall_.begun == Clock::time_point()) {
       stall_.begun = now;
@@ -430,6 +437,7 @@ class MpiWorld final : public platform::World {
   bool stall_aborts_;
   Clock::duration waited_{};
   Stall stall_;
+  Watchdog watchdog_;
 };
 
 }  // namespace

@@ -44,6 +44,7 @@ nb::tuple AppendDataParallel(framework::Program& program,
 void BindDistributed(nb::module_& m) {
   m.def("_join_world", [] { World::Join(); });
   m.def("_require_joined", &World::RequireJoined);
+  m.def("_name_ranks", &platform::NameRanks);
   m.def("_world_rank", [] { return World::Get().rank(); });
   m.def("_world_size", [] { return World::Get().size(); });
   m.def("_world_library", [] { return std::string(World::Get().library()); });

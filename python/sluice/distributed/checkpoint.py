@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core, executor, framework, io
 from ..errors import InvalidArgumentError
 from ..framework import Program
-from .together import name_ranks, together
+from .together import together
 from .world import size
 
 __all__ = [
@@ -78,7 +78,7 @@ def save_checkpoint(
         for rank, each in enumerate(steps):
             by_step.setdefault(each, []).append(rank)
         where = ", ".join(
-            f"{each} on {name_ranks(ranks)}" for each, ranks in by_step.items()
+            f"{each} on {_core._name_ranks(ranks)}" for each, ranks in by_step.items()
         )
         raise InvalidArgumentError(
             f"save_checkpoint: step is {where}; expected the same on all ranks",

@@ -70,7 +70,7 @@ def _of_ranks(what: str, failed: dict[int, dict[str, str]]) -> SluiceError:
     for rank, error in failed.items():
         by_message.setdefault(error["message"], []).append(rank)
     lines = [
-        f"{name_ranks(ranks)}: {message}"
+        f"{_core._name_ranks(ranks)}: {message}"
         for message, ranks in by_message.items()
     ]
     text = f"{what}: " + "\n".join(lines)
@@ -78,11 +78,3 @@ def _of_ranks(what: str, failed: dict[int, dict[str, str]]) -> SluiceError:
     if first["type"] not in errors.__all__:
         return FailedPreconditionError(text, "distributed.other_rank")
     return getattr(errors, first["type"])(text, first["check_id"])
-
-
-def name_ranks(ranks: list[int]) -> str:
-    """``rank 0``, ``ranks 0 and 2`` or ``ranks 0, 2 and 3``."""
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    before = ", ".join(map(str, ranks[:-1]))
-    return f"ranks {before} and {ranks[-1]}"
