@@ -19,8 +19,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-# As platform/mpi/open_mpi.cc chooses between ring and recursive doubling.
+# As platform/mpi/open_mpi.cc chooses between ring, Rabenseifner's algorithm and
+# recursive doubling.
 RING_BYTES_A_RANK = 4096
+RABENSEIFNER_BYTES = 32768
 AGREEMENT_BYTES = 16  # at the beginning of each run
 # Calls of MPI that a message beyond the eager limit needs: the receiver sees
 # the request, the sender the answer, the receiver the data.
@@ -116,7 +118,9 @@ def algorithm_for(size: float, ranks: int, algorithm: str = OPEN_MPI) -> str:
     """What an all-reduce of so many bytes is done by."""
     if algorithm != OPEN_MPI:
         return algorithm
-    return RING if size >= RING_BYTES_A_RANK * ranks else DOUBLING
+    if size >= RING_BYTES_A_RANK * ranks:
+        return RING
+    return RABENSEIFNER if size >= RABENSEIFNER_BYTES else DOUBLING
 
 
 def message_sizes(size: float, ranks: int, algorithm: str) -> list[float]:

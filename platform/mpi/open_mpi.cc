@@ -16,7 +16,7 @@ constexpr int kVersion = OMPI_MAJOR_VERSION * 10000 + OMPI_MINOR_VERSION * 100 +
 #else
 constexpr int kVersion = 0;
 #endif
-constexpr int kRingIsRight = 40102;
+constexpr int kBothAreRight = 40102;
 
 // A handle of Open MPI's own variable; null where it cannot be set.
 MPI_T_cvar_handle Handle() {
@@ -24,7 +24,7 @@ MPI_T_cvar_handle Handle() {
   int given = 0;
   int index = 0;
   int count = 0;
-  if (kVersion < kRingIsRight ||
+  if (kVersion < kBothAreRight ||
       std::getenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm") != nullptr ||
       MPI_T_init_thread(MPI_THREAD_SERIALIZED, &given) != MPI_SUCCESS ||
       MPI_T_cvar_get_index(kVariable, &index) != MPI_SUCCESS ||
@@ -38,14 +38,23 @@ MPI_T_cvar_handle Handle() {
 
 void ChooseAllReduce(size_t bytes, int ranks) {
   constexpr int kRing = 1;
+  constexpr int kRabenseifner = 3;
   constexpr int kRecursiveDoubling = 4;
-  // Below, what counts is how many messages there are, and not their size.
+  // Below, the 2 (ranks - 1) messages of a ring take longer than their bytes.
   constexpr size_t kRingBytesARank = 4096;
+  // Below, so do the further log2(ranks) messages of Rabenseifner's algorithm
+  // on networks of up to 10 Gbit/s: about latency * bandwidth (Thakur,
+  // Rabenseifner and Gropp, IJHPCA 19, 2005).
+  constexpr size_t kRabenseifnerBytes = 32768;
   static const MPI_T_cvar_handle kHandle = Handle();
   static int chosen = 0;
   if (kHandle == nullptr) return;
-  const bool ring = bytes >= kRingBytesARank * static_cast<size_t>(ranks);
-  const int wanted = ring ? kRing : kRecursiveDoubling;
+  int wanted = kRecursiveDoubling;
+  if (bytes >= kRingBytesARank * static_cast<size_t>(ranks)) {
+    wanted = kRing;
+  } else if (bytes >= kRabenseifnerBytes) {
+    wanted = kRabenseifner;
+  }
   if (wanted == chosen) return;
   if (MPI_T_cvar_write(kHandle, &wanted) == MPI_SUCCESS) chosen = wanted;
 }

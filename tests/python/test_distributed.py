@@ -13,7 +13,7 @@ from ranks import needs_mpi, start
 
 
 @needs_mpi
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 13])
 def test_every_collective(ranks):
     run = start(ranks, "collectives.py")
     assert run.returncode == 0, run.stderr

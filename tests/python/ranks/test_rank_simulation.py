@@ -80,6 +80,10 @@ def test_every_rank_hears_of_every_other(ranks, algorithm):
 def test_the_algorithm_is_that_of_open_mpi_cc():
     text = (BENCHMARKS.parent / "platform/mpi/open_mpi.cc").read_text()
     assert f"kRingBytesARank = {simulation.RING_BYTES_A_RANK};" in text
+    assert f"kRabenseifnerBytes = {simulation.RABENSEIFNER_BYTES};" in text
+    assert simulation.algorithm_for(MIB, 256) == simulation.RING
+    assert simulation.algorithm_for(MIB, 257) == simulation.RABENSEIFNER
+    assert simulation.algorithm_for(32767, 257) == simulation.DOUBLING
     assert simulation.algorithm_for(8192, 2) == simulation.RING
     assert simulation.algorithm_for(8191, 2) == simulation.DOUBLING
 
