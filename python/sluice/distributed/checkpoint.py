@@ -78,7 +78,8 @@ def save_checkpoint(
         for rank, each in enumerate(steps):
             by_step.setdefault(each, []).append(rank)
         where = ", ".join(
-            f"{each} on {_core._name_ranks(ranks)}" for each, ranks in by_step.items()
+            f"{each} on {_core._name_ranks(ranks)}"
+            for each, ranks in by_step.items()
         )
         raise InvalidArgumentError(
             f"save_checkpoint: step is {where}; expected the same on all ranks",
