@@ -56,6 +56,17 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+std::string_view Utf8Prefix(std::string_view text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  constexpr size_t kLongest = 4;
+  for (size_t back = 1; back <= kLongest && back <= bytes; ++back) {
+    const size_t length = Utf8SequenceLength(text.substr(bytes - back));
+    if (length == 0) continue;
+    return text.substr(0, length <= back ? bytes : bytes - back);
+  }
+  return text.substr(0, bytes);
+}
+
 std::string Shown(std::string_view text) {
   constexpr size_t kMost = 80;
   constexpr char kHex[] = "0123456789abcdef";

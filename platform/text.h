@@ -14,6 +14,10 @@ SLUICE_API size_t Utf8SequenceLength(std::string_view text);
 
 SLUICE_API bool IsUtf8(std::string_view text);
 
+// The longest beginning of `text` with at most so many bytes that does not end
+// inside of a UTF-8 sequence.
+SLUICE_API std::string_view Utf8Prefix(std::string_view text, size_t bytes);
+
 // Text that somebody passed, as messages show it: unchanged if it is up to 80
 // printable bytes of UTF-8; else in double quotes, with control characters and
 // invalid bytes as \xNN, and cut after 80 bytes with its length after it.

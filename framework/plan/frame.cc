@@ -9,6 +9,7 @@
 #include <cxxabi.h>
 
 #include "sluice/framework/files/checksum.h"
+#include "sluice/framework/plan/joint_run.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/plan/unfinished_ops.h"
 #include "sluice/platform/cancel.h"
@@ -147,6 +148,11 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
     tensors_[slot].Resize(alias.dims);
   }
   step_ = plan_.random_ && scope != nullptr ? scope->TakeStep() : 0;
+  if (plan_.collective() || JointRun::InOne()) {
+    // Every rank draws random numbers of its own.
+    constexpr int kRankBits = 40;
+    step_ += static_cast<uint64_t>(platform::World::Get().rank()) << kRankBits;
+  }
   AllocateOwn(plan_.fetch_slots_);
   AllocateOwn(plan_.shadow_slots_);
   if (!plan_.persistable_slots_.empty() || !plan_.shadow_slots_.empty()) {
@@ -159,21 +165,23 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
 }
 
 void Frame::BeginPart(Scope* scope) {
-  platform::World& world = platform::World::Get();
-  // Every rank draws random numbers of its own.
-  constexpr int kRankBits = 40;
-  step_ += static_cast<uint64_t>(world.rank()) << kRankBits;
-  const bool compares = !plan_.compared_vars_.empty() && !scope->compared();
-  world.BeginPart(compares ? PartWithChecksums(*scope) : plan_.part_);
+  const bool compares = !plan_.compared_vars_.empty() && scope != nullptr &&
+                        !scope->compared(plan_.compared_digest_);
+  platform::World::Get().BeginPart(compares ? PartWithChecksums(*scope)
+                                            : plan_.part_);
   awaited_ = true;
-  if (compares) scope->set_compared(true);
+  if (compares) scope->NoteCompared(plan_.compared_digest_);
 }
 
 std::shared_ptr<const platform::Part> Frame::PartWithChecksums(
     const Scope& scope) const {
   auto part = std::make_shared<platform::Part>(*plan_.part_);
   for (const std::string& name : plan_.compared_vars_) {
-    const Tensor value = scope.FindVar(name)->TensorAt(CPUPlace());
+    const Variable* variable = scope.FindVar(name);
+    const Tensor* tensor =
+        variable == nullptr ? nullptr : variable->Get<Tensor>();
+    if (tensor == nullptr || !tensor->allocated()) continue;
+    const Tensor value = variable->TensorAt(CPUPlace());
     part->Add(Format("{} ({} {}) starts with values of checksum {:016x}", name,
                      value.dtype(), value.dims(),
                      Checksum(value.raw_data(), value.bytes())));

@@ -195,7 +195,8 @@ std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
   const Feeds& ordered = InOrder(feeds_, feeds, &in_order);
   CheckFeedsMatch(feeds_, ordered);
   const platform::ThreadCountGuard threads(num_threads_);
-  const ScopeLock lock(scope, !persistable_slots_.empty(),
+  const ScopeLock lock(scope,
+                       !persistable_slots_.empty() || !compared_vars_.empty(),
                        !shadow_slots_.empty());
   std::unique_ptr<Frame> frame = AcquireFrame();
   std::vector<Tensor> results;

@@ -242,7 +242,8 @@ class SLUICE_API Plan {
   // What all ranks must agree on where a run starts collectives; nullptr for a
   // plan without them.
   std::shared_ptr<const platform::Part> part_;
-  std::vector<std::string> compared_vars_;     // VarDesc::same_on_ranks
+  std::vector<std::string> compared_vars_;  // VarDesc::same_on_ranks
+  uint64_t compared_digest_ = 0;
   std::map<int, std::string> collective_ops_;  // by index: for messages
   PlanOptions options_;
   std::vector<FeedSpec> feeds_;

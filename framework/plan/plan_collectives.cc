@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/framework/plan/plan_builder.h"
+#include "sluice/framework/program/collective_ops.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/ranks/world.h"
 
@@ -23,6 +24,16 @@ std::string TextOf(const BlockDesc& block, size_t index) {
   const std::string inside =
       block.index == 0 ? "" : Format("block {}, ", block.index);
   return Format("{}op {}: {}", inside, index, ToString(op));
+}
+
+// The inputs of one dim: batches may have other sizes, and channels not.
+std::string ChannelsOf(const PreparedOp& op) {
+  std::string channels;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (op.inputs[i].rank() != 1) continue;
+    channels += Format(" {} {}", op.input_dtypes[i], op.inputs[i]);
+  }
+  return channels;
 }
 
 }  // namespace
@@ -103,7 +114,11 @@ void PlanBuilder::NoteCollectives() {
   const bool any = std::any_of(order.begin(), order.end(), [&](int id) {
     return kernel(id)->collective();
   });
-  if (!any || platform::World::Get().size() == 1) return;
+  const bool alone = platform::World::Get().size() == 1;
+  if (alone && HasCollectives(program_)) {
+    platform::World::RequireJoined("a program with collective ops");
+  }
+  if (!any || alone) return;
   const auto part = std::make_shared<platform::Part>();
   for (const BlockDesc& block : program_.blocks()) {
     for (size_t i = 0; i < block.ops.size(); ++i) {
@@ -116,7 +131,10 @@ void PlanBuilder::NoteCollectives() {
     const std::string name = Format("op {} ({})", id, op.desc.type);
     const std::string created = DescribeLocation(op.desc.location);
     plan_->collective_ops_[id] = name + (created.empty() ? "" : ", ") + created;
-    if (kernel(id)->exchanges != Exchanges::kInputs) continue;
+    if (kernel(id)->exchanges == Exchanges::kSums) {
+      part->Add(Format("{} exchanges sums{}", name, ChannelsOf(op)), created);
+      continue;
+    }
     std::string exchanged;
     size_t bytes = 0;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -135,14 +153,14 @@ void PlanBuilder::NoteCollectives() {
         name, bytes));
   }
   plan_->part_ = part;
-  for (const int slot : plan_->persistable_slots_) {
-    const std::string& var = plan_->slots_[slot].var;
-    if (program_.FindVar(var).same_on_ranks) {
-      plan_->compared_vars_.push_back(var);
-    }
+  // Those that only blocks read, too.
+  platform::Part names;
+  for (const VarDesc& var : program_.block().vars()) {
+    if (!var.same_on_ranks) continue;
+    plan_->compared_vars_.push_back(var.name);
+    names.Add(var.name);
   }
-  // Where each of them is depends on the kernels of this rank.
-  std::sort(plan_->compared_vars_.begin(), plan_->compared_vars_.end());
+  plan_->compared_digest_ = names.Digest();
 }
 
 }  // namespace sluice::framework

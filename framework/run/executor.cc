@@ -9,10 +9,10 @@
 
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/plan/joint_run.h"
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/plan/tuning_mode.h"
-#include "sluice/framework/run/skipped_run.h"
 #include "sluice/framework/run/stretches.h"
 #include "sluice/framework/run/tune_program.h"
 #include "sluice/platform/device.h"
@@ -280,14 +280,13 @@ std::shared_ptr<const Plan> Executor::PrepareToRun(const Program& program,
 std::vector<Tensor> Executor::Run(const Program& program,
                                   const Feeds& feeds,
                                   const Fetches& fetches,
-                                  Scope* scope) try {
-  const auto plan = PrepareToRun(program, feeds, fetches, scope);
-  if (scope == nullptr) scope = &scope_;
-  if (plan->whole()) return plan->Run(feeds, scope);
-  return RunStretches(*this, program, plan, feeds, fetches, scope);
-} catch (const std::exception& error) {
-  NoteSkippedRun(program, error.what());
-  throw;
+                                  Scope* scope) {
+  return RunJointly(program, [&] {
+    const auto plan = PrepareToRun(program, feeds, fetches, scope);
+    Scope* const used = scope == nullptr ? &scope_ : scope;
+    if (plan->whole()) return plan->Run(feeds, used);
+    return RunStretches(*this, program, plan, feeds, fetches, used);
+  });
 }
 
 void Executor::NoteStretches(const Program& program,

@@ -57,6 +57,16 @@ bool Scope::EraseVar(std::string_view name) {
   return true;
 }
 
+bool Scope::compared(uint64_t digest) const {
+  const std::lock_guard lock(mutex_);
+  return compared_.count(digest) > 0;
+}
+
+void Scope::NoteCompared(uint64_t digest) {
+  const std::lock_guard lock(mutex_);
+  compared_.insert(digest);
+}
+
 std::vector<std::string> Scope::LocalVarNames() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;

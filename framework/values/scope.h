@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -85,9 +86,10 @@ class SLUICE_API Scope {
   void set_step(uint64_t step) { step_ = step; }
   uint64_t TakeStep() { return step_++; }
 
-  // Whether ranks have compared the values that they started with.
-  bool compared() const { return compared_; }
-  void set_compared(bool compared) { compared_ = compared; }
+  // Whether ranks have compared what they started with: the values of a list
+  // of variables, by its digest.
+  bool compared(uint64_t digest) const;
+  void NoteCompared(uint64_t digest);
 
   std::shared_mutex& lock() const { return value_lock_; }
 
@@ -98,7 +100,7 @@ class SLUICE_API Scope {
   std::map<std::string, std::unique_ptr<Variable>, std::less<>> vars_;
   std::vector<std::unique_ptr<Scope>> children_;
   std::atomic<uint64_t> step_{0};
-  std::atomic<bool> compared_{false};
+  std::set<uint64_t> compared_;
 };
 
 }  // namespace sluice::framework

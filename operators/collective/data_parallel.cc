@@ -32,8 +32,11 @@ void CheckOptions(const DataParallelOptions& options) {
       parts == 0 || (std::has_single_bit(static_cast<unsigned>(parts)) &&
                      parts > 0 && parts % ranks == 0),
       ErrorCode::kInvalidArgument, "data_parallel.parts",
-      "parts = {}; expected a power of 2 that is a multiple of the {} ranks",
-      parts, ranks);
+      "parts = {}; expected a power of 2 that is a multiple of the {} ranks{}",
+      parts, ranks,
+      std::has_single_bit(static_cast<unsigned>(ranks))
+          ? ""
+          : ": there is none, start 1, 2, 4 or another power of 2");
 }
 
 // Persistables that the ops so far read and none of them writes: the parameters

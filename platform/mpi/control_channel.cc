@@ -6,6 +6,7 @@
 
 #include "sluice/platform/error.h"
 #include "sluice/platform/mpi/open_mpi.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::platform::mpi {
 
@@ -129,7 +130,8 @@ std::string ControlChannel::Difference(const Part& part,
 
 void ControlChannel::Tell(int tag, const std::string& text) {
   std::vector<char>& message = told_.emplace_back(kMessageBytes, '\0');
-  text.copy(message.data(), kMessageBytes - 1);
+  const auto cut = platform::Utf8Prefix(text, kMessageBytes - 1);
+  std::copy(cut.begin(), cut.end(), message.begin());
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -165,28 +167,19 @@ std::string ControlChannel::HearFailure() {
   return why;
 }
 
-void ControlChannel::TellWaiting(int64_t turn,
-                                 std::string_view label,
-                                 bool asks) {
-  Tell(kWaitTag, platform::Format("{} {} {}", turn, asks ? 1 : 0, label));
+void ControlChannel::TellWaiting(WaitState state, std::string_view label) {
+  Tell(kWaitTag, platform::Format("{}{}", static_cast<int>(state), label));
 }
 
-const std::vector<ControlChannel::Waiting>& ControlChannel::HearWaiting(
-    int64_t turn) {
+// Messages of a rank come in their order.
+const std::vector<ControlChannel::Waiting>& ControlChannel::HearWaiting() {
   std::string text;
   int from = 0;
   while (Hear(kWaitTag, &text, &from)) {
-    const size_t space = text.find(' ');
-    // Ranks are in the same turn, or one apart: nothing older counts.
-    if (std::stoll(text.substr(0, space)) + 1 < turn) continue;
-    waiting_[static_cast<size_t>(from)] = {true, text[space + 1] == '1',
-                                           text.substr(space + 3)};
+    waiting_[static_cast<size_t>(from)] = {
+        static_cast<WaitState>(text[0] - '0'), text.substr(1)};
   }
   return waiting_;
-}
-
-void ControlChannel::ForgetWaiting() {
-  waiting_.assign(waiting_.size(), {});
 }
 
 }  // namespace sluice::platform::mpi

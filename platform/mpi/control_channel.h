@@ -17,6 +17,10 @@ namespace sluice::platform::mpi {
 // Raises Internal unless the MPI function was successful.
 void Check(int status, const char* function);
 
+// What a rank does that takes long: it waits, and asks the others whether they
+// do, who then tell it, too; or it has named who is missing.
+enum class WaitState { kGoesOn, kWaits, kAsks, kNamed };
+
 // What the ranks tell each other besides data, on a communicator of its own.
 // No function waits for other ranks, but Difference.
 class ControlChannel {
@@ -43,21 +47,17 @@ class ControlChannel {
   // What a rank has told: "" while all is well.
   std::string HearFailure();
 
-  // That this rank waits in `label`, `turn` of its parts from its beginning.
-  // `asks` what the others do, who then tell it, too, if they wait.
-  void TellWaiting(int64_t turn, std::string_view label, bool asks);
-  // What another rank has told of that.
+  // That this rank waits in `label`, or goes on.
+  void TellWaiting(WaitState state, std::string_view label);
+  // What another rank has told of that last.
   struct Waiting {
-    bool told = false;
-    bool asked = false;
+    WaitState state = WaitState::kGoesOn;
     std::string label;
   };
-  // By rank: what those have told that are in this turn or the one beside it.
-  const std::vector<Waiting>& HearWaiting(int64_t turn);
-  void ForgetWaiting();
+  // By rank.
+  const std::vector<Waiting>& HearWaiting();
 
  private:
-  using Request = std::function<void(MPI_Request*)>;
   // The larger of what the ranks give, element by element.
   template <size_t kCount>
   std::array<uint64_t, kCount> Largest(const std::array<uint64_t, kCount>& own,

@@ -45,28 +45,6 @@ double Seconds(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// Seconds until a rank that waits says so.
-double StallSeconds() {
-  const char* text = std::getenv("SLUICE_STALL_SECONDS");
-  if (text == nullptr) return 60;
-  char* end = nullptr;
-  const double seconds = std::strtod(text, &end);
-  SLUICE_ENFORCE(end != text && *end == '\0' && seconds > 0,
-                 ErrorCode::kInvalidArgument, "mpi.stall_seconds",
-                 "SLUICE_STALL_SECONDS=\"{}\": expected a number above 0",
-                 text);
-  return seconds;
-}
-
-bool StallAborts() {
-  const char* text = std::getenv("SLUICE_STALL_ABORT");
-  const std::string_view value = text == nullptr ? "0" : text;
-  SLUICE_ENFORCE(value == "0" || value == "1", ErrorCode::kInvalidArgument,
-                 "mpi.stall_abort",
-                 "SLUICE_STALL_ABORT=\"{}\": expected 0 or 1", value);
-  return value == "1";
-}
-
 // A collective that was started.
 struct Flight {
   int64_t number = -1;
@@ -83,10 +61,9 @@ class MpiWorld final : public platform::World {
       : control_(MPI_COMM_WORLD),
         rank_(control_.rank()),
         size_(control_.size()),
-        stall_seconds_(StallSeconds()),
-        stall_aborts_(StallAborts()),
         // Later than those who can still say who is missing.
-        watchdog_(rank_, stall_seconds_ + kAnswerSeconds, stall_aborts_) {
+        watchdog_(
+            rank_, settings_.seconds + 2 * kAnswerSeconds, settings_.aborts) {
     Check(MPI_Comm_dup(MPI_COMM_WORLD, &data_), "MPI_Comm_dup");
     Check(MPI_Comm_set_errhandler(data_, MPI_ERRORS_RETURN),
           "MPI_Comm_set_errhandler");
@@ -119,6 +96,7 @@ class MpiWorld final : public platform::World {
   void Advance() override {
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) return;
+    const Watchdog::Call call(watchdog_);
     Drive();
   }
 
@@ -137,8 +115,12 @@ class MpiWorld final : public platform::World {
   }
 
   void BeginPart(std::shared_ptr<const Part> part) override {
+    SLUICE_ENFORCE(getpid() == process_, ErrorCode::kFailedPrecondition,
+                   "world.other_process",
+                   "collectives belong to the process that the launcher "
+                   "started; this one was forked from it");
     std::unique_lock lock(mutex_);
-    CheckWorks();
+    CheckStillWorks();
     if (thread_ == std::thread::id()) thread_ = std::this_thread::get_id();
     SLUICE_ENFORCE(
         thread_ == std::this_thread::get_id(), ErrorCode::kFailedPrecondition,
@@ -149,10 +131,15 @@ class MpiWorld final : public platform::World {
     BeginPart(std::move(part), lock);
   }
 
-  void SkipPart(std::string_view why) override {
+  void BeginRun() override {
     const std::lock_guard lock(mutex_);
-    ++skipped_;
-    last_skipped_ = why.substr(0, why.find('\n'));
+    ++runs_;
+  }
+
+  void NoteFailedRun(std::string_view why) override {
+    const std::lock_guard lock(mutex_);
+    failed_run_ = Format("run {} failed before it began: {}", runs_,
+                         why.substr(0, why.find('\n')));
   }
 
   void SetLabel(std::string_view label) override {
@@ -161,6 +148,7 @@ class MpiWorld final : public platform::World {
   }
 
   void Fail(std::string_view why) noexcept override {
+    if (getpid() != process_) return;  // a copy that a fork made
     try {
       const std::lock_guard lock(mutex_);
       if (!failure_.empty()) return;
@@ -172,13 +160,16 @@ class MpiWorld final : public platform::World {
   }
 
   // Before the process ends. Nobody may be left waiting for this rank.
-  void End() noexcept {
+  void End(bool finalizes) noexcept {
     if (getpid() != process_) return;  // a copy that a fork made
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized != 0) return;
     try {
       std::unique_lock lock(mutex_);
       if (failure_.empty()) {
         const auto end = std::make_shared<Part>();
-        end->Add("the program ends here");
+        end->Add("the program ends here", Format("after {} runs", runs_));
         BeginPart(end, lock);
         FinishAgreement(lock);
       }
@@ -186,11 +177,15 @@ class MpiWorld final : public platform::World {
       platform::Log(platform::LogLevel::kError, "{}", error.what());
     }
     if (!failure_.empty()) {
+      // Somebody may have caught it.
+      if (!ErrorIsShown()) {
+        platform::Log(platform::LogLevel::kError, "{}", failure_);
+      }
       // The others shall have time for their own messages.
       usleep(1'000'000);
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    MPI_Finalize();
+    if (finalizes) MPI_Finalize();
   }
 
  private:
@@ -217,13 +212,21 @@ class MpiWorld final : public platform::World {
                    "world.failed", "{}", failure_);
   }
 
+  // For what begins: the failure may have been caught.
+  void CheckStillWorks() const {
+    SLUICE_ENFORCE(failure_.empty(), ErrorCode::kFailedPrecondition,
+                   "world.failed",
+                   "the ranks can do nothing more together, as this failed "
+                   "before: {}",
+                   failure_);
+  }
+
   // The next part begins when all ranks have agreed on the one before.
   void BeginPart(std::shared_ptr<const Part> part, Lock& lock) {
     FinishAgreement(lock);
     part_ = std::move(part);
-    ++parts_;
     constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
-    control_.Propose(part_->Digest() + skipped_ * kOdd);
+    control_.Propose(part_->Digest() + runs_ * kOdd);
   }
 
   // Does what can be done at once.
@@ -297,6 +300,7 @@ class MpiWorld final : public platform::World {
       ReduceInOrder(flight.what, size_, flight.parts.data());
     }
     flight.done = true;
+    std::vector<std::byte>().swap(flight.parts);
     flight.what.from_owner.reset();
     flight.what.to_owner.reset();
   }
@@ -318,15 +322,16 @@ class MpiWorld final : public platform::World {
     for (int calls = 1; !done(); ++calls) {
       CheckWorks();
       Drive();
-      watchdog_.Beat();
       if (control_.differs()) RaiseDisagreement(lock);
       if (calls % kCallsALook == 0) LookAround(label, lock);
     }
+    if (stall_.told != WaitState::kGoesOn) Tell(WaitState::kGoesOn, label);
     stall_ = Stall();
   }
 
   // What may have gone wrong elsewhere.
   void LookAround(std::string_view label, Lock& lock) {
+    watchdog_.Beat();
     platform::CheckCancelled();
     failure_ = control_.HearFailure();
     CheckWorks();
@@ -339,8 +344,8 @@ class MpiWorld final : public platform::World {
   // All ranks have found out.
   [[noreturn]] void RaiseDisagreement(Lock& lock) {
     Part part = *part_;
-    part.Add(Format("runs that failed before they began: {}", skipped_),
-             skipped_ == 0 ? "" : Format("the last: {}", last_skipped_));
+    part.Add(Format("this is run {} of programs with collective ops", runs_),
+             failed_run_);
     failure_ = "the ranks do not run the same:\n" +
                control_.Difference(
                    part, [&] { LookAround("an exchange of programs", lock); });
@@ -349,35 +354,38 @@ class MpiWorld final : public platform::World {
   }
 
   // Says once who is missing: those that do not say that they wait, too. They
-  // have some time for it before this rank has waited for stall_seconds_.
+  // have some time for it before this rank has waited for settings_.seconds.
   void LookForStall(std::string_view label) {
+    const double stall = settings_.seconds;
     const auto now = Clock::now();
-    if (stall_.begun == Clock::time_point()) {
-      stall_.begun = now;
-      control_.ForgetWaiting();
-    }
+    if (stall_.begun == Clock::time_point()) stall_.begun = now;
     const double waited = Seconds(now - stall_.begun);
-    const auto& others = control_.HearWaiting(parts_);
-    const auto asked = [&](int rank) {
-      return others[static_cast<size_t>(rank)].asked;
-    };
+    const auto& others = control_.HearWaiting();
     bool answer = false;
-    bool lower_asked = false;
+    bool lower_asks = false;
     for (int rank = 0; rank < size_; ++rank) {
-      answer |= asked(rank);
-      lower_asked |= rank < rank_ && asked(rank);
+      const auto& other = others[static_cast<size_t>(rank)];
+      answer |= other.state >= WaitState::kAsks;
+      lower_asks |= rank < rank_ && other.state >= WaitState::kAsks;
+      if (other.state == WaitState::kNamed) stall_.named = true;
     }
-    const bool asks =
-        waited > stall_seconds_ - std::min(kAnswerSeconds, stall_seconds_ / 2);
-    if ((asks && !stall_.asked) || (answer && !stall_.told)) {
-      control_.TellWaiting(parts_, label, asks);
-      stall_.told = true;
-      stall_.asked = asks;
+    const bool asks = waited > stall - std::min(kAnswerSeconds, stall / 2);
+    const WaitState state = asks     ? WaitState::kAsks
+                            : answer ? WaitState::kWaits
+                                     : WaitState::kGoesOn;
+    if (state > stall_.told) Tell(state, label);
+    // The lowest rank of those that wait says so for all, if it still can.
+    if (stall_.named || waited < stall + (lower_asks ? kAnswerSeconds : 0)) {
+      return;
     }
-    if (waited < stall_seconds_ || stall_.named) return;
     stall_.named = true;
-    // One rank of those that wait says so for all.
-    if (!lower_asked) NameStall(waited, label, others);
+    Tell(WaitState::kNamed, label);
+    NameStall(waited, label, others);
+  }
+
+  void Tell(WaitState state, std::string_view label) {
+    control_.TellWaiting(state, label);
+    stall_.told = state;
   }
 
   void NameStall(double waited,
@@ -388,7 +396,8 @@ class MpiWorld final : public platform::World {
     for (int rank = 0; rank < size_; ++rank) {
       const auto& other = others[static_cast<size_t>(rank)];
       if (rank == rank_) continue;
-      (other.told ? waiting[other.label] : missing).push_back(rank);
+      const bool waits = other.state != WaitState::kGoesOn;
+      (waits ? waiting[other.label] : missing).push_back(rank);
     }
     std::string text =
         Format("rank {} has waited for {:.1f} s in {}", rank_, waited, label);
@@ -401,7 +410,7 @@ class MpiWorld final : public platform::World {
                      ranks.size() == 1 ? "waits" : "wait", where);
     }
     platform::Log(platform::LogLevel::kWarning, "{}", text);
-    if (!stall_aborts_) return;
+    if (!settings_.aborts) return;
     failure_ = text;
     platform::Raise(ErrorCode::kFailedPrecondition, "world.stalled", "{}",
                     failure_);
@@ -410,9 +419,8 @@ class MpiWorld final : public platform::World {
   // A wait that takes long.
   struct Stall {
     Clock::time_point begun;
-    bool told = false;   // the others know that this rank waits,
-    bool asked = false;  // and it knows which of them do
-    bool named = false;
+    WaitState told = WaitState::kGoesOn;
+    bool named = false;  // by this rank or another one
   };
 
   mutable std::mutex mutex_;
@@ -429,12 +437,11 @@ class MpiWorld final : public platform::World {
   int64_t next_ = 0;
   std::string_view label_;
   std::shared_ptr<const Part> part_;
-  int64_t parts_ = 0;     // begun
-  uint64_t skipped_ = 0;  // not begun, as something failed before
-  std::string last_skipped_;
-  std::string failure_;  // "" while all is well
-  double stall_seconds_;
-  bool stall_aborts_;
+  uint64_t runs_ = 0;       // begun
+  std::string failed_run_;  // the last one that did
+  std::string failure_;     // "" while all is well
+  const platform::StallSettings settings_ =
+      platform::StallSettings::OfEnvironment();
   Clock::duration waited_{};
   Stall stall_;
   Watchdog watchdog_;
@@ -452,10 +459,11 @@ void SluiceStartModule() {
   int joined = 0;
   MPI_Initialized(&joined);
   // Somebody else's MPI_Init is theirs to end.
-  if (joined == 0) {
+  static const bool kFinalizes = joined == 0;
+  if (kFinalizes) {
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
   }
   world = new MpiWorld();
   sluice::platform::SetWorld(world);
-  if (joined == 0) std::atexit([] { world->End(); });
+  std::atexit([] { world->End(kFinalizes); });
 }

@@ -28,7 +28,8 @@ void Watchdog::Watch() {
     std::this_thread::sleep_for(pause);
     const uint64_t beats = beats_.load(std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);
-    const bool moves = label_.empty() || beats != seen;
+    const bool calls = !label_.empty() || inside_.load();
+    const bool moves = !calls || beats != seen;
     seen = beats;
     const double before = still;
     still = moves ? 0 : still + pause.count();
@@ -36,7 +37,7 @@ void Watchdog::Watch() {
     Log(aborts_ ? LogLevel::kError : LogLevel::kWarning,
         "rank {} has been in one call of MPI for {:.0f} s, in {}: another rank "
         "may have been stopped in the middle of a message",
-        rank_, still, label_);
+        rank_, still, label_.empty() ? "the middle of a run" : label_);
     // Nothing else would end this process.
     if (aborts_) std::_Exit(EXIT_FAILURE);
   }

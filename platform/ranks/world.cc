@@ -9,6 +9,7 @@
 
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/kernel_module.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::platform {
 
@@ -33,12 +34,14 @@ class SingleRank final : public World {
   void Wait(int64_t /*number*/) override {}
   double WaitedSeconds() const override { return 0; }
   void BeginPart(std::shared_ptr<const Part> /*part*/) override {}
-  void SkipPart(std::string_view /*why*/) override {}
+  void BeginRun() override {}
+  void NoteFailedRun(std::string_view /*why*/) override {}
   void SetLabel(std::string_view /*label*/) override {}
   void Fail(std::string_view /*why*/) noexcept override {}
 };
 
 std::atomic<World*> the_world = nullptr;
+std::atomic<bool> error_is_shown = false;
 std::atomic<void (*)()> device_abort = nullptr;
 
 // How many ranks the launcher of this process started, as it says in the
@@ -68,11 +71,39 @@ World& World::Get() {
   return joined == nullptr ? *kSingle : *joined;
 }
 
+StallSettings StallSettings::OfEnvironment() {
+  constexpr double kMostSeconds = 1e6;
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::string(text == nullptr ? "" : text);
+  };
+  StallSettings settings;
+  if (const std::string text = value("SLUICE_STALL_SECONDS"); !text.empty()) {
+    char* end = nullptr;
+    settings.seconds = std::strtod(text.c_str(), &end);
+    SLUICE_ENFORCE(
+        *end == '\0' && settings.seconds > 0 &&
+            settings.seconds <= kMostSeconds,
+        ErrorCode::kInvalidArgument, "world.stall_seconds",
+        "SLUICE_STALL_SECONDS=\"{}\": expected a number of seconds above 0, at "
+        "most {}",
+        text, kMostSeconds);
+  }
+  if (const std::string text = value("SLUICE_STALL_ABORT"); !text.empty()) {
+    SLUICE_ENFORCE(text == "0" || text == "1", ErrorCode::kInvalidArgument,
+                   "world.stall_abort",
+                   "SLUICE_STALL_ABORT=\"{}\": expected 0 or 1", text);
+    settings.aborts = text == "1";
+  }
+  return settings;
+}
+
 World& World::Join() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   const int launched = LaunchedRanks();
-  if (the_world.load() != nullptr || launched == 0) return Get();
+  if (launched == 0) return Get();
+  StallSettings::OfEnvironment();  // before MPI begins
   const std::string& problem = LoadModule("mpi");
   SLUICE_ENFORCE(problem.empty() || launched == 1,
                  ErrorCode::kFailedPrecondition, "world.no_mpi",
@@ -91,11 +122,19 @@ World& World::Join() {
 void World::RequireJoined(std::string_view what) {
   const int launched = LaunchedRanks();
   SLUICE_ENFORCE(
-      launched <= 1 || the_world.load() != nullptr,
-      ErrorCode::kFailedPrecondition, "world.not_joined",
+      launched <= 1 || Get().size() == launched, ErrorCode::kFailedPrecondition,
+      "world.not_joined",
       "{}: this process was started as one of {} ranks and has not joined "
-      "them: call World::Join() before, in Python sluice.distributed.init()",
+      "them: call sluice.distributed.init() before, in C++ World::Join()",
       what, launched);
+}
+
+void World::NoteErrorShown() {
+  error_is_shown = true;
+}
+
+bool World::ErrorIsShown() {
+  return error_is_shown;
 }
 
 uint64_t Part::Extend(uint64_t digest, std::string_view line) {
@@ -159,9 +198,12 @@ std::string DescribeLines(std::vector<Part::Line> lines) {
     std::string text = std::move(lines[rank].text);
     if (text.empty()) text = "nothing more";
     if (text.size() > kLongest) {
-      const size_t begin = same > kBefore ? same - kBefore : 0;
-      text = (begin > 0 ? "..." : "") + text.substr(begin, kLongest) +
-             (begin + kLongest < text.size() ? "..." : "");
+      const size_t begin =
+          same > kBefore ? Utf8Prefix(text, same - kBefore).size() : 0;
+      const std::string_view rest = std::string_view(text).substr(begin);
+      const std::string part(Utf8Prefix(rest, kLongest));
+      const bool cut = part.size() < rest.size();
+      text = (begin > 0 ? "..." : "") + part + (cut ? "..." : "");
     }
     if (!lines[rank].where.empty()) text += ", " + lines[rank].where;
     auto having =

@@ -66,6 +66,15 @@ class SLUICE_API Part {
   uint64_t digest_ = kEmptyDigest;
 };
 
+// What a rank does that waits for others, as the environment says.
+struct StallSettings {
+  double seconds = 60;  // SLUICE_STALL_SECONDS: until it says so
+  bool aborts = false;  // SLUICE_STALL_ABORT: whether it ends then
+
+  // Raises InvalidArgument.
+  SLUICE_API static StallSettings OfEnvironment();
+};
+
 // The processes that run one program together: each has a rank from 0 to
 // size() - 1. All ranks start the same collectives in the same order, and so in
 // one thread; what starts none may be called from any.
@@ -82,11 +91,17 @@ class SLUICE_API World {
   // Ranks of one host that use more threads than it has cores share these out
   // (SetNumThreads).
   // Raises FailedPrecondition where ranks were started, but their MPI is not
-  // there or is another one than Sluice was built for.
+  // there or is another one than Sluice was built for, and InvalidArgument
+  // where StallSettings does.
   static World& Join();
   // Raises FailedPrecondition where ranks were started with this one and it has
   // not joined them: `what` would work as if it were alone.
   static void RequireJoined(std::string_view what);
+
+  // The error that ends this process has been shown. Otherwise the World shows
+  // at the end why its ranks have failed.
+  static void NoteErrorShown();
+  static bool ErrorIsShown();
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
@@ -115,9 +130,12 @@ class SLUICE_API World {
   // FailedPrecondition world.other_thread in another thread than the first call
   // was in: two threads would begin theirs in an order that differs by rank.
   virtual void BeginPart(std::shared_ptr<const Part> part) = 0;
-  // A run failed on this rank before it began its part. All is well if the
-  // others' failed, too; otherwise the next part differs.
-  virtual void SkipPart(std::string_view why) = 0;
+  // A run begins in which parts may begin. All ranks begin equally many: their
+  // number belongs to each part.
+  virtual void BeginRun() = 0;
+  // The last one has failed. Where it did before its part began, and only on
+  // some ranks, the next parts differ, and `why` is told.
+  virtual void NoteFailedRun(std::string_view why) = 0;
   // What the collectives that are started next are for, e.g. "op 3
   // (c_allreduce_sum), created at train.py:12". The text must stay until they
   // have been waited for.

@@ -1,3 +1,4 @@
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -5,6 +6,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/plan/joint_run.h"
 #include "sluice/operators/collective/data_parallel.h"
 #include "sluice/platform/ranks/world.h"
 #include "sluice/python/bindings/arguments.h"
@@ -15,6 +17,11 @@ namespace sluice::python {
 namespace {
 
 using platform::World;
+
+// A framework::JointRun that ends when it is told to.
+struct BegunRun {
+  std::unique_ptr<framework::JointRun> run;
+};
 
 // ([(parameter, gradient)], loss)
 nb::tuple AppendDataParallel(framework::Program& program,
@@ -42,6 +49,7 @@ nb::tuple AppendDataParallel(framework::Program& program,
 }  // namespace
 
 void BindDistributed(nb::module_& m) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   m.def("_join_world", [] { World::Join(); });
   m.def("_require_joined", &World::RequireJoined);
   m.def("_name_ranks", &platform::NameRanks);
@@ -49,8 +57,36 @@ void BindDistributed(nb::module_& m) {
   m.def("_world_size", [] { return World::Get().size(); });
   m.def("_world_library", [] { return std::string(World::Get().library()); });
   m.def("_world_waited", [] { return World::Get().WaitedSeconds(); });
-  m.def("_fail_world", [](const std::string& why) { World::Get().Fail(why); });
-  m.def("_append_data_parallel", &AppendDataParallel);
+  // For an exception that ends the program, and that Python shows.
+  m.def("_fail_world", [](const std::string& why) {
+    World::NoteErrorShown();
+    World::Get().Fail(why);
+  });
+  m.def("_append_data_parallel", &AppendDataParallel, "program"_a, "loss"_a,
+        "parameters"_a, "no_gradient"_a, "bucket_bytes"_a.none(),
+        "parts"_a.none(), "line"_a.none());
+  m.def(
+      "_same_on_ranks",
+      [](nb::handle program_object) {
+        std::vector<std::string> names;
+        const auto& program = ToProgram(program_object, "check_parameters");
+        for (const framework::VarDesc& var : program.block().vars()) {
+          if (var.same_on_ranks) names.push_back(var.name);
+        }
+        return names;
+      },
+      "program"_a.none());
+  nb::class_<BegunRun>(m, "_JointRun")
+      .def(
+          "__init__",
+          [](BegunRun* self, nb::handle program) {
+            new (self) BegunRun{std::make_unique<framework::JointRun>(
+                ToProgram(program, "run"))};
+          },
+          "program"_a.none())
+      .def("failed", [](BegunRun& self,
+                        const std::string& why) { self.run->Failed(why); })
+      .def("end", [](BegunRun& self) { self.run.reset(); });
 }
 
 }  // namespace sluice::python

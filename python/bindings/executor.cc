@@ -13,8 +13,8 @@
 
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/plan/joint_run.h"
 #include "sluice/framework/plan/tuning_mode.h"
-#include "sluice/framework/run/skipped_run.h"
 #include "sluice/framework/run/stretches.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -120,17 +120,6 @@ std::vector<Tensor> RunStretches(Executor& self,
   });
 }
 
-// Calls `run`, which Executor::Run does with what Python gave.
-template <typename RunProgram>
-auto Noted(const Program& program, RunProgram run) {
-  try {
-    return run();
-  } catch (const std::exception& error) {
-    framework::NoteSkippedRun(program, error.what());
-    throw;
-  }
-}
-
 nb::list Run(Executor& self,
              nb::handle program_object,
              nb::handle feed,
@@ -139,7 +128,7 @@ nb::list Run(Executor& self,
              nb::handle return_numpy) {
   const Program& program = ToProgram(program_object, "run");
   Scope& scope = ToScope(scope_object, "run");
-  const auto results = Noted(program, [&] {
+  const auto results = framework::RunJointly(program, [&] {
     const FeedArrays arrays(program, feed);
     const auto plan = PrepareToRun(self, program, arrays, fetch_list, scope);
     return plan->whole()
@@ -164,7 +153,7 @@ nb::list RunDebugging(Executor& self,
     return check ? framework::RunNanChecked(each, feeds, in)
                  : framework::RunSynchronised(each, feeds, in);
   };
-  const auto results = Noted(program, [&] {
+  const auto results = framework::RunJointly(program, [&] {
     const FeedArrays arrays(program, feed);
     const auto plan = Prepare(self, program, arrays, fetch_list);
     return RunStretches(self, program, plan, arrays, fetch_list, scope, run);
@@ -196,7 +185,7 @@ nb::dict RunKeepingAll(Executor& self,
     }
     return results;
   };
-  Noted(program, [&] {
+  framework::RunJointly(program, [&] {
     const FeedArrays arrays(program, feed);
     const auto plan = Prepare(self, program, arrays, fetch_list);
     return RunStretches(self, program, plan, arrays, fetch_list, scope, run);

@@ -30,6 +30,19 @@ def scope_guard(scope: _core.Scope) -> Iterator[None]:
         _scope = outer
 
 
+@contextlib.contextmanager
+def _joint_run(program: Program) -> Iterator[None]:
+    """Count it as a run of all ranks, as :meth:`Executor.run` does by itself."""
+    run = _core._JointRun(program)
+    try:
+        yield
+    except Exception as error:
+        run.failed(str(error).encode("utf-8", "backslashreplace").decode())
+        raise
+    finally:
+        run.end()
+
+
 class TracedRun(NamedTuple):
     """A run, and when each part of it began and ended."""
 
@@ -127,9 +140,10 @@ class Executor(_core.Executor):
         clock around every op. Times are medians.
         """
         program = framework._main if program is None else program
-        plan = self._prepare(program, feed, fetch_list)
         scope = _scope if scope is None else scope
-        return _core._profile(plan, program, feed, scope, float(budget))
+        with _joint_run(program):
+            plan = self._prepare(program, feed, fetch_list)
+            return _core._profile(plan, program, feed, scope, float(budget))
 
     def run_traced(
         self,
@@ -152,9 +166,10 @@ class Executor(_core.Executor):
             UnimplementedError: the program runs in several stretches.
         """
         program = framework._main if program is None else program
-        plan = self._prepare(program, feed, fetch_list)
         scope = _scope if scope is None else scope
-        return TracedRun(*_core._run_traced(plan, program, feed, scope))
+        with _joint_run(program):
+            plan = self._prepare(program, feed, fetch_list)
+            return TracedRun(*_core._run_traced(plan, program, feed, scope))
 
     def run_checked(
         self,

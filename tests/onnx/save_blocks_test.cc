@@ -190,8 +190,7 @@ TEST_F(SaveBlocksTest, AScanIsAScanWhileShapesStay) {
       [](const Vars& carried, const Vars& elements) {
         return ScanStep{{ops::Concat({carried[0], elements[0]})}, {}};
       },
-      {ops::Reshape(ops::ReduceSum(x_, {.reduce_all = true}), {.shape = {-1}})},
-      {x_});
+      {ops::Reshape(ops::ReduceSum(x_, {.reduce_all = true}), {-1})}, {x_});
   EXPECT_EQ(
       Find(Message({grown.carried[0].name()}).graph(), "Loop").attribute_size(),
       1);

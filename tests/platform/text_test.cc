@@ -76,5 +76,16 @@ TEST(JsonTest, AppendsToWhatIsThere) {
   EXPECT_EQ(json, R"({"a\"b\\c\nd")");
 }
 
+TEST(Text, APrefixEndsAfterASequence) {
+  EXPECT_EQ(Utf8Prefix("abc", 3), "abc");
+  EXPECT_EQ(Utf8Prefix("abc", 2), "ab");
+  EXPECT_EQ(Utf8Prefix("abc", 0), "");
+  const std::string text = "a\u00fc\u20acb";  // 1, 2, 3 and 1 bytes
+  const size_t expected[] = {0, 1, 1, 3, 3, 3, 6, 7, 7};
+  for (size_t bytes = 0; bytes < 9; ++bytes) {
+    EXPECT_EQ(Utf8Prefix(text, bytes).size(), expected[bytes]) << bytes;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::platform

@@ -173,11 +173,13 @@ TEST_F(CollectivePlanTest, WhereRanksStartIsComparedOnceAScope) {
   const uint64_t first = world_.parts.back()->Digest();
   Run({sum});
   EXPECT_EQ(lines_about("w"), 0);
-  executor_.scope().set_compared(false);
+  // A variable more: another list.
+  program_.SetSameOnRanks("v");
   executor_.scope().Var("w").GetMutable<Tensor>()->mutable_data<float>(
       CPUPlace())[1] = 3;
   Run({sum});
   EXPECT_EQ(lines_about("w"), 1);
+  EXPECT_EQ(lines_about("v"), 1);
   EXPECT_NE(world_.parts.back()->Digest(), first);
 }
 
@@ -187,7 +189,8 @@ TEST_F(CollectivePlanTest, ARunThatFailsBeforeItBeginsIsNoted) {
   ExpectError(ErrorCode::kInvalidArgument, "feed.shape", {"feed x"}, [&] {
     executor_.Run(program_, {{"x", three}}, {sum});
   });
-  EXPECT_THAT(world_.skipped, ElementsAre(HasSubstr("feed x")));
+  EXPECT_THAT(world_.failed, ElementsAre(HasSubstr("feed x")));
+  EXPECT_EQ(world_.runs, 1);
   EXPECT_TRUE(world_.parts.empty());
   EXPECT_EQ(world_.failure, "");
   Program other;
@@ -195,7 +198,8 @@ TEST_F(CollectivePlanTest, ARunThatFailsBeforeItBeginsIsNoted) {
   ExpectError(ErrorCode::kInvalidArgument, "feed.shape", {"feed x"}, [&] {
     executor_.Run(other, {{"x", three}}, {"x"});
   });
-  EXPECT_EQ(world_.skipped.size(), 1u);
+  EXPECT_EQ(world_.failed.size(), 1u);
+  EXPECT_EQ(world_.runs, 1);
 }
 
 TEST_F(CollectivePlanTest, WithoutCollectivesNothingIsAgreedOn) {

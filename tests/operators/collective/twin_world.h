@@ -62,7 +62,10 @@ class TwinWorld final : public platform::World {
   void BeginPart(std::shared_ptr<const platform::Part> part) override {
     parts.push_back(std::move(part));
   }
-  void SkipPart(std::string_view why) override { skipped.emplace_back(why); }
+  void BeginRun() override { ++runs; }
+  void NoteFailedRun(std::string_view why) override {
+    failed.emplace_back(why);
+  }
   void SetLabel(std::string_view label) override { label_ = label; }
   void Fail(std::string_view why) noexcept override { failure = why; }
 
@@ -73,7 +76,8 @@ class TwinWorld final : public platform::World {
   std::vector<std::string> log;  // "start 0", "wait 0"
   std::vector<int64_t> counts;   // of what was started
   std::vector<std::shared_ptr<const platform::Part>> parts;
-  std::vector<std::string> skipped;
+  int runs = 0;
+  std::vector<std::string> failed;  // why
   std::string failure;
   std::string wait_fails;  // with this message
   int advances = 0;

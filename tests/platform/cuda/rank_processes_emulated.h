@@ -35,7 +35,8 @@ class RankWorld final : public platform::World {
   void Wait(int64_t /*number*/) override {}
   double WaitedSeconds() const override { return 0; }
   void BeginPart(std::shared_ptr<const platform::Part> /*part*/) override {}
-  void SkipPart(std::string_view /*why*/) override {}
+  void BeginRun() override {}
+  void NoteFailedRun(std::string_view /*why*/) override {}
   void SetLabel(std::string_view /*label*/) override {}
   void Fail(std::string_view /*why*/) noexcept override { group_.GiveUp(); }
 
@@ -58,7 +59,8 @@ class TwoRanks final : public platform::World {
   void Wait(int64_t /*number*/) override {}
   double WaitedSeconds() const override { return 0; }
   void BeginPart(std::shared_ptr<const platform::Part> /*part*/) override {}
-  void SkipPart(std::string_view /*why*/) override {}
+  void BeginRun() override {}
+  void NoteFailedRun(std::string_view /*why*/) override {}
   void SetLabel(std::string_view /*label*/) override {}
   void Fail(std::string_view /*why*/) noexcept override {}
 };

@@ -15,10 +15,11 @@ needs_mpi = pytest.mark.skipif(
 )
 
 
-def start(ranks, script, *arguments, mpirun=(), **environment):
-    """A script of this folder on several ranks; `mpirun` has more options."""
+def start(ranks, script, *arguments, mpirun=(), ends=100, **environment):
+    """A script of this folder on several ranks; `mpirun` has more options. All
+    are ended after so many seconds."""
     command = [
-        "mpirun", "-n", str(ranks), "--oversubscribe",
+        "timeout", str(ends), "mpirun", "-n", str(ranks), "--oversubscribe",
         "--mca", "btl_vader_single_copy_mechanism", "none", *mpirun,
         sys.executable, str(FOLDER / script), *map(str, arguments),
     ]
