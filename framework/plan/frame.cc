@@ -9,9 +9,9 @@
 #include <cxxabi.h>
 
 #include "sluice/framework/files/checksum.h"
-#include "sluice/framework/plan/joint_run.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/plan/unfinished_ops.h"
+#include "sluice/framework/program/joint_run.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"

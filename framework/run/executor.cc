@@ -9,10 +9,10 @@
 
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/measure/record_store.h"
-#include "sluice/framework/plan/joint_run.h"
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/plan/tuning_mode.h"
+#include "sluice/framework/program/joint_run.h"
 #include "sluice/framework/run/stretches.h"
 #include "sluice/framework/run/tune_program.h"
 #include "sluice/platform/device.h"

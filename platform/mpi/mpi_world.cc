@@ -215,7 +215,7 @@ class MpiWorld final : public platform::World {
   // For what begins: the failure may have been caught.
   void CheckStillWorks() const {
     SLUICE_ENFORCE(failure_.empty(), ErrorCode::kFailedPrecondition,
-                   "world.failed",
+                   "world.failed_before",
                    "the ranks can do nothing more together, as this failed "
                    "before: {}",
                    failure_);

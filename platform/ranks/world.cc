@@ -73,14 +73,11 @@ World& World::Get() {
 
 StallSettings StallSettings::OfEnvironment() {
   constexpr double kMostSeconds = 1e6;
-  const auto value = [](const char* name) {
-    const char* text = std::getenv(name);
-    return std::string(text == nullptr ? "" : text);
-  };
   StallSettings settings;
-  if (const std::string text = value("SLUICE_STALL_SECONDS"); !text.empty()) {
+  const char* text = std::getenv("SLUICE_STALL_SECONDS");
+  if (text != nullptr && *text != '\0') {
     char* end = nullptr;
-    settings.seconds = std::strtod(text.c_str(), &end);
+    settings.seconds = std::strtod(text, &end);
     SLUICE_ENFORCE(
         *end == '\0' && settings.seconds > 0 &&
             settings.seconds <= kMostSeconds,
@@ -89,11 +86,13 @@ StallSettings StallSettings::OfEnvironment() {
         "most {}",
         text, kMostSeconds);
   }
-  if (const std::string text = value("SLUICE_STALL_ABORT"); !text.empty()) {
-    SLUICE_ENFORCE(text == "0" || text == "1", ErrorCode::kInvalidArgument,
+  text = std::getenv("SLUICE_STALL_ABORT");
+  if (text != nullptr && *text != '\0') {
+    const std::string_view value = text;
+    SLUICE_ENFORCE(value == "0" || value == "1", ErrorCode::kInvalidArgument,
                    "world.stall_abort",
-                   "SLUICE_STALL_ABORT=\"{}\": expected 0 or 1", text);
-    settings.aborts = text == "1";
+                   "SLUICE_STALL_ABORT=\"{}\": expected 0 or 1", value);
+    settings.aborts = value == "1";
   }
   return settings;
 }

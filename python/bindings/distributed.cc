@@ -6,7 +6,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "sluice/framework/plan/joint_run.h"
+#include "sluice/framework/program/joint_run.h"
 #include "sluice/operators/collective/data_parallel.h"
 #include "sluice/platform/ranks/world.h"
 #include "sluice/python/bindings/arguments.h"

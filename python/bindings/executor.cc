@@ -13,8 +13,8 @@
 
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/plan/joint_run.h"
 #include "sluice/framework/plan/tuning_mode.h"
+#include "sluice/framework/program/joint_run.h"
 #include "sluice/framework/run/stretches.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"

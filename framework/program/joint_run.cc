@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/joint_run.h"
+#include "sluice/framework/program/joint_run.h"
 
 #include "sluice/framework/program/collective_ops.h"
 #include "sluice/platform/ranks/world.h"
