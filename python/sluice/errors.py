@@ -21,14 +21,26 @@ __all__ = [
     "UnimplementedError",
 ]
 
-# What to do about it, by the id of the check that failed, and what of the
-# message it takes up.
-_HINTS = {
-    "feed.dtype": (
-        r"feed (\w+) must be (?!bfloat16)(\w+)",
-        "convert it first, e.g. {0}.astype('{1}')",
-    ),
-    "feed.missing": (r"must be fed(?!:)", "pass it in feed={{...}}"),
+_BUILD_ANEW = (
+    "was this loss minimized before? A program has one optimizer for a loss: "
+    "build it anew in `with sluice.program_guard(sluice.Program(), "
+    "sluice.Program()):`"
+)
+
+# What to do about it, by the id of the check that failed: a text, or pairs of
+# what is searched for in the message, the first that is found counts, and a
+# text that takes up its groups.
+_HINTS: dict[str, str | list[tuple[str, str]]] = {
+    "backward.overwritten": [(r"\((sgd|momentum|adam)\)", _BUILD_ANEW)],
+    "backward.twice": _BUILD_ANEW,
+    "batch_parts.op": [(r"parts: (sgd|momentum|adam) ", _BUILD_ANEW)],
+    "feed.dtype": [
+        (
+            r"feed (\w+) must be (?!bfloat16)(\w+)",
+            "convert it first, e.g. {0}.astype('{1}')",
+        )
+    ],
+    "feed.missing": [(r"must be fed(?!:)", "pass it in feed={{...}}")],
     "checkpoint.other_program": (
         "a file has what the program that saved it has: save with the program "
         "that will load it, e.g. save_params(path, main.clone(for_test=True)); "
@@ -38,9 +50,23 @@ _HINTS = {
     "run.uninitialised": "run the startup program in this scope first: "
     "exe.run(sluice.default_startup_program()); the parameters of a model that "
     "was loaded are in its scope: scope=model.scope",
-    "world.disagree": "all ranks build the same programs in the same order and "
-    "start with the same values: sluice.distributed.broadcast_parameters() "
-    "gives them those of rank 0",
+    "world.disagree": [
+        (
+            "starts with values of checksum",
+            "all ranks start with the same values: "
+            "sluice.distributed.broadcast_parameters() gives them those of "
+            "rank 0",
+        ),
+        (
+            "",
+            "all ranks run the same programs equally often, fetch the same "
+            "variables (optimizer.loss on all ranks or on none), and call the "
+            "same functions of sluice.distributed",
+        ),
+    ],
+    "distributed.parameters": "was one set on some ranks only, or another "
+    "learning rate fed? sluice.distributed.broadcast_parameters() gives all "
+    "ranks the values of rank 0",
     "python.device_array": "tensor.numpy() copies it to the host",
     "executor.no_plan": "exe.run(program, ...) first; a clone of a program is "
     "another one",
@@ -61,9 +87,13 @@ class SluiceError(Exception):
     def __str__(self) -> str:
         message = str(self.args[0]) if self.args else ""
         hint = _HINTS.get(self.check_id, "")
-        if isinstance(hint, tuple):
-            found = re.search(hint[0], message)
-            hint = hint[1].format(*found.groups()) if found else ""
+        if isinstance(hint, list):
+            for pattern, text in hint:
+                if found := re.search(pattern, message):
+                    hint = text.format(*found.groups())
+                    break
+            else:
+                hint = ""
         return f"{message}\nhint: {hint}" if hint else message
 
     def __reduce__(self) -> tuple:

@@ -32,7 +32,7 @@ def scope_guard(scope: _core.Scope) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _joint_run(program: Program) -> Iterator[None]:
-    """Count it as a run of all ranks, as :meth:`Executor.run` does by itself."""
+    """Count it as a run of all ranks; :meth:`Executor.run` does so itself."""
     run = _core._JointRun(program)
     try:
         yield

@@ -33,12 +33,17 @@ _OWN = (_PACKAGE, _REAL_PACKAGE, "<sluice")
 _NETWORKS = os.path.join("sluice", "lab", "networks.py")
 
 
+def is_users(file: str) -> bool:
+    """Whether a source file is outside of this package."""
+    return not file.startswith(_OWN) or file.endswith(_NETWORKS)
+
+
 def caller_location() -> tuple[str, int]:
     """File and line of the innermost frame outside of this package."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_OWN) or file.endswith(_NETWORKS):
+        if is_users(file):
             return file, frame.f_lineno
         frame = frame.f_back
     return "", 0

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import sys
 import time
 
 import numpy as np
@@ -103,7 +104,8 @@ def test_losses_are_those_of_one_process(how):
     ("what", "message"),
     [
         ("raise", "rank 1: ValueError: no more data, at "),
-        ("end", "rank 1: the program ends here\n"),
+        ("surrogate", "rank 1: ValueError: bad \\udc80, at "),
+        ("end", "rank 1: the program ends here, after 50 runs\n"),
         ("shape", "rank 1: op 0 (c_allreduce_sum) exchanges float32 [5], "
                   "created at "),
     ],
@@ -153,9 +155,65 @@ def test_one_rank_without_mpirun(exe):
     np.testing.assert_array_equal(value, [1, 2])
 
 
-def test_a_batch_that_cannot_be_divided():
-    with pytest.raises(sl.InvalidArgumentError, match="a batch of shape"):
-        sl.distributed.shard(np.float32(1))
+@pytest.mark.parametrize(
+    ("batch", "type_name"),
+    [
+        (np.float32(1), "float32"), (None, "NoneType"), ("abcd", "str"),
+        ({}, "dict"), ([[1], [2, 3]], "list"),
+    ],
+)
+def test_a_batch_that_cannot_be_divided(batch, type_name):
+    with pytest.raises(sl.InvalidArgumentError, match=rf"shard: batch is .*\({type_name}\)"):
+        sl.distributed.shard(batch)
+
+
+class NoText(Exception):
+    def __str__(self):
+        raise KeyError
+
+
+def fed_wrongly(exe):
+    x = sl.data("x", [2])
+    exe.run(feed={"x": np.zeros(3)}, fetch_list=[x])
+
+
+def raise_it(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "text"),
+    [
+        (raise_it, NoText(), "NoText: its __str__ raises KeyError"),
+        (raise_it, ValueError("bad \udc80"), r"ValueError: bad \udc80"),
+        (fed_wrongly, sl.Executor(sl.CPUPlace()), "InvalidArgumentError: "),
+    ],
+)
+@pytest.mark.parametrize("also_fails", [False, True])
+def test_errors_that_nobody_catches_are_told(
+    function, argument, text, also_fails, monkeypatch
+):
+    """With the user's line, and the hook of before is called."""
+    told, shown = [], []
+
+    def tell(why):
+        told.append(why.encode().decode())
+        if also_fails:
+            raise RuntimeError
+
+    hook = sl.distributed.world._tell_others
+    monkeypatch.setattr(sl._core, "_fail_world", tell)
+    monkeypatch.setattr(
+        hook, "before", lambda *error: shown.append(error), raising=False
+    )
+    try:
+        function(argument)
+    except Exception:
+        raised = sys.exc_info()
+    hook(*raised)
+    assert shown == [raised]
+    assert told[0].startswith(text)
+    assert re.search(r", at \S+test_distributed.py:\d+$", told[0]), told
 
 
 @needs_mpi
@@ -169,6 +227,12 @@ def test_the_page_on_ranks_says_what_works(tmp_path):
         run = start(2, path)
         assert run.returncode == 0, run.stderr
     assert "step 9: loss " in start(2, tmp_path / "0.py").stdout
+
+
+@pytest.mark.parametrize("value", [1, None, "no", np.zeros(2)])
+def test_deterministic_is_a_bool(value):
+    with pytest.raises(sl.InvalidArgumentError, match="DataParallel: deterministic = "):
+        sl.distributed.DataParallel(sl.optimizer.SGD(0.1), deterministic=value)
 
 
 def test_parts_are_asked_for():
@@ -186,3 +250,29 @@ def test_ranks_that_were_started_must_be_joined(monkeypatch):
     optimizer = sl.distributed.DataParallel(sl.optimizer.SGD(0.1))
     with pytest.raises(sl.FailedPreconditionError, match="init"):
         optimizer.minimize(loss)
+    together = sl.distributed
+    for function, *arguments in [
+        (together.broadcast_parameters,), (together.check_parameters,),
+        (together.save_checkpoint, "a"), (together.load_checkpoint, "a"),
+        (together.check_finite, 1.0), (together.gather_trace, "a", "[]"),
+    ]:
+        with pytest.raises(sl.FailedPreconditionError) as raised:
+            function(*arguments)
+        assert raised.value.check_id == "world.not_joined"
+        assert str(raised.value).startswith(f"{function.__name__}: ")
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_loss_that_is_minimized_twice(layers):
+    for deterministic in [False, True]:
+        with sl.program_guard(sl.Program(), sl.Program()):
+            x = sl.data("x", [None, 2])
+            for _ in range(layers):
+                x = sl.layers.fc(x, 3)
+            loss = sl.layers.mean(x)
+            sl.distributed.DataParallel(sl.optimizer.SGD(0.1)).minimize(loss)
+            again = sl.distributed.DataParallel(
+                sl.optimizer.SGD(0.1), deterministic=deterministic
+            )
+            with pytest.raises(sl.InvalidArgumentError, match="hint: was this loss minimized"):
+                again.minimize(loss)

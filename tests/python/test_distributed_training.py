@@ -54,8 +54,9 @@ def test_an_error_of_one_rank_is_raised_on_all_and_they_go_on(tmp_path):
         "none": "NotFoundError file.open: load_checkpoint: rank 0: cannot open .*none: "
                 "No such file",
         "half": "DataLossError checkpoint.size: load_checkpoint: rank 0: ",
-        "plain": "InvalidArgumentError checkpoint.other_program: load_checkpoint: rank "
-                 "0: .* it lacks checkpoint.ranks, checkpoint.step",
+        "plain": "InvalidArgumentError distributed.plain_file: load_checkpoint: rank 0: "
+                 ".*plain0 was written by sluice.io.save_params, .* "
+                 "sluice.io.load_params loads it$",
         "nan": r"FailedPreconditionError distributed.not_finite: check_finite: the loss "
                r"must be finite; it is not on 2 of 3 ranks \|   rank 1: 1 of 4 values of "
                r"\[2, 2\], the first is nan at \[1, 1\] \|   rank 2: inf$",
@@ -65,6 +66,36 @@ def test_an_error_of_one_rank_is_raised_on_all_and_they_go_on(tmp_path):
         "sum": "no error$",
         "programs": r"FailedPreconditionError world.disagree: .*ranks 0 and 2: .*rank 1: v "
                     r"float32 \[2\]",
+    }
+    assert set(found) == set(expected), run.stdout + run.stderr
+    for name, pattern in expected.items():
+        assert set(found[name]) == set(range(RANKS)), name
+        for rank, text in found[name].items():
+            of_rank = pattern if isinstance(pattern, str) else pattern[rank]
+            assert re.match(of_rank, text), (name, text)
+
+
+@needs_mpi
+def test_parameters_that_drift_apart_are_named(tmp_path):
+    run = start(RANKS, "drifting.py", tmp_path)
+    found = errors_of(run)
+    differ = "FailedPreconditionError distributed.parameters: "
+    one = (r"1 of 6 variables differ between ranks: \|   fc_0.w_0: ranks 0 and 2: "
+           r"float32 \[2, 3\] of checksum \w{8}; rank 1: float32 \[2, 3\] of checksum "
+           r"\w{8} \| hint: ")
+    wrong = "InvalidArgumentError distributed."
+    expected = {
+        "no values": "no error$",
+        "alike": "no error$",
+        "set": f"{differ}check_parameters: {one}",
+        "save": {0: f"warned: save_checkpoint: {one}.*the values of rank 0 are saved$",
+                 1: "no error$", 2: "no error$"},
+        "saved": "no error$",
+        "rates": rf"{differ}.* fc_1.w_0: rank 0: .*; ranks 1 and 2: ",
+        "many": rf"{differ}.* 6 of 6 variables (.*checksum){{10,15}}[^|]*\|   and 1 more \|",
+        "broadcast": "no error$",
+        "scope": rf"{wrong}scope: check_parameters: rank 1: scope is 3 \(int\)",
+        "program": rf"{wrong}program: check_parameters: rank 1: program is 3 \(int\)",
     }
     assert set(found) == set(expected), run.stdout + run.stderr
     for name, pattern in expected.items():
@@ -150,3 +181,67 @@ def test_a_traced_run_is_a_run(exe):
     np.testing.assert_array_equal(run.results[0], [2, 4])
     events = json.loads(run.trace)["traceEvents"]
     assert [e["name"] for e in events if e["ph"] == "X"] == ["scale"]
+
+
+def wrong_arguments():
+    save, load = sl.distributed.save_checkpoint, sl.distributed.load_checkpoint
+    for path in ["", None, 3, b"a", "a\0b"]:
+        yield "path", save, (path,)
+        yield "path", load, (path,)
+        yield "path", sl.distributed.gather_trace, (path, "[]")
+    yield "scope", save, ("a", None, 3)
+    yield "scope", load, ("a", None, {})
+    yield "program", save, ("a", "main")
+    yield "program", load, ("a", "main")
+    for step in [True, 1.5, None, 1 << 63]:
+        yield "step", save, ("a", None, None, step)
+    for begin in [-1, 1 << 63, 1.5, True]:
+        yield "start_ns", sl.distributed.gather_trace, ("a", "[]", begin)
+    finite = [
+        None, 1j, np.zeros(2, complex), 10**400, [1.0, 10**400], [None, 1.0],
+        "1.5", b"1", [[1], [2, 3]], {}, np.array([None]), object(),
+        np.zeros(1, "datetime64[s]"), sl.Program().data("x", [1]),
+    ]
+    for value in finite:
+        yield "value", sl.distributed.check_finite, (value,)
+
+
+@pytest.mark.parametrize(
+    ("argument", "function", "arguments"), list(wrong_arguments())
+)
+def test_arguments_of_another_class_are_refused(
+    argument, function, arguments, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    pattern = rf"{function.__name__}: {argument} (is|=) .*; expected "
+    with pytest.raises(sl.InvalidArgumentError, match=pattern):
+        function(*arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_all_kinds_are_finite():
+    check = sl.distributed.check_finite
+    for value in [
+        1, True, 1e300, np.float16(1), np.zeros((2, 0)), [1, [2]][:1],
+        np.array([1e39, 2**70], object), sl.Tensor(np.zeros(2, np.float32)),
+    ]:
+        check(value)
+    with pytest.raises(sl.FailedPreconditionError, match=r"rank 0: 1 of 2 values"):
+        check(np.array([1e39, np.inf], object))
+
+
+def test_parameters_alone_are_no_checkpoint(tmp_path):
+    sl.default_main_program().persistable("w", [2])
+    sl.global_scope()["w"] = np.float32([1, 2])
+    sl.io.save_params(tmp_path / "a")
+    with pytest.raises(
+        sl.InvalidArgumentError, match="a was written by sluice.io.save_params, .*"
+    ) as raised:
+        sl.distributed.load_checkpoint(tmp_path / "a")
+    assert "sluice.io.load_params loads it" in str(raised.value)
+    # Of another network: as before.
+    sl.distributed.save_checkpoint(tmp_path / "b")
+    with sl.program_guard(sl.Program()):
+        with pytest.raises(sl.InvalidArgumentError) as raised:
+            sl.distributed.load_checkpoint(tmp_path / "b")
+    assert raised.value.check_id == "checkpoint.other_program"

@@ -30,6 +30,7 @@ from .checkpoint import (
 )
 from .data_parallel import DataParallel
 from .finite import check_finite
+from .parameters import check_parameters
 from .timeline import gather_trace
 from .world import init, rank, shard, size, waited_seconds
 
@@ -38,6 +39,7 @@ __all__ = [
     "DataParallel",
     "broadcast_parameters",
     "check_finite",
+    "check_parameters",
     "gather_trace",
     "init",
     "load_checkpoint",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 import os
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import _core, executor, framework, io
-from ..errors import InvalidArgumentError
+from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..framework import Program
+from .arguments import check_path, check_program, check_scope, integer
+from .parameters import compare
 from .together import together
-from .world import size
+from .world import rank, size
 
 __all__ = [
     "Checkpoint",
@@ -48,8 +50,9 @@ def save_checkpoint(
     numbers depend) and the number of ranks, as one safetensors file; the others
     wait for it. A reader finds the old file or the whole new one, also where
     rank 0 is killed meanwhile. What ranks have each for itself (batch_norm's
-    moving averages) is rank 0's. Where SLUICE_STALL_ABORT is 1, it has
-    SLUICE_STALL_SECONDS for it.
+    moving averages) is rank 0's. Where what must be the same on all of them is
+    not (:func:`check_parameters`), rank 0 warns, and saves its own. Where
+    SLUICE_STALL_ABORT is 1, rank 0 has SLUICE_STALL_SECONDS for writing.
 
     :func:`sluice.io.load_params` reads the file, too, with ``partial=True``.
 
@@ -61,7 +64,7 @@ def save_checkpoint(
 
     Raises:
         InvalidArgumentError: ``step`` is not an integer from 0 on, or not the
-            same on all ranks.
+            same on all ranks; another argument is of another class.
         FailedPreconditionError: a variable has no value yet; a rank does
             something else than saving.
         NotFoundError: rank 0 cannot create the file.
@@ -72,11 +75,19 @@ def save_checkpoint(
     """
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
-    steps = together("save_checkpoint", lambda: _checked_step(step))
+    what = "save_checkpoint"
+
+    def check() -> int:
+        check_path(what, path)
+        check_program(what, program)
+        check_scope(what, scope)
+        return _checked_step(step)
+
+    steps = together(what, check)
     if len(set(steps)) > 1:
         by_step: dict[int, list[int]] = {}
-        for rank, each in enumerate(steps):
-            by_step.setdefault(each, []).append(rank)
+        for number, each in enumerate(steps):
+            by_step.setdefault(each, []).append(number)
         where = ", ".join(
             f"{each} on {_core._name_ranks(ranks)}"
             for each, ranks in by_step.items()
@@ -85,6 +96,8 @@ def save_checkpoint(
             f"save_checkpoint: step is {where}; expected the same on all ranks",
             "distributed.step",
         )
+    if size() > 1:
+        _warn_of_differences(what, program, scope)
 
     def write() -> None:
         scope[_STEP] = np.asarray([steps[0]], np.int64)
@@ -95,7 +108,7 @@ def save_checkpoint(
             scope.erase(_STEP)
             scope.erase(_RANKS)
 
-    together("save_checkpoint", write, range(1))
+    together(what, write, range(1))
 
 
 def load_checkpoint(
@@ -132,16 +145,32 @@ def load_checkpoint(
     """
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
+    what = "load_checkpoint"
     loaded = _core.Scope()
 
-    def read() -> Checkpoint:
-        io.load_params(path, _persistables(program), loaded)
+    def read() -> Checkpoint | None:
+        check_path(what, path)
+        check_program(what, program)
+        check_scope(what, scope)
+        if rank() != 0:
+            return None
+        try:
+            io.load_params(path, _persistables(program), loaded)
+        except InvalidArgumentError as error:
+            if not _has_step(path):
+                raise InvalidArgumentError(
+                    f"{os.fspath(path)} was written by sluice.io.save_params, "
+                    "or by another program than Sluice, and has no step; "
+                    "sluice.io.load_params loads it",
+                    "distributed.plain_file",
+                ) from error
+            raise
         return Checkpoint(
             int(loaded[_STEP].numpy()[0]), int(loaded[_RANKS].numpy()[0])
         )
 
-    found = together("load_checkpoint", read, range(1))[0]
-    _core._broadcast_parameters("load_checkpoint", program, loaded, scope)
+    found = together(what, read)[0]
+    _core._broadcast_parameters(what, program, loaded, scope)
     return Checkpoint(*found)
 
 
@@ -161,34 +190,53 @@ def broadcast_parameters(
     Raises:
         FailedPreconditionError: on all ranks: rank 0 has no value for one of
             them; the ranks' programs have other variables; a rank does
-            something else.
+            something else; ranks were started and not joined.
         InvalidArgumentError: ``program`` is no program.
     """
+    _core._require_joined("broadcast_parameters")
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
     _core._broadcast_parameters("broadcast_parameters", program, scope, scope)
 
 
-def _checked_step(step: int) -> int:
+def _warn_of_differences(
+    what: str, program: Program, scope: _core.Scope
+) -> None:
+    """A checkpoint is written all the same: a training may depend on it."""
     try:
-        number = operator.index(step)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 1 << 63:
+        compare(what, program, scope)
+    except FailedPreconditionError as error:
+        if error.check_id != "distributed.parameters":
+            raise
+        if rank() == 0:
+            warnings.warn(
+                f"{error}\nthe values of rank 0 are saved", stacklevel=3
+            )
+
+
+def _checked_step(step: int) -> int:
+    number = integer(step)
+    if number is None:
         raise InvalidArgumentError(
-            f"step = {_core._shown(step)}; expected an integer from 0 on",
+            f"save_checkpoint: step = {_core._shown(step)}; expected an "
+            "integer from 0 on",
             "distributed.step_number",
         )
     return number
 
 
+def _has_step(path: str | os.PathLike[str]) -> bool:
+    program = Program()
+    program.persistable(_STEP, [1], "int64")
+    try:
+        io.load_params(path, program, _core.Scope(), partial=True)
+    except InvalidArgumentError:  # nothing in common
+        return False
+    return True
+
+
 def _persistables(program: Program) -> Program:
     """What a checkpoint has: the program's persistables and two more."""
-    if not isinstance(program, Program):
-        raise InvalidArgumentError(
-            f"program is {_core._shown(program)}; expected a sluice.Program",
-            "distributed.program",
-        )
     saved = Program()
     for var in program.list_vars():
         if var.persistable:

@@ -49,6 +49,12 @@ class DataParallel:
             )
         self.optimizer = optimizer
         self.bucket_bytes = bucket_bytes
+        if not isinstance(deterministic, bool):
+            raise InvalidArgumentError(
+                f"DataParallel: deterministic = {_core._shown(deterministic)}; "
+                "expected True or False",
+                "distributed.deterministic",
+            )
         if deterministic and not parts:
             raise InvalidArgumentError(
                 f"DataParallel: parts = {parts}; expected a power of 2",

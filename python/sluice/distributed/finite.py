@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..feed_values import number
 from .together import together
 
 __all__ = ["check_finite"]
@@ -30,7 +31,8 @@ def check_finite(value: Any, name: str = "the loss") -> None:
         name: what errors call it.
 
     Raises:
-        InvalidArgumentError: a rank's value is no number, array or tensor.
+        InvalidArgumentError: a rank's value is no number that float64 can hold
+            and no array or tensor of such.
         FailedPreconditionError: on all ranks where one has a value that is not
             finite; says which, and what they have.
     """
@@ -50,16 +52,14 @@ def check_finite(value: Any, name: str = "the loss") -> None:
 
 
 def _report(value: Any) -> str:
-    array = np.asarray(value)
-    if array.dtype.kind not in "biufc":
-        try:  # bfloat16 and such
-            array = array.astype(np.float32)
-        except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(
-                f"value is {_core._shown(value)}; expected a number, an array "
-                "or a tensor",
-                "distributed.value",
-            ) from error
+    try:
+        array = _array(value)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            f"check_finite: value is {_core._shown(value)}; expected a number "
+            "that float64 can hold, an array or a tensor",
+            "distributed.value",
+        ) from error
     bad = ~np.isfinite(array)
     count = int(bad.sum())
     if count == 0:
@@ -72,3 +72,18 @@ def _report(value: Any) -> str:
         f"{count} of {array.size} values of {list(array.shape)}, the first is "
         f"{array[first]} at {at}"
     )
+
+
+def _array(value: Any) -> np.ndarray:
+    """Of real numbers; raises TypeError or ValueError for all else."""
+    if isinstance(value, _core.Tensor):
+        value = value.numpy()  # of a device, too
+    array = np.asarray(value)
+    if array.dtype.kind in "biuf":
+        return array
+    if array.dtype.kind == "V" and array.dtype.type.__module__ != "numpy":
+        return array.astype(np.float64)  # bfloat16 and such
+    if array.dtype.kind != "O":
+        raise TypeError(f"an array of {array.dtype}")
+    numbers = [number("value", each) for each in array.ravel()]
+    return np.array(numbers, np.float64).reshape(array.shape)

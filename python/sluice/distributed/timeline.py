@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import InvalidArgumentError, NotFoundError
+from .arguments import check_path, integer
 from .together import together
 from .world import rank
 
@@ -47,15 +48,16 @@ def gather_trace(
             begin; with None on all ranks all traces begin at 0.
 
     Raises:
-        InvalidArgumentError: ``trace`` is no trace, or ``start_ns`` is no
-            integer, or is None only on some ranks.
+        InvalidArgumentError: ``path`` is no path; ``trace`` is no trace;
+            ``start_ns`` is no integer from 0 to 2**63 - 1, or is None only on
+            some ranks.
         NotFoundError: rank 0 cannot write the file.
         FailedPreconditionError: a rank does something else than this.
 
         Each is raised on all ranks, and names the ranks that it comes from.
     """
     what = "gather_trace"
-    packed = together(what, lambda: _packed(trace, start_ns))
+    packed = together(what, lambda: _packed(path, trace, start_ns))
     clocks = _clocks(what)
     starts = [start for start, _ in packed]
     if None in starts and any(start is not None for start in starts):
@@ -95,7 +97,10 @@ def gather_trace(
     together(what, write, range(1))
 
 
-def _packed(trace: str, start_ns: int | None) -> tuple[int | None, str]:
+def _packed(
+    path: str | os.PathLike[str], trace: str, start_ns: int | None
+) -> tuple[int | None, str]:
+    check_path("gather_trace", path)
     try:
         events = json.loads(trace)
         events = events["traceEvents"] if isinstance(events, dict) else events
@@ -104,16 +109,19 @@ def _packed(trace: str, start_ns: int | None) -> tuple[int | None, str]:
         good = False
     if not good:
         raise InvalidArgumentError(
-            f"trace is {_core._shown(trace)}; expected JSON in Chrome's trace "
-            'format, {"traceEvents": [...]}',
+            f"gather_trace: trace is {_core._shown(trace)}; expected JSON in "
+            'Chrome\'s trace format, {"traceEvents": [...]}',
             "distributed.trace",
         )
-    if start_ns is not None and not isinstance(start_ns, int):
-        raise InvalidArgumentError(
-            f"start_ns is {_core._shown(start_ns)}; expected nanoseconds as an "
-            "int, or None",
-            "distributed.trace_start_number",
-        )
+    if start_ns is not None:
+        number = integer(start_ns)
+        if number is None:
+            raise InvalidArgumentError(
+                f"gather_trace: start_ns is {_core._shown(start_ns)}; expected "
+                "nanoseconds as an int from 0 to 2**63 - 1, or None",
+                "distributed.trace_start_number",
+            )
+        start_ns = number
     text = zlib.compress(json.dumps(events).encode(), 1)
     return start_ns, base64.b64encode(text).decode()
 

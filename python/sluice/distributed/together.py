@@ -27,8 +27,10 @@ def together(
         SluiceError: on every rank where it raised on one. The class and the
             check id are those of the first rank that it raised on.
         FailedPreconditionError: the same for an exception of another class; the
-            ranks do not call the same function, or one of them has ended.
+            ranks do not call the same function, or one of them has ended; they
+            were started and not joined.
     """
+    _core._require_joined(what)
     result = error = None
     try:
         if ranks is None or _core._world_rank() in ranks:
@@ -56,7 +58,7 @@ def _described(error: Exception | None) -> dict[str, str] | None:
     if error is None:
         return None
     if not isinstance(error, SluiceError):
-        return {"type": "", "message": f"{type(error).__name__}: {error}"}
+        return {"type": "", "message": text_of(error)}
     return {
         "type": type(error).__name__,
         # Without the hint, which the class adds by itself.
@@ -65,10 +67,21 @@ def _described(error: Exception | None) -> dict[str, str] | None:
     }
 
 
+def text_of(error: BaseException) -> str:
+    """Its class and message, which may be of any class; UTF-8 can hold it."""
+    try:
+        message = str(error)
+    except Exception as raised:
+        message = f"its __str__ raises {type(raised).__name__}"
+    text = f"{type(error).__name__}: {message}"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _of_ranks(what: str, failed: dict[int, dict[str, str]]) -> SluiceError:
     by_message: dict[str, list[int]] = {}
     for rank, error in failed.items():
-        by_message.setdefault(error["message"], []).append(rank)
+        message = error["message"].removeprefix(f"{what}: ")
+        by_message.setdefault(message, []).append(rank)
     lines = [
         f"{_core._name_ranks(ranks)}: {message}"
         for message, ranks in by_message.items()

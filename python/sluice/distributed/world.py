@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import traceback
 from types import TracebackType
@@ -9,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, framework
 from ..errors import InvalidArgumentError
+from .together import text_of
 
 
 def init() -> None:
@@ -25,7 +27,7 @@ def init() -> None:
             or is another one than Sluice was built for.
     """
     _core._join_world()
-    if size() > 1 and sys.excepthook is not _tell_others:
+    if size() > 1 and not hasattr(_tell_others, "before"):
         _tell_others.before = sys.excepthook
         sys.excepthook = _tell_others
 
@@ -64,10 +66,23 @@ def _tell_others(
     error: BaseException,
     trace: TracebackType | None,
 ) -> None:
-    where = traceback.extract_tb(trace)
-    line = f", at {where[-1].filename}:{where[-1].lineno}" if where else ""
-    _core._fail_world(f"{kind.__name__}: {error}{line}")
-    _tell_others.before(kind, error, trace)
+    try:
+        with contextlib.suppress(Exception):
+            _core._fail_world(text_of(error) + _line_of(trace))
+    finally:
+        _tell_others.before(kind, error, trace)
+
+
+def _line_of(trace: TracebackType | None) -> str:
+    """The user's line, where there is one."""
+    lines = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(trace)
+    ]
+    lines = [each for each in lines if framework.is_users(each[0])] or lines
+    file, line = lines[-1] if lines else ("", 0)
+    file = file.encode("utf-8", "backslashreplace").decode()
+    return f", at {file}:{line}" if file else ""
 
 
 def shard(batch: Any) -> np.ndarray:
@@ -77,12 +92,27 @@ def shard(batch: Any) -> np.ndarray:
         batch: an array whose first dim is divided among the ranks.
 
     Raises:
-        InvalidArgumentError: the number of ranks does not divide it.
+        InvalidArgumentError: the number of ranks does not divide it, or it has
+            no first dim.
         FailedPreconditionError: ranks were started and not joined.
     """
     _core._require_joined("shard")
-    batch = np.asarray(batch)
-    if batch.ndim == 0 or len(batch) % size() != 0:
+    given = batch
+    try:
+        batch = np.asarray(given)
+    except (TypeError, ValueError) as error:  # a Variable, a ragged list
+        raise InvalidArgumentError(
+            f"shard: batch is {_core._shown(given)}; expected an array, but "
+            f"{error}",
+            "distributed.batch_array",
+        ) from error
+    if batch.ndim == 0:
+        raise InvalidArgumentError(
+            f"shard: batch is {_core._shown(given)}; expected an array whose "
+            "first dim can be divided among the ranks",
+            "distributed.batch",
+        )
+    if len(batch) % size() != 0:
         raise InvalidArgumentError(
             f"shard: a batch of shape {batch.shape} cannot be divided among "
             f"{size()} ranks: its first dim must be a multiple of that",

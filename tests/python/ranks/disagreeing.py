@@ -15,10 +15,15 @@ if what == "late":
     except sl.FailedPreconditionError as error:
         assert error.check_id == "world.not_joined", error
         print("refused", flush=True)
-    for function in [sl.distributed.rank, sl.distributed.size]:
+    for name, *arguments in [
+        ("rank",), ("size",), ("broadcast_parameters",), ("check_parameters",),
+        ("check_finite", 1.0), ("gather_trace", "no/folder", "[]"),
+        ("save_checkpoint", "no/folder"), ("load_checkpoint", "no/folder"),
+    ]:
         try:
-            function()
-        except sl.FailedPreconditionError:
+            getattr(sl.distributed, name)(*arguments)
+        except sl.FailedPreconditionError as error:
+            assert error.check_id == "world.not_joined", error
             print("refused", flush=True)
 
 sl.distributed.init()

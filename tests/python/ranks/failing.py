@@ -21,6 +21,8 @@ for step in range(100):
     if step == 50 and rank == 1:
         if what == "raise":
             raise ValueError("no more data")
+        if what == "surrogate":
+            raise ValueError("bad \udc80")
         if what == "end":
             sys.exit(0)
         if what == "kill":

@@ -1,0 +1,90 @@
+"""Whether parameters are still the same on all ranks."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from .. import _core, executor, framework
+from ..errors import FailedPreconditionError
+from ..framework import Program
+from .arguments import check_program, check_scope
+from .together import together
+
+__all__ = ["check_parameters"]
+
+_NAMED = 5  # variables in a message
+
+
+def check_parameters(
+    program: Program | None = None,
+    scope: _core.Scope | None = None,
+) -> None:
+    """Find parameters that differ between ranks. All ranks call it together.
+
+    Ranks that began alike drift apart where one of them sets a parameter by
+    hand, or is fed another learning rate. What :class:`DataParallel`'s program
+    reads and does not update before the loss is compared, bit by bit:
+    parameters, but not batch_norm's moving averages, which each rank has for
+    itself. The optimizer's state shows in them after the next update.
+
+    Args:
+        program: whose variables; the default main program if None.
+        scope: where they are; the global scope if None. What has no value there
+            is left out.
+
+    Raises:
+        FailedPreconditionError: on all ranks: names the first five variables
+            that differ, and on which ranks; a rank does something else.
+        InvalidArgumentError: ``program`` is no program, or ``scope`` no scope.
+    """
+    program = framework.default_main_program() if program is None else program
+    scope = executor.global_scope() if scope is None else scope
+    compare("check_parameters", program, scope)
+
+
+def compare(what: str, program: Program, scope: _core.Scope) -> None:
+    """The same for the function ``what``."""
+    found = together(what, lambda: _checksums(what, program, scope))
+    names = dict.fromkeys(name for of_rank in found for name in of_rank)
+    lines = []
+    for name in names:
+        by_value: dict[str, list[int]] = {}
+        for rank, of_rank in enumerate(found):
+            if name in of_rank:
+                by_value.setdefault(of_rank[name], []).append(rank)
+        if len(by_value) > 1:
+            values = "; ".join(
+                f"{_core._name_ranks(ranks)}: {value}"
+                for value, ranks in by_value.items()
+            )
+            lines.append(f"\n  {name}: {values}")
+    if not lines:
+        return
+    more = len(lines) - _NAMED
+    raise FailedPreconditionError(
+        f"{what}: {len(lines)} of {len(names)} variables differ between ranks:"
+        + "".join(lines[:_NAMED])
+        + (f"\n  and {more} more" if more > 0 else ""),
+        "distributed.parameters",
+    )
+
+
+def _checksums(
+    what: str, program: Program, scope: _core.Scope
+) -> dict[str, str]:
+    """Dtype, shape and checksum of each variable that has a value."""
+    check_program(what, program)
+    check_scope(what, scope)
+    found = {}
+    for name in _core._same_on_ranks(program):
+        tensor = scope.find_var(name)
+        if tensor is None:
+            continue
+        data = np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8)
+        found[name] = (
+            f"{tensor.dtype} {list(tensor.shape)} of checksum "
+            f"{zlib.crc32(data):08x}"
+        )
+    return found
