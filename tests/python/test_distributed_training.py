@@ -21,6 +21,17 @@ def errors_of(run):
     return found
 
 
+def check(run, expected):
+    """`expected` has a pattern for each case, or one for each rank."""
+    found = errors_of(run)
+    assert set(found) == set(expected), run.stdout + run.stderr
+    for name, pattern in expected.items():
+        assert set(found[name]) == set(range(RANKS)), name
+        for rank, text in found[name].items():
+            of_rank = pattern if isinstance(pattern, str) else pattern[rank]
+            assert re.match(of_rank, text), (name, text)
+
+
 @needs_mpi
 def test_any_number_of_ranks_goes_on_from_a_checkpoint(tmp_path):
     path = tmp_path / "a.safetensors"
@@ -41,7 +52,6 @@ def test_any_number_of_ranks_goes_on_from_a_checkpoint(tmp_path):
 @needs_mpi
 def test_an_error_of_one_rank_is_raised_on_all_and_they_go_on(tmp_path):
     run = start(RANKS, "refusing.py", tmp_path, "programs")
-    found = errors_of(run)
     expected = {
         "whole": "no error$",
         "full": "ResourceExhaustedError file.write: save_checkpoint: rank 0: cannot "
@@ -68,18 +78,12 @@ def test_an_error_of_one_rank_is_raised_on_all_and_they_go_on(tmp_path):
         "programs": r"FailedPreconditionError world.disagree: .*ranks 0 and 2: .*rank 1: v "
                     r"float32 \[2\]",
     }
-    assert set(found) == set(expected), run.stdout + run.stderr
-    for name, pattern in expected.items():
-        assert set(found[name]) == set(range(RANKS)), name
-        for rank, text in found[name].items():
-            of_rank = pattern if isinstance(pattern, str) else pattern[rank]
-            assert re.match(of_rank, text), (name, text)
+    check(run, expected)
 
 
 @needs_mpi
 def test_parameters_that_drift_apart_are_named(tmp_path):
     run = start(RANKS, "drifting.py", tmp_path)
-    found = errors_of(run)
     differ = "FailedPreconditionError distributed.parameters: "
     one = (r"1 of 6 variables differ between ranks: \|   fc_0.w_0: ranks 0 and 2: "
            r"float32 \[2, 3\] of checksum \w{8}; rank 1: float32 \[2, 3\] of checksum "
@@ -98,11 +102,7 @@ def test_parameters_that_drift_apart_are_named(tmp_path):
         "scope": rf"{wrong}scope: check_parameters: rank 1: scope is 3 \(int\)",
         "program": rf"{wrong}program: check_parameters: rank 1: program is 3 \(int\)",
     }
-    assert set(found) == set(expected), run.stdout + run.stderr
-    for name, pattern in expected.items():
-        assert set(found[name]) == set(range(RANKS)), name
-        for text in found[name].values():
-            assert re.match(pattern, text), (name, text)
+    check(run, expected)
 
 
 @needs_mpi

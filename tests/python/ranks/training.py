@@ -11,6 +11,7 @@ import numpy as np
 import sluice as sl
 
 sl.distributed.init()
+sl.set_num_threads(1)  # on which sums depend
 steps = int(sys.argv[1])
 rng = np.random.default_rng(0)
 images = rng.standard_normal((steps, 8, 1, 8, 8)).astype(np.float32)
