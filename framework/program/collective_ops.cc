@@ -1,8 +1,8 @@
 #include "sluice/framework/program/collective_ops.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
+#include <array>
+#include <cstdint>
 
 #include "sluice/framework/op/registry.h"
 
@@ -20,20 +20,25 @@ bool IsCollective(const OpDesc& op) {
 }  // namespace
 
 bool HasCollectives(const Program& program) {
-  constexpr size_t kMostPrograms = 64;
-  using Key = std::pair<uint64_t, uint64_t>;
-  thread_local std::map<Key, bool> known;
-  const Key key(program.uid(), program.version());
-  if (const auto found = known.find(key); found != known.end()) {
-    return found->second;
+  struct Known {
+    uint64_t uid = 0;
+    uint64_t version = 0;
+    bool is_known = false;
+    bool has = false;
+  };
+  constexpr size_t kPrograms = 16;
+  thread_local std::array<Known, kPrograms> t_known;
+  Known& known = t_known[program.uid() % kPrograms];
+  if (known.is_known && known.uid == program.uid() &&
+      known.version == program.version()) {
+    return known.has;
   }
   const bool has = std::any_of(
       program.blocks().begin(), program.blocks().end(),
       [](const BlockDesc& block) {
         return std::any_of(block.ops.begin(), block.ops.end(), IsCollective);
       });
-  if (known.size() >= kMostPrograms) known.clear();
-  known[key] = has;
+  known = {program.uid(), program.version(), true, has};
   return has;
 }
 
