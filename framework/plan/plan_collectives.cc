@@ -130,7 +130,8 @@ void PlanBuilder::NoteCollectives() {
     if (!kernel(id)->collective()) continue;
     const std::string name = Format("op {} ({})", id, op.desc.type);
     const std::string created = DescribeLocation(op.desc.location);
-    plan_->collective_ops_[id] = name + (created.empty() ? "" : ", ") + created;
+    plan_->collective_ops_[id] =
+        Format("{}{}{}", name, created.empty() ? "" : ", ", created);
     if (kernel(id)->exchanges == Exchanges::kSums) {
       part->Add(Format("{} exchanges sums{}", name, ChannelsOf(op)), created);
       continue;

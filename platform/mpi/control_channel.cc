@@ -122,6 +122,7 @@ std::string ControlChannel::Difference(const Part& part,
   const auto texts = Gather(own.text, idle);
   const auto places = Gather(own.where, idle);
   std::vector<Part::Line> of_ranks;
+  of_ranks.reserve(texts.size());
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     of_ranks.push_back({texts[rank], places[rank]});
   }

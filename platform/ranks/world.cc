@@ -209,7 +209,7 @@ std::string DescribeLines(std::vector<Part::Line> lines) {
         std::find_if(ranks.begin(), ranks.end(),
                      [&](const auto& each) { return each.first == text; });
     if (having == ranks.end()) {
-      having = ranks.insert(ranks.end(), {std::move(text), {}});
+      having = ranks.emplace(ranks.end(), std::move(text), std::vector<int>());
     }
     having->second.push_back(static_cast<int>(rank));
   }

@@ -42,12 +42,17 @@ def test_ranks_on_the_hosts_of_a_hostfile(tmp_path):
     over TCP."""
     hosts, agent = tmp_path / "hosts", tmp_path / "agent"
     hosts.write_text("127.0.0.2 slots=1\n127.0.0.3 slots=1\n")
-    # In place of ssh: starts here what is to run on a host.
-    agent.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    # In place of ssh: starts here what is to run on a host. Daemons that think
+    # they are alone on theirs would write the same temporary files.
+    agent.write_text(
+        f'#!/bin/sh\nexport TMPDIR="{tmp_path}/$1"\nmkdir "$TMPDIR"\nshift\n'
+        'exec sh -c "$*"\n'
+    )
     agent.chmod(0o755)
     settings = {
         "plm_rsh_agent": agent, "btl": "tcp,self",
         "btl_tcp_if_include": "lo", "oob_tcp_if_include": "lo",
+        "rtc_hwloc_vmhole": "none",  # no topology in shared memory
     }
     options = [word for name, value in settings.items()
                for word in ("--mca", name, str(value))]
