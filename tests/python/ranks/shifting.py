@@ -117,7 +117,7 @@ def fork():
 
 
 def memory():
-    """What many steps in parts of the batch leave behind, in MiB."""
+    """How much memory grows over many steps in parts of the batch, in MiB."""
     x = sl.data("x", [None, 500])
     loss = sl.layers.mean(sl.layers.fc(x, 500))
     optimizer = sl.distributed.DataParallel(
