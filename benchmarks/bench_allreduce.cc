@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/bench_util.h"
+#include <CLI/CLI.hpp>
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +29,9 @@ using sluice::platform::FunctionRef;
 using sluice::platform::World;
 
 constexpr int kReductions = 16;
+constexpr int kSmokeReductions = 2;
+constexpr int kLeastTurns = 7;
+constexpr int kMostTurns = 20000;
 // Of what is fed, so that no sum grows: the ranks are two.
 constexpr float kScale = 0.5F;
 
@@ -41,6 +46,13 @@ double Seconds(FunctionRef<void()> call) {
   return seconds;
 }
 
+// How often calls that take `once` together fit into `seconds`; one time for
+// 0 seconds.
+int Turns(double seconds, double once) {
+  if (seconds <= 0) return 1;
+  return std::clamp(static_cast<int>(seconds / once), kLeastTurns, kMostTurns);
+}
+
 double Median(std::vector<double> values) {
   const auto middle =
       values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -50,14 +62,14 @@ double Median(std::vector<double> values) {
 
 // Both scale what they are given into memory of their own, and add that up over
 // all ranks again and again, in place. They take turns.
-nlohmann::ordered_json Measure(int64_t bytes, double seconds) {
+nlohmann::ordered_json Measure(int64_t bytes, int reductions, double seconds) {
   const int64_t count = bytes / static_cast<int64_t>(sizeof(float));
   const std::vector<float> ones(static_cast<size_t>(count), 1);
   std::vector<float> buffer(ones.size());
   const auto raw = [&] {
     std::transform(ones.begin(), ones.end(), buffer.begin(),
                    [](float value) { return value * kScale; });
-    for (int i = 0; i < kReductions; ++i) {
+    for (int i = 0; i < reductions; ++i) {
       MPI_Allreduce(MPI_IN_PLACE, buffer.data(), static_cast<int>(count),
                     MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     }
@@ -66,7 +78,7 @@ nlohmann::ordered_json Measure(int64_t bytes, double seconds) {
   sluice::Program program;
   auto sum = sluice::ops::Scale(program.Data("x", DType::kFloat32, {count}),
                                 {.scale = kScale});
-  for (int i = 0; i < kReductions; ++i) {
+  for (int i = 0; i < reductions; ++i) {
     sum = sluice::ops::CAllreduceSum({sum})[0];
   }
   const auto first = sluice::ops::Slice(sum, {0}, {1});
@@ -81,7 +93,7 @@ nlohmann::ordered_json Measure(int64_t bytes, double seconds) {
   raw();
   planned();
   const double both = Seconds(raw) + Seconds(planned);
-  const int turns = std::clamp(static_cast<int>(seconds / both), 7, 20000);
+  const int turns = Turns(seconds, both);
   std::vector<double> raw_times;
   std::vector<double> plan_times;
   for (int i = 0; i < turns; ++i) {
@@ -92,9 +104,9 @@ nlohmann::ordered_json Measure(int64_t bytes, double seconds) {
     std::cerr << "the plan finds " << found << ", MPI " << buffer[0] << "\n";
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  constexpr double kMicroseconds = 1e6 / kReductions;
-  return {{"raw", Median(raw_times) * kMicroseconds},
-          {"plan", Median(plan_times) * kMicroseconds},
+  const double microseconds = 1e6 / reductions;
+  return {{"raw", Median(raw_times) * microseconds},
+          {"plan", Median(plan_times) * microseconds},
           {"turns", turns}};
 }
 
@@ -154,7 +166,7 @@ nlohmann::ordered_json MeasureDriven(int64_t bytes, double seconds) {
     finish();
   };
   const double all = Seconds(sum) + Seconds(work) + Seconds(both);
-  const int turns = std::clamp(static_cast<int>(seconds / all), 7, 20000);
+  const int turns = Turns(seconds, all);
   std::vector<double> sums;
   std::vector<double> works;
   std::vector<double> boths;
@@ -169,11 +181,19 @@ nlohmann::ordered_json MeasureDriven(int64_t bytes, double seconds) {
 }
 
 int Run(int argc, char** argv) {
-  const double seconds = argc > 1 ? std::atof(argv[1]) : 0;
-  if (argc != 3 || seconds <= 0) {
-    std::cerr << "usage: mpirun -n 2 bench_allreduce SECONDS DRIVEN_BYTES\n";
-    return 2;
-  }
+  double seconds = 0;
+  int64_t driven_bytes = 0;
+  bool smoke = false;
+  CLI::App app("All-reduces of two ranks: mpirun -n 2 bench_allreduce ...");
+  app.add_option("seconds", seconds, "For each figure")
+      ->required()
+      ->check(CLI::Range(0.0, 60.0));
+  app.add_option("driven_bytes", driven_bytes, "Of the MPI_Iallreduce")
+      ->required()
+      ->check(CLI::Range(int64_t{4}, int64_t{1} << 30));
+  sluice::bench::AddSmokeOption(app, &smoke);
+  CLI11_PARSE(app, argc, argv);
+  if (smoke) seconds = 0;
   sluice::SetNumThreads(1);
   const World& world = World::Join();
   if (world.size() != 2) {
@@ -184,9 +204,10 @@ int Run(int argc, char** argv) {
   nlohmann::ordered_json found;
   for (const int64_t bytes :
        {int64_t{1} << 16, int64_t{1} << 20, int64_t{1} << 24}) {
-    found[std::to_string(bytes)] = Measure(bytes, seconds);
+    found[std::to_string(bytes)] =
+        Measure(bytes, smoke ? kSmokeReductions : kReductions, seconds);
   }
-  found["driven"] = MeasureDriven(std::atol(argv[2]), seconds);
+  found["driven"] = MeasureDriven(driven_bytes, seconds);
   if (world.rank() == 0) std::cout << found.dump() << "\n";
   return 0;
 }

@@ -1,12 +1,17 @@
 // conv2d and pool2d of LeNet at batch 64 and of one larger network, each
 // direction and layout by itself, through prepared plans. A Google Benchmark
-// program; SLUICE_KERNEL_HINTS chooses kernels, e.g. "require library=PLAIN".
-#include <memory>
+// program; SLUICE_KERNEL_HINTS chooses kernels, e.g. "require library=PLAIN". A
+// smoke run takes small images, and compares with the reference kernels.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "benchmarks/bench_util.h"
 #include <benchmark/benchmark.h>
 
 #include "sluice/framework/op/op_desc.h"
@@ -52,6 +57,25 @@ DDim Image(int64_t n, int64_t c, int64_t size, bool nhwc) {
   return nhwc ? DDim{n, size, size, c} : DDim{n, c, size, size};
 }
 
+bool smoke = false;
+
+// Registers what Run times.
+void Register(const std::string& name,
+              const std::function<void(benchmark::State&)>& run) {
+  auto* bench = benchmark::RegisterBenchmark(name.c_str(), run);
+  bench->Unit(benchmark::kMicrosecond);
+  if (smoke) bench->Iterations(1);
+}
+
+// Ends the program where the op's kernel and the plain one differ.
+void CheckResult(const sluice::Program& program, const Feeds& inputs) {
+  const auto comparison = sluice::Compare(
+      program, inputs, "default", "reference", {.budget_seconds = 1e-3});
+  if (comparison.first_difference < 0) return;
+  std::fprintf(stderr, "%s", ToString(comparison).c_str());
+  std::exit(1);
+}
+
 // Times one op on one thread.
 void Run(benchmark::State& state,
          const std::string& type,
@@ -72,6 +96,7 @@ void Run(benchmark::State& state,
   const sluice::platform::ThreadCountGuard one(1);
   sluice::Executor executor;
   const auto plan = executor.Prepare(program, inputs, {output});
+  if (smoke) CheckResult(program, inputs);
   for (auto step : state) {
     benchmark::DoNotOptimize(plan->Run(inputs));
   }
@@ -92,12 +117,10 @@ void AddConvolution(const Sizes& s, bool nhwc) {
   const Tensor bias = Random({s.out_c});
   const auto add = [&](const std::string& op, const Feeds& inputs,
                        const std::string& output) {
-    benchmark::RegisterBenchmark(
-        (op + "/" + s.name + (nhwc ? "/NHWC" : "/NCHW")).c_str(),
-        [=](benchmark::State& state) {
-          Run(state, op, inputs, attributes, output, s.multiply_adds());
-        })
-        ->Unit(benchmark::kMicrosecond);
+    Register(op + "/" + s.name + (nhwc ? "/NHWC" : "/NCHW"),
+             [=](benchmark::State& state) {
+               Run(state, op, inputs, attributes, output, s.multiply_adds());
+             });
   };
   add("conv2d", {{"Input", x}, {"Filter", w}, {"Bias", bias}}, "Output");
   add("conv2d_grad_input", {{"Input", x}, {"Filter", w}, {"Output@GRAD", y}},
@@ -119,9 +142,9 @@ void AddPool(const char* type, int64_t channels, int64_t size, bool nhwc) {
                        const std::string& output) {
     const std::string name = op + "/" + type + "/" + std::to_string(channels) +
                              (nhwc ? "/NHWC" : "/NCHW");
-    benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
+    Register(name, [=](benchmark::State& state) {
       Run(state, op, inputs, attributes, output, 0);
-    })->Unit(benchmark::kMicrosecond);
+    });
   };
   add("pool2d", {{"X", x}}, "Out");
   add("pool2d_grad", {{"X", x}, {"Out", out}, {"Out@GRAD", out}}, "X@GRAD");
@@ -130,8 +153,13 @@ void AddPool(const char* type, int64_t channels, int64_t size, bool nhwc) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  smoke = sluice::bench::InitializeGoogleBenchmark(argc, argv);
   for (const bool nhwc : {false, true}) {
-    for (const Sizes& sizes : kConvolutions) {
+    for (Sizes sizes : kConvolutions) {
+      if (smoke) {
+        sizes.n = 2;
+        sizes.size = std::min<int64_t>(sizes.size, 14);
+      }
       AddConvolution(sizes, nhwc);
     }
     for (const char* type : {"max", "avg"}) {
@@ -139,7 +167,6 @@ int main(int argc, char** argv) {
       AddPool(type, 50, 8, nhwc);
     }
   }
-  benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

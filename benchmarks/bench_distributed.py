@@ -58,8 +58,9 @@ SCALING = 1.85
 SINGLE_PERCENT = 1
 START_OF_BEST = 0.5
 START_RANKS = 4
+SMOKE_START_RANKS = 2
 STARTS = 3  # of each contestant
-QUICK_STARTS = 1
+QUICK_STARTS = 1  # also of a smoke run
 TOLERANCE = 1e-3
 
 
@@ -71,11 +72,12 @@ class Contestant:
         self.environment = {
             **os.environ, "OMP_NUM_THREADS": "1", **environment
         }
+        self.smoke = ["--smoke"] if options.smoke else []
 
     def start(self, size, *words):
         """What the ranks print: a list of objects."""
         run = subprocess.run(
-            [*map(str, [*self.command(size), *words])],
+            [*map(str, [*self.command(size), *words, *self.smoke])],
             env=self.environment, stdout=subprocess.PIPE, text=True,
         )
         if run.returncode != 0:
@@ -104,9 +106,10 @@ class Contestant:
         return max(each["end"] for each in found) - begin
 
 
-def mpirun(size):
-    """Each rank on a core of its own, where there are enough."""
-    if size <= len(os.sched_getaffinity(0)):
+def mpirun(size, options):
+    """Each rank on a core of its own, where there are enough. In a smoke run
+    ranks make way for whatever else is running."""
+    if size <= len(os.sched_getaffinity(0)) and not options.smoke:
         place = ["--bind-to", "core"]
     else:
         place = ["--bind-to", "none", "--oversubscribe"]
@@ -125,7 +128,7 @@ def mpi_environment():
 
 def sluice(options):
     return Contestant(
-        "sluice", lambda size: [*mpirun(size), sys.executable, WORKER],
+        "sluice", lambda size: [*mpirun(size, options), sys.executable, WORKER],
         mpi_environment(), options,
     )
 
@@ -162,7 +165,8 @@ class Bench:
             except (OSError, RuntimeError, subprocess.SubprocessError) as error:
                 self.report.left_out["torch"] = str(error)
         self.hidden_by_mpi = None
-        self.starts = QUICK_STARTS if options.quick else STARTS
+        once = options.quick or options.smoke
+        self.starts = QUICK_STARTS if once else STARTS
 
     def add(self, row, unit, values, **more):
         """A row, and its peers: {contestant: value}."""
@@ -207,7 +211,7 @@ class Bench:
         """Beside MPI itself."""
         program = Contestant(
             "bench_allreduce",
-            lambda size: [*mpirun(size), self.options.program],
+            lambda size: [*mpirun(size, self.options), self.options.program],
             mpi_environment(), self.options,
         )
         bytes_of_lenet = sum(p.nbytes for p in ranks.parameters("lenet"))
@@ -289,10 +293,11 @@ class Bench:
 
     def start(self):
         """From nothing to a step."""
+        size = SMOKE_START_RANKS if self.options.smoke else START_RANKS
         found = {each.name: [] for each in self.contestants}
         for _ in range(self.starts):
             for each in self.contestants:
-                found[each.name].append(each.first_step(START_RANKS))
+                found[each.name].append(each.first_step(size))
         values = {k: statistics.median(v) for k, v in found.items()}
         self.add("start_s", "s", values, of_best=START_OF_BEST)
 

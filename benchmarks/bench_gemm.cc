@@ -1,9 +1,13 @@
 // Products of matrices of the shapes that small networks have, beside the
 // machine's register-only limit.
 #include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
+#include "benchmarks/bench_util.h"
 #include <benchmark/benchmark.h>
 #include <hwy/highway.h>
 
@@ -25,6 +29,32 @@ std::vector<T> Random(int64_t count) {
   return values;
 }
 
+// Ends the program where the last element of c is not the sum, in double, of
+// the products of a's last row and b's last column.
+template <typename T>
+void CheckLastElement(int64_t m,
+                      int64_t n,
+                      int64_t k,
+                      bool transpose_a,
+                      bool transpose_b,
+                      const std::vector<T>& a,
+                      const std::vector<T>& b,
+                      const std::vector<T>& c) {
+  double sum = 0;
+  double magnitude = 1;
+  for (int64_t i = 0; i < k; ++i) {
+    const double product =
+        double{transpose_a ? a[i * m + m - 1] : a[(m - 1) * k + i]} *
+        double{transpose_b ? b[(n - 1) * k + i] : b[i * n + n - 1]};
+    sum += product;
+    magnitude += std::abs(product);
+  }
+  if (std::abs(double{c.back()} - sum) <= 1e-5 * magnitude) return;
+  std::fprintf(stderr, "gemm: wrong element: %g, expected %g\n",
+               double{c.back()}, sum);
+  std::exit(1);
+}
+
 // Arguments: m, n, k, transpose_a, transpose_b, threads.
 template <typename T>
 void BM_Gemm(benchmark::State& state) {
@@ -42,6 +72,7 @@ void BM_Gemm(benchmark::State& state) {
              n});
     benchmark::ClobberMemory();
   }
+  CheckLastElement(m, n, k, transpose_a, transpose_b, a, b, c);
   const double flops = 2e-9 * static_cast<double>(m * n * k);
   state.counters["GFLOP/s"] =
       benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
@@ -74,9 +105,17 @@ void Shapes(benchmark::internal::Benchmark* bench) {
   bench->Args({4096, 50, 500, 0, 1, 1});  // all images, NHWC
   bench->Args({1024, 1024, 1024, 0, 0, 2});
 }
-BENCHMARK(BM_Gemm<float>)->Apply(Shapes);
-BENCHMARK(BM_Gemm<double>)->Apply(Shapes);
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  const bool smoke = sluice::bench::InitializeGoogleBenchmark(argc, argv);
+  for (auto* bench :
+       {benchmark::RegisterBenchmark("BM_Gemm<float>", &BM_Gemm<float>),
+        benchmark::RegisterBenchmark("BM_Gemm<double>", &BM_Gemm<double>)}) {
+    bench->Apply(&Shapes);
+    if (smoke) bench->Iterations(1);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,5 +1,6 @@
 // manhattan_distance and its gradient through prepared plans, beside the
 // machine's register-only limit and other libraries.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -34,6 +35,10 @@ struct Sizes {
   }
   double gigapairs() const { return 1e-9 * static_cast<double>(n * m * p); }
 };
+
+constexpr double kLimitSeconds = 0.2;
+// Of a smoke run: larger ones take no other paths.
+constexpr int64_t kMostSmokeRows = 128;
 
 // Each round size with an odd one beside it.
 constexpr Sizes kSizes[] = {{128, 128, 128, true},   {127, 129, 127, false},
@@ -112,7 +117,9 @@ void Measure(const Sizes& s,
   const OneOp distance =
       PrepareOp("manhattan_distance", {{"X", x}, {"Y", y}}, {"Out"});
   CheckDistances(distance, s);
-  const double limit = 1e-9 * sluice::bench::DistancePairsPerSecond();
+  const double limit_seconds = std::min(options.seconds, kLimitSeconds);
+  const double limit =
+      1e-9 * sluice::bench::DistancePairsPerSecond(limit_seconds);
   double seconds =
       sluice::bench::MedianSeconds(options.seconds, [&] { distance.Run(); });
   report->Add(
@@ -122,7 +129,8 @@ void Measure(const Sizes& s,
       PrepareOp("manhattan_distance_grad",
                 {{"X", x}, {"Y", y}, {"Out@GRAD", Random(s.n, s.m, 3)}},
                 {"X@GRAD", "Y@GRAD"});
-  const double grad_limit = 1e-9 * sluice::bench::GradientPairsPerSecond();
+  const double grad_limit =
+      1e-9 * sluice::bench::GradientPairsPerSecond(limit_seconds);
   seconds = sluice::bench::MedianSeconds(options.seconds, [&] { grad.Run(); });
   report->Add({"manhattan_grad" + rest, "G pairs/s", s.gigapairs() / seconds,
                grad_limit});
@@ -167,6 +175,7 @@ int main(int argc, char** argv) {
   MeasureExtraBytes(options.threads, &report);
   std::string with_peers;
   for (const Sizes& sizes : kSizes) {
+    if (options.smoke && sizes.n > kMostSmokeRows) continue;
     Measure(sizes, options.threads, options, &report);
     if (sizes.with_peers) {
       with_peers += (with_peers.empty() ? "" : ",") + sizes.text();

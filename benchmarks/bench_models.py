@@ -15,7 +15,8 @@ models/first_answer/resnet50: the file is loaded and run once, in a process that
 has done so before with another model. models/memory/resnet50: by how many MB
 that makes a fresh process grow, beside its weights.
 
-Outputs must be within 1e-3 of onnxruntime's, relative to their largest number.
+Outputs must be within 1e-3 of onnxruntime's, relative to their largest number;
+in a smoke run, which takes one small network, of those of the PLAIN kernels.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ import bench_report  # noqa: E402
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 
+import sluice as sl  # noqa: E402
 import sluice.onnxruntime as sluice_onnxruntime  # noqa: E402
 
 # Of onnxruntime's time.
@@ -73,6 +75,10 @@ OCR = {
 }
 TURNS = 9
 TOLERANCE = 1e-3
+STARTS = 5  # until the first answer
+# Of a smoke run.
+SMOKE_NETWORK = "squeezenet"
+SMOKE_TUNE = 0.1
 
 
 class Peer:
@@ -174,11 +180,18 @@ def take_turns(ours, peer, seconds):
     times, theirs = [], []
     one = min(ours.run(2))
     count = max(1, round(seconds * 1e3 / TURNS / one))
-    for _ in range(TURNS):
+    for _ in range(TURNS if seconds > 0 else 1):
         times += ours.run(count)
         if peer is not None:
             theirs += peer.ask("run", count)
     return statistics.median(times), statistics.median(theirs) if peer else None
+
+
+def check(name, outputs, expected):
+    """Raises where a network computes something else."""
+    off = difference(outputs, expected)
+    if not off <= TOLERANCE:
+        raise RuntimeError(f"{name}: outputs are {off:.2g} off")
 
 
 def measure(report, peer, name, model, threads, options):
@@ -192,14 +205,15 @@ def measure(report, peer, name, model, threads, options):
         peer.ask("load", path, threads, file)
         peer.ask("write", file.with_name("outputs.npz"))
         theirs = dict(np.load(file.with_name("outputs.npz")))
-        off = difference(ours.outputs(), theirs)
-        if not off <= TOLERANCE:
-            raise RuntimeError(f"{name}: outputs are {off:.2g} off")
+        check(name, ours.outputs(), theirs)
     untuned, theirs_untuned = take_turns(ours, peer, options.seconds)
     value, other = untuned, theirs_untuned
     if options.tune > 0:
         ours.session.tune(options.tune)
         value, other = take_turns(ours, peer, options.seconds)
+    if options.smoke:
+        with sl.kernel_hints("require library=PLAIN"):
+            check(name, ours.outputs(), Ours(path, threads, feeds).outputs())
     report.add(name, "ms", value, of_best=at_most)
     row = report.rows[-1]
     row.more["untuned"] = untuned
@@ -212,14 +226,14 @@ def measure(report, peer, name, model, threads, options):
     return value / other, untuned / theirs_untuned
 
 
-def first_answer(report, peer):
+def first_answer(report, peer, starts):
     """The time until resnet50 has been loaded and run once."""
     path = LIGHT / "light_resnet50.onnx"
     feeds = feeds_of(path)
     file = pathlib.Path(TEMPORARY.name) / "feeds.npz"
     np.savez(file, **feeds)
     times, theirs = [], []
-    for _ in range(5):
+    for _ in range(starts):
         times.append(Ours(path, 1, feeds).first_ms)
         if peer is not None:
             theirs.append(peer.ask("load", path, 1, file))
@@ -312,12 +326,15 @@ def main() -> int:
     parser.add_argument("--only-model", choices=[*NETWORKS, *OCR])
     parser.add_argument("--threads", type=int, choices=[1, 2])
     options = parser.parse_args()
+    chosen = NETWORKS
+    if options.smoke:
+        chosen, options.tune = [SMOKE_NETWORK], SMOKE_TUNE
     report = bench_report.Report(options)
     peer = Peer() if options.peers else None
     only = options.only_model
     for threads in [options.threads] if options.threads else [1, 2]:
         shares = []
-        for network in [name for name in NETWORKS if only in (None, name)]:
+        for network in [name for name in chosen if only in (None, name)]:
             model = LIGHT / f"light_{network}.onnx", None, AT_MOST["one"]
             name = f"models/{network}/b1/t{threads}"
             shares.append(measure(report, peer, name, model, threads, options))
@@ -331,7 +348,7 @@ def main() -> int:
             measure(report, peer, f"models/ocr_{key}/t{threads}", model,
                     threads, options)
     if only is None:
-        first_answer(report, peer)
+        first_answer(report, peer, 1 if options.smoke else STARTS)
         memory(report, peer)
         if peer is not None:
             new_shape(report)

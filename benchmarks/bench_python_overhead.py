@@ -26,6 +26,8 @@ def main():
         executor = sl.Executor()
         plan = executor.prepare(feed=feed, fetch_list=fetch_list)
         program, scope = sl.default_main_program(), sl.global_scope()
+        (found,) = executor.run(feed=feed, fetch_list=fetch_list)
+        np.testing.assert_array_equal(found, np.full((2, 4), 2))
         in_python = peer_timing.median_of_many(
             lambda: executor.run(feed=feed, fetch_list=fetch_list),
             options.seconds,
@@ -33,7 +35,7 @@ def main():
         in_cpp = np.median(
             [
                 sl._core._measure_plan(plan, program, feed, scope, 2000)
-                for _ in range(30)
+                for _ in range(1 if options.smoke else 30)
             ]
         )
     report = bench_report.Report(options)

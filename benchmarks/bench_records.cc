@@ -8,10 +8,12 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "benchmarks/bench_util.h"
 #include "benchmarks/lab/networks.h"
 #include "benchmarks/lab/regret.h"
 #include <CLI/CLI.hpp>
@@ -30,24 +32,35 @@ using sluice::framework::Verdict;
 
 // Not that of lab/regret_*, so that those stay figures about other ops.
 constexpr unsigned kSeed = 3;
-constexpr double kSecondsPerOp = 0.3;
-constexpr double kSecondsPerNetwork = 120;
 // Times as long as the fastest.
 constexpr double kWorthKeeping = 1.05;
+
+// What is measured.
+struct Extent {
+  int cases = 150;
+  double seconds_per_op = 0.3;
+  double seconds_per_network = 120;
+  size_t networks = std::numeric_limits<size_t>::max();
+};
+constexpr Extent kSmokeExtent = {.cases = 4,
+                                 .seconds_per_op = 0.01,
+                                 .seconds_per_network = 0.1,
+                                 .networks = 1};
 
 void Measure(const std::vector<sluice::bench::CorpusCase>& corpus,
              std::vector<sluice::bench::Network>& networks,
              sluice::framework::Scope* scope,
+             const Extent& extent,
              int threads) {
   sluice::platform::SetNumThreads(threads);
-  sluice::bench::TuneCorpus(corpus, threads, kSecondsPerOp);
+  sluice::bench::TuneCorpus(corpus, threads, extent.seconds_per_op);
   std::fprintf(stderr, "%d threads, %zu ops: %zu records\n", threads,
                corpus.size(), RecordStore::Default().size());
   for (sluice::bench::Network& network : networks) {
     sluice::framework::Executor executor;
     const auto tuned = sluice::framework::Tune(
         executor, network.program, network.feeds, network.fetches, scope,
-        {.budget_seconds = kSecondsPerNetwork});
+        {.budget_seconds = extent.seconds_per_network});
     std::fprintf(
         stderr,
         "%d threads, %s: %zu signatures in %.1f s, %d left out; %zu records\n",
@@ -86,28 +99,47 @@ std::vector<Record> RecordsToShip() {
   return shipped;
 }
 
+// Appends the records to the file; raises where it does not hold them then.
+void Write(const std::string& path, const std::vector<Record>& records) {
+  sluice::framework::AppendToRecordFile(path, records, {});
+  const size_t written =
+      sluice::framework::AllRecords(sluice::framework::ReadRecordLines(path))
+          .size();
+  if (written == records.size()) return;
+  throw std::runtime_error(path + " holds " + std::to_string(written) +
+                           " records; expected " +
+                           std::to_string(records.size()));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   std::string output;
-  int cases = 150;
+  Extent extent;
+  bool smoke = false;
   CLI::App app("Measures records of this machine, to be shipped.");
   app.add_option("--output", output, "A new file, such as records/NAME.jsonl.")
       ->required()
       ->check(CLI::NonexistentPath);
-  app.add_option("--cases", cases, "How many ops are drawn.")
+  app.add_option("--cases", extent.cases, "How many ops are drawn.")
       ->check(CLI::NonNegativeNumber);
+  sluice::bench::AddSmokeOption(app, &smoke);
   CLI11_PARSE(app, argc, argv);
+  if (smoke) extent = kSmokeExtent;
   setenv("SLUICE_RECORDS", "off", 1);  // they stay in memory
   std::printf("%s\n", sluice::framework::MachineId().text.c_str());
-  const auto corpus = sluice::bench::DrawCorpus(kSeed, cases);
+  const auto corpus = sluice::bench::DrawCorpus(kSeed, extent.cases);
   sluice::framework::Scope scope;
   auto networks = sluice::bench::LabNetworks(&scope);
+  networks.resize(std::min(networks.size(), extent.networks));
   for (const int threads : std::set<int>{1, sluice::platform::NumThreads()}) {
-    Measure(corpus, networks, &scope, threads);
+    Measure(corpus, networks, &scope, extent, threads);
+  }
+  if (RecordStore::Default().empty()) {
+    throw std::runtime_error("nothing was measured");
   }
   const std::vector<Record> shipped = RecordsToShip();
-  sluice::framework::AppendToRecordFile(output, shipped, {});
+  Write(output, shipped);
   std::fprintf(stderr, "%s: %zu of %zu records\n", output.c_str(),
                shipped.size(), RecordStore::Default().size());
   return 0;

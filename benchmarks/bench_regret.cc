@@ -5,13 +5,14 @@
 #include <exception>
 #include <string>
 
+#include "benchmarks/bench_util.h"
 #include "benchmarks/lab/regret.h"
 #include <CLI/CLI.hpp>
 
 int main(int argc, char** argv) try {
   unsigned seed = 1;
   int cases = 130, threads = 1;
-  bool decide_only = false;
+  bool decide_only = false, smoke = false;
   double tune = 0;
   std::string csv;
   CLI::App app("How much longer chosen kernels take than the fastest.");
@@ -23,15 +24,25 @@ int main(int argc, char** argv) try {
       "--tune", tune,
       "Measures first, so many seconds an op, and decides by records.");
   app.add_option("--csv", csv, "Where the cases are written.");
+  sluice::bench::AddSmokeOption(app, &smoke);
   CLI11_PARSE(app, argc, argv);
+  double race_seconds = decide_only ? 0 : sluice::bench::kRaceSeconds;
+  if (smoke) {
+    cases = 4;
+    race_seconds = tune = 0.01;
+  }
   // Nothing here may depend on records of this machine, or leave any, unless
   // somebody names them.
   setenv("SLUICE_RECORDS", "off", 0);
   const auto corpus = sluice::bench::DrawCorpus(seed, cases);
   if (tune > 0) sluice::bench::TuneCorpus(corpus, threads, tune);
   const auto measured =
-      sluice::bench::MeasureRegrets(corpus, threads, !decide_only);
+      sluice::bench::MeasureRegrets(corpus, threads, race_seconds);
   if (!csv.empty()) sluice::bench::WriteCsv(measured, csv);
+  if (measured.empty()) {
+    std::fprintf(stderr, "bench_regret: no op has two kernels\n");
+    return 1;
+  }
   const sluice::bench::Regrets regrets = sluice::bench::Summarize(measured);
   std::printf("%zu cases, %d threads: mean %.4f, 90th %.4f, max %.4f\n",
               measured.size(), threads, regrets.mean, regrets.percentile_90,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -73,6 +74,16 @@ class Row:
         return text
 
 
+class _Smoke(argparse.Action):
+    """Each figure takes one call, unless --seconds comes later."""
+
+    def __init__(self, **kwargs) -> None:
+        super().__init__(nargs=0, default=False, **kwargs)
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        namespace.smoke, namespace.seconds = True, 0.0
+
+
 def option_parser(about: str, seconds: float) -> argparse.ArgumentParser:
     """The command line that all benchmarks have."""
     parser = argparse.ArgumentParser(
@@ -87,6 +98,12 @@ def option_parser(about: str, seconds: float) -> argparse.ArgumentParser:
     parser.add_argument("--only", help="the only peer to measure")
     parser.add_argument(
         "--seconds", type=float, default=seconds, help="for each figure"
+    )
+    parser.add_argument(
+        "--smoke",
+        action=_Smoke,
+        help="run everything once, with small sizes, as a test: bounds of\n"
+        "time do not count",
     )
     return parser
 
@@ -150,8 +167,8 @@ class Report:
 
     def finish(self) -> int:
         """Print the rows that have peers, and write the JSON file, in the
-        form of bench_util.h. Returns the exit status: 1 where a row misses
-        its bound."""
+        form of bench_util.h. Returns the exit status: 1 where a figure is
+        not finite, or misses its bound and this is no smoke run."""
         for row in self.rows:
             for peer, value in sorted(row.peers.items(), key=lambda p: p[1]):
                 print(
@@ -167,8 +184,11 @@ class Report:
         missed = [row for row in self.rows if row.missed()]
         for row in missed:
             print(f"MISSED: {row.id}: {row.missed()}")
+        wrong = [row for row in self.rows if not math.isfinite(row.value)]
+        for row in wrong:
+            print(f"WRONG: {row.id} is not finite")
         self.write()
-        return 1 if missed else 0
+        return 1 if wrong or (missed and not self.options.smoke) else 0
 
     def write(self) -> None:
         """Write the JSON file, where one was asked for."""

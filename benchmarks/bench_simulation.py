@@ -35,7 +35,12 @@ SHOWN = str(1 << 20)  # the default bucket
 # Without this variable Open MPI takes shared memory.
 LINKS = {"shared": {}, "tcp": {"OMPI_MCA_btl": "tcp,self"}}
 RANKS = (2, 4, 8, 64, 1000)
+MOST_SHARED = 8  # ranks that share memory
+LEAST_LARGE = 8  # ranks for which buckets are compared
 STEPS = 20
+# Of a smoke run.
+SMOKE_NETWORKS = ("lenet",)
+SMOKE_RANKS = (2, 8, 16)
 JITTER = 0.01
 SEED = 0
 # Of an Ethernet frame of 1,538 bytes on the wire, 1,448 are a message's.
@@ -46,23 +51,25 @@ UCX_EAGER = 8192
 SMALL, LARGE = 16, 131072
 
 
-def measure(options) -> dict:
+def measure(options, names) -> dict:
     """What the ranks say, by link."""
     links_wanted = ["tcp"] if options.wire else LINKS
+    repeats = 1 if options.smoke else 2
     date, machine = time.strftime("%Y-%m-%d"), bench_report.machine()
     found = {"date": date, "machine": machine}
     for name in links_wanted:
         contestant = bench_distributed.Contestant(
             name,
             lambda size: [
-                *bench_distributed.mpirun(size), sys.executable, WORKER
+                *bench_distributed.mpirun(size, options),
+                sys.executable, WORKER,
             ],
             {**bench_distributed.mpi_environment(), **LINKS[name]},
             options,
         )
         links, found[name] = [], {}
-        for network in NETWORKS:
-            links += [contestant.measure("link", 2) for _ in range(2)]
+        for network in names:
+            links += [contestant.measure("link", 2) for _ in range(repeats)]
             found[name][network] = contestant.measure(network, 2)
         found[name]["link"] = least(links)
     return found
@@ -140,12 +147,14 @@ def ms(seconds: float) -> str:
     return f"{1000 * seconds:.4g}"
 
 
-def show_ranks(name: str, schedule: Schedule, nets: list[Network]) -> None:
+def show_ranks(
+    name: str, schedule: Schedule, nets: list[Network], counts: tuple[int, ...]
+) -> None:
     rows = []
     compute = schedule.compute
     for net in nets:
-        for ranks in RANKS:
-            if net.name == "shared memory" and ranks > RANKS[2]:
+        for ranks in counts:
+            if net.name == "shared memory" and ranks > MOST_SHARED:
                 continue
             step = simulation.simulate(schedule, ranks, net)[0]
             formula = simulation.closed_form(schedule, ranks, net)
@@ -164,7 +173,11 @@ def show_ranks(name: str, schedule: Schedule, nets: list[Network]) -> None:
 
 
 def show_jitter(
-    name: str, schedule: Schedule, alone: np.ndarray, nets: list[Network]
+    name: str,
+    schedule: Schedule,
+    alone: np.ndarray,
+    nets: list[Network],
+    counts: tuple[int, ...],
 ) -> None:
     """Of ranks on a quiet machine, of ordinary ones, and of those here."""
     random = np.random.default_rng(SEED)
@@ -185,7 +198,7 @@ def show_jitter(
     for kind, draw in kinds.items():
         for net in nets:
             row = [kind, net.name]
-            for ranks in RANKS:
+            for ranks in counts:
                 step = simulation.simulate(
                     schedule, ranks, net, draw(ranks)
                 ).mean()
@@ -199,14 +212,18 @@ def show_jitter(
             rows.append(row)
     table(
         f"{name}: efficiency by jitter of a rank's step (closed formula)",
-        ["jitter", "network", *(f"{n} ranks" for n in RANKS)], rows,
+        ["jitter", "network", *(f"{n} ranks" for n in counts)], rows,
     )
 
 
-def show_buckets(name: str, measured: dict, nets: list[Network]) -> None:
+def show_buckets(
+    name: str, measured: dict, nets: list[Network], counts: tuple[int, ...]
+) -> None:
     rows = []
     for net in nets:
-        for ranks in (8, 64, 1000):
+        for ranks in counts:
+            if ranks < LEAST_LARGE:
+                continue
             steps = []
             for bucket in measured["buckets"]:
                 schedule = schedule_of(measured, bucket)
@@ -244,10 +261,12 @@ def show_algorithms(
     )
 
 
-def check(report: bench_report.Report, measured: dict, wire: bool) -> None:
+def check(
+    report: bench_report.Report, measured: dict, names, wire: bool
+) -> None:
     """Against the ranks that were measured."""
     for link in ["tcp"] if wire else LINKS:
-        for name in NETWORKS:
+        for name in names:
             found = measured[link][name]
             both = {k: np.array(v) for k, v in found["both"].items()}
             schedule = schedule_of(found).scaled(
@@ -294,6 +313,8 @@ def main() -> int:
         "(tc) makes the link slower than the processors are",
     )
     options = parser.parse_args()
+    names = SMOKE_NETWORKS if options.smoke else NETWORKS
+    counts = SMOKE_RANKS if options.smoke else RANKS
     if options.measured:
         measured = json.loads(options.measured.read_text())
     elif shutil.which("mpirun") is None:
@@ -301,26 +322,28 @@ def main() -> int:
         return 1
     else:
         os.environ.setdefault("SLUICE_RECORDS", "off")
-        measured = measure(options)
+        measured = measure(options, names)
     if options.save:
         text = json.dumps(measured, separators=(",", ":"))
         options.save.write_text(text + "\n")
     print(f"measured on {measured['date']}: {measured['machine']}")
     report = bench_report.Report(options)
     report.header = {key: measured[key] for key in ("machine", "date")}
-    check(report, measured, options.wire)
+    check(report, measured, names, options.wire)
     if options.wire:
         return report.finish()
     nets = networks(measured)
     for net in nets:
         print(f"{net.name}: {net}")
-    for name in NETWORKS:
+    for name in names:
         found = measured["shared"][name]
         schedule = schedule_of(found)
-        show_ranks(name, schedule, nets)
-        show_jitter(name, schedule, np.array(found["alone"]), nets[2:])
-        show_buckets(name, found, nets[1:])
-        show_algorithms(name, schedule, nets[1:], RANKS[-1])
+        show_ranks(name, schedule, nets, counts)
+        show_jitter(
+            name, schedule, np.array(found["alone"]), nets[2:], counts
+        )
+        show_buckets(name, found, nets[1:], counts)
+        show_algorithms(name, schedule, nets[1:], counts[-1])
     return report.finish()
 
 

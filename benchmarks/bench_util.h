@@ -8,6 +8,10 @@
 
 #include "sluice/platform/function_ref.h"
 
+namespace CLI {
+class App;
+}
+
 // What the benchmark programs share: command line, timing, and the table that
 // they print and write (bench_report.py has it for Python). For use on the main
 // thread.
@@ -24,6 +28,8 @@ struct Row {
   // What the figure must keep to, and the same as a share of the best peer's.
   std::optional<double> at_most{};
   std::optional<double> of_best{};
+  // The figure does not depend on speed: a smoke run keeps to the bound, too.
+  bool exact = false;
 };
 
 struct Options {
@@ -32,6 +38,8 @@ struct Options {
   int threads = 2;       // of the rows that are not for one thread
   double seconds = 0.5;  // that each figure may take
   std::string only;      // the group of rows that is asked for, or ""
+  // Only see that everything works: 0 seconds, small sizes, no bounds of time.
+  bool smoke = false;
 };
 
 // Parses the command line. On --help or a mistake it prints and ends the
@@ -41,8 +49,16 @@ Options ParseOptions(int argc,
                      const std::string& about,
                      const std::vector<std::string>& groups = {});
 
+// Adds --smoke to a command line that ParseOptions does not read.
+void AddSmokeOption(CLI::App& app, bool* smoke);
+
+// Reads the command line of a program that Google Benchmark runs, and --smoke.
+// Ends the program on --help or a mistake. True in a smoke run.
+bool InitializeGoogleBenchmark(int argc, char** argv);
+
 // The median of repeated calls, in seconds: as many as fit into `seconds`,
-// at least 7 and at most 20,000, after two that do not count.
+// at least 7 and at most 20,000, after two that do not count. With 0 seconds
+// there is one call.
 double MedianSeconds(double seconds, platform::FunctionRef<void()> call);
 
 // The median of how much longer `second` takes than `first`, in seconds; they
@@ -69,7 +85,8 @@ class Report {
   //   {"machine": ..., "rows": [{"id", "unit", "value", "limit", "at_most",
   //    "of_best", "peers"}], "left_out": {row or library: reason}}
   // Limits are null where there are none. Returns main's exit status: 1 where
-  // a row misses its bound, `at_most` or `of_best`, by how much it prints.
+  // a figure is not finite or misses its bound, `at_most` or `of_best`; prints
+  // by how much. In a smoke run only bounds of exact rows count.
   int Finish(const Options& options) const;
 
  private:

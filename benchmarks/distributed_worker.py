@@ -140,10 +140,10 @@ def buckets(world):
     }
 
 
-def waited(world, step, count=100):
+def waited(world, step):
     """The median of the seconds that a step waits, the mean over ranks."""
     seconds = []
-    for _ in range(count):
+    for _ in range(2 if world.options.smoke else 100):
         world.reduced([0.0], "max")  # all ranks begin together
         before = sl.distributed.waited_seconds()
         step()

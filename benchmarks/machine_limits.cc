@@ -121,31 +121,31 @@ HWY_EXPORT(RunGradient);
 HWY_EXPORT(Read);
 
 // Pairs a second of `run` on all threads, for some 5 ms at a time.
-double PairsPerSecond(double (*run)(int64_t)) {
+double PairsPerSecond(double (*run)(int64_t), double seconds) {
   constexpr int64_t kRounds = 500'000;
   const int threads = platform::NumThreads();
   double pairs = 0;
-  const double seconds = MedianSeconds(0.2, [&] {
+  const double median = MedianSeconds(seconds, [&] {
     platform::ParallelFor(threads, 1, [&](int64_t begin, int64_t) {
       const double done = run(kRounds);
       if (begin == 0) pairs = done * threads;
     });
   });
-  return pairs / seconds;
+  return pairs / median;
 }
 
 }  // namespace
 
-double DistancePairsPerSecond() {
-  return PairsPerSecond(HWY_DYNAMIC_DISPATCH(RunDistance));
+double DistancePairsPerSecond(double seconds) {
+  return PairsPerSecond(HWY_DYNAMIC_DISPATCH(RunDistance), seconds);
 }
 
-double GradientPairsPerSecond() {
-  return PairsPerSecond(HWY_DYNAMIC_DISPATCH(RunGradient));
+double GradientPairsPerSecond(double seconds) {
+  return PairsPerSecond(HWY_DYNAMIC_DISPATCH(RunGradient), seconds);
 }
 
-double SecondsToRead(const float* values, int64_t count) {
-  return MedianSeconds(0.2, [&] {
+double SecondsToRead(const float* values, int64_t count, double seconds) {
+  return MedianSeconds(seconds, [&] {
     platform::ParallelFor(count, 4096, [&](int64_t begin, int64_t end) {
       HWY_DYNAMIC_DISPATCH(Read)(values + begin, end - begin);
     });

@@ -28,6 +28,11 @@ LINK_BYTES = [16, 256, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22]
 CHAINED = 16
 TRACES = 9
 SECONDS = 20.0
+LEAST_ALONE, MOST_ALONE = 50, 400  # steps
+# Of a smoke run.
+SMOKE_BUCKETS = [1 << 16, SHOWN]
+SMOKE_LINK_BYTES = [16, 1 << 22]
+SMOKE_CHAINED = 2
 
 
 class Step:
@@ -49,13 +54,13 @@ class Step:
     def __call__(self) -> None:
         self.exe.run(self.program, self.feed, [self.loss], self.scope)
 
-    def instructions(self) -> list[dict]:
+    def instructions(self, traces: int) -> list[dict]:
         """Those of the plan, with the medians of their times."""
         arguments = self.program, self.feed, [self.loss]
         rounds = []
         with sl.scope_guard(self.scope):
             plan = json.loads(self.exe.prepare(*arguments).explain_json())
-        for _ in range(TRACES):
+        for _ in range(traces):
             run = self.exe.run_traced(*arguments, self.scope)
             trace = json.loads(run.trace)
             events = trace["traceEvents"] if "traceEvents" in trace else trace
@@ -76,12 +81,12 @@ def names(op: dict, side: str) -> list[str]:
     return [each["var"] for each in op[side]]
 
 
-def schedule(with_sums: Step, without: Step) -> dict:
+def schedule(with_sums: Step, without: Step, traces: int) -> dict:
     """As Schedule has it. Ops take as long as without collectives, where the
     same op is there."""
     alone = {
         (each["op"]["op"], *names(each["op"], "outputs")): each["seconds"]
-        for each in without.instructions() if each["op"]
+        for each in without.instructions(traces) if each["op"]
     }
     found, sizes, made_by = [], [], {}
     pending: list[int] = []
@@ -93,7 +98,7 @@ def schedule(with_sums: Step, without: Step) -> dict:
             pending[:] = [each for each in pending if each not in needed]
         waits.clear()
 
-    for each in with_sums.instructions():
+    for each in with_sums.instructions(traces):
         op = each["op"]
         if op is None:
             waits.append(len(found))
@@ -120,13 +125,15 @@ def schedule(with_sums: Step, without: Step) -> dict:
 def link(world: ranks.Ranks) -> list[list[float]]:
     """Of two ranks: a small all-reduce has one round, a larger one two."""
     found = []
+    smoke = world.options.smoke
+    chained = SMOKE_CHAINED if smoke else CHAINED
     exe = sl.Executor(sl.CPUPlace())
-    for size in LINK_BYTES:
+    for size in SMOKE_LINK_BYTES if smoke else LINK_BYTES:
         program = sl.Program()
         with sl.program_guard(program, sl.Program()):
             x = sl.data("x", [size // 4])
             sums = [sl.layers.scale(x, scale=0.5)]
-            for _ in range(CHAINED):
+            for _ in range(chained):
                 sums = sl.layers.c_allreduce_sum(sums)
         feed = {"x": np.zeros(size // 4, np.float32)}
 
@@ -134,28 +141,32 @@ def link(world: ranks.Ranks) -> list[list[float]]:
             exe.run(program, feed, sums)
 
         # The least: others on the machine make it longer, never shorter.
-        once = world.some(run, 3, False)
-        count = int(np.clip(1 / once, 1, 100))
-        seconds = min(world.some(run, 1, False) for _ in range(count)) / CHAINED
+        once = world.some(run, 1 if smoke else 3, False)
+        count = 1 if smoke else int(np.clip(1 / once, 1, 100))
+        seconds = min(world.some(run, 1, False) for _ in range(count)) / chained
         is_ring = size >= 2 * 4096
         found.append([size / 2, seconds / 2] if is_ring else [size, seconds])
     return found
 
 
 def network(name: str, world: ranks.Ranks) -> dict:
-    steps = {size: Step(name, size) for size in BUCKETS}
+    smoke = world.options.smoke
+    traces = 1 if smoke else TRACES
+    buckets = SMOKE_BUCKETS if smoke else BUCKETS
+    steps = {size: Step(name, size) for size in buckets}
     without = Step(name, None)
     found = {
         "buckets": {
-            size: schedule(step, without) for size, step in steps.items()
+            size: schedule(step, without, traces)
+            for size, step in steps.items()
         }
     }
     both = world.take_turns({"without": without, "with": steps[SHOWN]})
     alone = []
     begin = time.perf_counter()
-    while len(alone) < 50 or time.perf_counter() - begin < SECONDS / 4:
+    while len(alone) < LEAST_ALONE or time.perf_counter() - begin < SECONDS / 4:
         alone.append(ranks.seconds(without))
-        if len(alone) == 400:
+        if smoke or len(alone) == MOST_ALONE:
             break
     return {**found, "both": both, "alone": alone}
 

@@ -31,6 +31,7 @@ function(sluice_add_room name)
   target_link_libraries(sluice_${name} PRIVATE sluice_build_flags)
   if(NOT (SLUICE_SANITIZE MATCHES "thread" AND name MATCHES "^(operators|onnx)"))
     target_link_libraries(sluice_${name} PRIVATE sluice_sanitized)
+    sluice_use_precompiled(sluice_${name})
   endif()
   # Of vectors in long inlined loops it takes g++ three times as long.
   if(SLUICE_SANITIZE MATCHES "address" AND name MATCHES "^operators")
@@ -49,6 +50,9 @@ function(sluice_add_room name)
     list(APPEND roots "${SLUICE_INCLUDE_ROOT}/${room}")
   endforeach()
   target_include_directories(sluice_${name} PRIVATE ${roots})
+  # At the end of the room's CMakeLists.txt, which may add sources.
+  cmake_language(EVAL CODE
+    "cmake_language(DEFER CALL sluice_compile_together sluice_${name} sluice/)")
 
   set_property(GLOBAL APPEND PROPERTY SLUICE_ROOMS "${name}")
   set_property(GLOBAL PROPERTY "SLUICE_ROOM_HEADERS_${name}" "${headers}")

@@ -12,6 +12,18 @@ function(sluice_use_test_options target)
   target_link_libraries(${target} PRIVATE
     sluice_build_flags sluice_testing
     Eigen3::Eigen nlohmann_json::nlohmann_json)
+  if(TARGET OpenMP::OpenMP_CXX)  # some tests open parallel regions themselves
+    target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX)
+  endif()
+  # As the precompiled headers are; for programs CMake would take -fPIE.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  if(NOT target STREQUAL "sluice_precompiled_tests")
+    target_precompile_headers(${target} REUSE_FROM sluice_precompiled_tests)
+    # At the end of the CMakeLists.txt, which may add definitions.
+    cmake_language(EVAL CODE
+      "cmake_language(DEFER CALL sluice_compile_together ${target} \"\")")
+  endif()
   # Less to compile, and fewer guesses of g++ about what templates might do.
   # Some tests allocate impossible sizes on purpose, and some only to see an
   # allocation fail, which must not be optimised away.
@@ -28,9 +40,6 @@ function(sluice_add_tests name)
   # The harness runs whatever kernels there are; nvcc is for `./dev build cuda`.
   if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
     add_dependencies(${name} sluice_cuda)
-  endif()
-  if(TARGET OpenMP::OpenMP_CXX)  # some tests open parallel regions themselves
-    target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
   endif()
   set(common
     DISCOVERY_MODE PRE_TEST

@@ -7,6 +7,7 @@
 #include "tools/conformance.h"
 
 #include "sluice/framework/op/near_names.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/error.h"

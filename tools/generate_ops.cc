@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <dlfcn.h>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 

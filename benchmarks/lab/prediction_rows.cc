@@ -19,8 +19,13 @@
 namespace sluice::bench {
 namespace {
 
-constexpr double kTuningSeconds = 20;
-constexpr double kPredictionSeconds = 60;
+// What a network may take.
+struct Budget {
+  double tuning_seconds = 20;
+  double prediction_seconds = 60;
+};
+constexpr Budget kSmokeBudget = {.tuning_seconds = 0.1,
+                                 .prediction_seconds = 0.1};
 constexpr double kBoundPercent = 15;
 
 double PercentOff(double ratio) {
@@ -62,9 +67,10 @@ void AddRowsOf(Network& network,
                framework::Scope* scope,
                const Options& options,
                Report& report) {
+  const Budget budget = options.smoke ? kSmokeBudget : Budget{};
   framework::Executor executor;
   framework::Tune(executor, network.program, network.feeds, network.fetches,
-                  scope, {.budget_seconds = kTuningSeconds});
+                  scope, {.budget_seconds = budget.tuning_seconds});
   const auto plan =
       executor.Prepare(network.program, network.feeds, network.fetches);
   framework::Scope copies;
@@ -75,9 +81,9 @@ void AddRowsOf(Network& network,
   std::vector<double> ratios;
   std::vector<double> warm_ratios;
   for (int turn = 0; turn < kTurns; ++turn) {
-    const framework::PlanPrediction prediction =
-        framework::Predict(*plan, network.feeds, scope,
-                           {.budget_seconds = kPredictionSeconds / kTurns});
+    const framework::PlanPrediction prediction = framework::Predict(
+        *plan, network.feeds, scope,
+        {.budget_seconds = budget.prediction_seconds / kTurns});
     predicted.push_back(prediction.total());
     const double warm =
         std::accumulate(prediction.warm.begin(), prediction.warm.end(),
@@ -112,6 +118,7 @@ void AddPredictionRows(const Options& options, Report& report) {
   const platform::ThreadCountGuard threads(1);
   framework::Scope scope;
   for (Network& network : LabNetworks(&scope)) {
+    if (options.smoke && !network.name.starts_with("mlp")) continue;
     AddRowsOf(network, &scope, options, report);
   }
 }

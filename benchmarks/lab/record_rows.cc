@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -95,12 +96,13 @@ double LookupMicroseconds(const Options& options, const RecordStore& store) {
 }  // namespace
 
 void AddRecordRows(const Options& options, Report& report) {
-  char folder[] = "/tmp/sluice_lab_XXXXXX";
-  if (mkdtemp(folder) == nullptr) {
-    report.LeaveOut("lab/lookup_us", "no folder can be made in /tmp");
+  const std::string temporary = std::filesystem::temp_directory_path();
+  std::string folder = temporary + "/sluice_lab_XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    report.LeaveOut("lab/lookup_us", "no folder can be made in " + temporary);
     return;
   }
-  const std::string path = std::string(folder) + "/records.jsonl";
+  const std::string path = folder + "/records.jsonl";
   framework::AppendToRecordFile(path, MakeRecords(), {});
   const RecordStore store({.system = {}, .user = path});
   static_cast<void>(store.size());  // reads the file
@@ -114,7 +116,7 @@ void AddRecordRows(const Options& options, Report& report) {
   });
   report.Add({.id = "lab/load_records_ms", .unit = "ms", .value = load * 1e3});
   std::remove(path.c_str());
-  rmdir(folder);
+  rmdir(folder.c_str());
 }
 
 }  // namespace sluice::bench

@@ -50,13 +50,13 @@ struct Runs {
   std::vector<std::unique_ptr<KernelRun>> runs;
 };
 
-void RaceAll(const Runs& runs, RegretCase* measured) {
+void RaceAll(const Runs& runs, double seconds, RegretCase* measured) {
   std::vector<Contestant> all;
   for (size_t i = 0; i < runs.runs.size(); ++i) {
     all.push_back(runs.At(i));
   }
   RaceOptions options;
-  options.budget_seconds = 0.8;
+  options.budget_seconds = seconds;
   options.max_rounds = 51;
   options.interval = 0.02;
   options.give_up_ratio = 3;
@@ -143,16 +143,16 @@ Regrets Summarize(std::span<const RegretCase> cases) {
 
 std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
                                        int threads,
-                                       bool race) {
+                                       double race_seconds) {
   std::vector<RegretCase> cases;
   for (const CorpusCase& drawn : corpus) {
     RegretCase measured = Decide(drawn, threads);
     if (measured.kernels.size() < 2) continue;
-    if (race) {
+    if (race_seconds > 0) {
       const IsolatedOp op = WithValues(drawn);
       const Runs runs(op, &measured);
       if (measured.kernels.size() < 2) continue;
-      RaceAll(runs, &measured);
+      RaceAll(runs, race_seconds, &measured);
     }
     cases.push_back(std::move(measured));
   }

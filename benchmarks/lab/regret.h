@@ -43,12 +43,15 @@ struct Regrets {
 };
 Regrets Summarize(std::span<const RegretCase> cases);
 
-// Decides for each case as Prepare does, with what records there are, and with
-// `race` measures all its kernels. Cases with fewer than two kernels are left
-// out.
+// What measuring the kernels of a case may take.
+constexpr double kRaceSeconds = 0.8;
+
+// Decides for each case as Prepare does, with what records there are, and
+// measures all its kernels for `race_seconds`, or none for 0. Cases with fewer
+// than two kernels are left out.
 std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
                                        int threads,
-                                       bool race);
+                                       double race_seconds);
 
 // Measures the kernels of each case as Tune does, so long each, or as long as
 // five rounds take, and keeps the records in the process's store.

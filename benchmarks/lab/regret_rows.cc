@@ -11,8 +11,15 @@ namespace sluice::bench {
 namespace {
 
 constexpr unsigned kSeed = 1;
-constexpr int kCases = 130;
-constexpr double kTuningSeconds = 0.15;  // a signature
+
+// How much is measured.
+struct Extent {
+  int cases = 130;
+  double race_seconds = kRaceSeconds;
+  double tuning_seconds = 0.15;  // a signature
+};
+constexpr Extent kSmokeExtent = {
+    .cases = 4, .race_seconds = 0.02, .tuning_seconds = 0.01};
 
 void AddRows(const std::string& id,
              const std::vector<RegretCase>& cases,
@@ -39,13 +46,17 @@ void AddRegretRows(const Options& options, Report& report) {
       .mean = 1.05, .percentile_90 = 1.15, .max = 1.6};
   constexpr Regrets kRecorded = {
       .mean = 1.01, .percentile_90 = 1.10, .max = 1.10};
-  const std::vector<CorpusCase> corpus = DrawCorpus(kSeed, kCases);
-  const std::vector<RegretCase> one = MeasureRegrets(corpus, 1, true);
+  const Extent extent = options.smoke ? kSmokeExtent : Extent{};
+  const std::vector<CorpusCase> corpus = DrawCorpus(kSeed, extent.cases);
+  const std::vector<RegretCase> one =
+      MeasureRegrets(corpus, 1, extent.race_seconds);
   AddRows("lab/regret_estimate/t1", one, kEstimated, report);
-  const std::vector<RegretCase> two = MeasureRegrets(corpus, 2, true);
+  const std::vector<RegretCase> two =
+      MeasureRegrets(corpus, 2, extent.race_seconds);
   AddRows("lab/regret_estimate/t2", two, kEstimated, report);
-  TuneCorpus(corpus, 1, kTuningSeconds);
-  const std::vector<RegretCase> recorded = MeasureRegrets(corpus, 1, true);
+  TuneCorpus(corpus, 1, extent.tuning_seconds);
+  const std::vector<RegretCase> recorded =
+      MeasureRegrets(corpus, 1, extent.race_seconds);
   AddRows("lab/regret_recorded/t1", recorded, kRecorded, report);
   if (options.json.empty()) return;
   std::vector<RegretCase> all = one;

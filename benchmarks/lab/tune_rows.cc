@@ -9,8 +9,10 @@
 
 #include "benchmarks/lab/regret_corpus.h"
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/tune_program.h"
+#include "sluice/platform/error.h"
 
 namespace sluice::bench {
 namespace {
@@ -21,6 +23,10 @@ using framework::TuneResult;
 
 constexpr unsigned kSeed = 2;
 constexpr int kSignatures = 100;
+constexpr double kPlenty = 60;
+// Of a smoke run.
+constexpr int kFewSignatures = 4;
+constexpr double kLittle = 0.5;
 
 // The cases side by side, each with inputs of its own.
 struct SideBySide {
@@ -83,10 +89,10 @@ TuneResult TuneFor(const SideBySide& ops, double budget) {
 
 }  // namespace
 
-void AddTuneRows(const Options& /*options*/, Report& report) {
-  const SideBySide ops(DrawCorpus(kSeed, kSignatures));
-  constexpr double kPlenty = 60;
-  const TuneResult all = TuneFor(ops, kPlenty);
+void AddTuneRows(const Options& options, Report& report) {
+  const SideBySide ops(
+      DrawCorpus(kSeed, options.smoke ? kFewSignatures : kSignatures));
+  const TuneResult all = TuneFor(ops, options.smoke ? kLittle : kPlenty);
   const auto tuned = static_cast<double>(all.signatures.size());
   std::fprintf(stderr, "%.0f signatures tuned in %.1f s, %d left out\n", tuned,
                all.seconds, all.left_out);
@@ -100,10 +106,10 @@ void AddTuneRows(const Options& /*options*/, Report& report) {
                 .value = all.seconds * kSignatures / tuned,
                 .at_most = 15});
   }
-  for (const double budget : {1.0, 3.0}) {
+  for (const double budget :
+       options.smoke ? std::vector{0.1} : std::vector{1.0, 3.0}) {
     const TuneResult some = TuneFor(ops, budget);
-    report.Add({.id = "lab/tune_over_budget/" +
-                      std::to_string(static_cast<int>(budget)) + "s",
+    report.Add({.id = platform::Format("lab/tune_over_budget/{:g}s", budget),
                 .unit = "%",
                 .value = std::max(some.seconds / budget - 1, 0.0) * 100,
                 .at_most = 10});

@@ -157,13 +157,14 @@ def measure(script, options, module, steps=None, forwards=None):
     """
     steps, forwards = steps or {}, forwards or {}
     cases = load(options.case)
+    once = [1] if options.seconds == 0 else []
     yield from figures(options, module, "t1", cases, steps, forwards)
     for peer in steps:
         command = [script, "--threads", "1", "--case", options.case,
                    "--first-step", peer]
         yield ("startup/lenet_first_step_ms", peer,
-               peer_timing.in_new_processes(command))
-    yield "startup/import_ms", module, peer_timing.import_ms(module)
+               peer_timing.in_new_processes(command, *once))
+    yield "startup/import_ms", module, peer_timing.import_ms(module, *once)
 
 
 def run_peer(script, options, module, steps=None, forwards=None, rows=None):

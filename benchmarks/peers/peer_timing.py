@@ -41,7 +41,11 @@ def arguments() -> argparse.Namespace:
 def median_seconds(function, at_least: int = 7, seconds: float = 0.5,
                    at_most: int = 20000) -> float:
     """The median of as many calls as fit into `seconds`, after two and a
-    tenth of `seconds` that do not count."""
+    tenth of `seconds` that do not count. With 0 seconds there is one call."""
+    if seconds <= 0:
+        begin = time.perf_counter()
+        function()
+        return time.perf_counter() - begin
     function()
     begin = time.perf_counter()
     function()
@@ -79,11 +83,12 @@ def in_new_processes(command: list, count: int = 3) -> float:
     return sorted(values)[count // 2]
 
 
-def import_ms(module: str) -> float:
-    """What importing a module behind NumPy takes in a new interpreter."""
+def import_ms(module: str, count: int = 7) -> float:
+    """What importing a module behind NumPy takes in a new interpreter, the
+    median of so many."""
     code = ("import time, numpy; t = time.perf_counter(); "
             f"import {module}; print((time.perf_counter() - t) * 1e3)")
-    return in_new_processes(["-c", code], count=7)
+    return in_new_processes(["-c", code], count)
 
 
 def gigapairs(size: tuple, seconds: float) -> float:

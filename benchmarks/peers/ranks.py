@@ -40,6 +40,8 @@ def parse_arguments(wants):
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--folder", type=pathlib.Path,
                         help="an empty one, for this start alone")
+    parser.add_argument("--smoke", action="store_true",
+                        help="take each turn once, with a step or two")
     return parser.parse_args()
 
 
@@ -102,6 +104,11 @@ class Ranks:
         """{name: [median seconds of a step, one a turn]}, until the last rank
         is done with it. Programs are functions that do a step; those in
         `alone` run on rank 0 while the others sleep."""
+        if self.options.smoke:
+            return {
+                name: [self.some(step, 1, name in alone)]
+                for name, step in programs.items()
+            }
         counts, whole = {}, 0.0
         for name, step in programs.items():
             once = self.some(step, 3, name in alone)

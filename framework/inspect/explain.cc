@@ -64,7 +64,7 @@ const Candidate& Chosen(const Decision& decision) {
 }
 
 // How a candidate that could have been taken compares with the one that was.
-std::string Margin(const Decision& decision, const Candidate& candidate) {
+std::string MarginText(const Decision& decision, const Candidate& candidate) {
   return Format("{}, {:.2f} of the chosen one's", PredictionText(candidate),
                 candidate.seconds / Chosen(decision).seconds);
 }
@@ -91,7 +91,7 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
       continue;
     }
     text += Format("  {}: not {}: {}\n", name, kernel,
-                   candidate.refusal.empty() ? Margin(decision, candidate)
+                   candidate.refusal.empty() ? MarginText(decision, candidate)
                                              : candidate.refusal);
   }
   for (const KernelDef* kernel : KernelsElsewhere(decision)) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sluice/framework/laboratory/kernel_check.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {

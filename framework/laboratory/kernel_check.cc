@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sluice/framework/laboratory/example_op.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/tuning/kernel_run.h"
 #include "sluice/framework/tuning/verify.h"
 #include "sluice/framework/values/tensor_values.h"
@@ -28,7 +29,7 @@ constexpr int64_t kLarge = 4096;
 constexpr int kReruns = 4;
 constexpr int kMostBadInputs = 4;
 
-int64_t Elements(const OpFacts& op) {
+int64_t MostElements(const OpFacts& op) {
   int64_t most = 0;
   for (const std::vector<DDim>* all : {&op.inputs, &op.outputs}) {
     for (const DDim& dims : *all) {
@@ -247,7 +248,7 @@ class KernelChecker {
   }
 
   void CheckKernel(const ExampleOp& made, const Verifier& verifier, At at) {
-    const bool large = Elements(made.op().facts) > kLarge;
+    const bool large = MostElements(made.op().facts) > kLarge;
     const size_t counts =
         std::min<size_t>(options_.threads.size(), large ? 3 : 2);
     bool first = true;

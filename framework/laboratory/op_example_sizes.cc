@@ -5,6 +5,7 @@
 
 #include "sluice/framework/laboratory/example_op.h"
 #include "sluice/framework/laboratory/op_example.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -15,7 +16,7 @@ namespace {
 
 // Vectors of 2 to 32 elements, and loops that are unrolled over them.
 constexpr int64_t kSizes[] = {1, 2, 8, 15, 16, 17, 33, 64};
-constexpr int64_t kMostElements = 1 << 16;
+constexpr int64_t kMostExampleElements = 1 << 16;
 constexpr size_t kMostGuesses = 12;
 constexpr size_t kMostOfLikeOps = 24;
 
@@ -24,7 +25,7 @@ bool TooLarge(const OpExample& example) {
   for (const ExampleInput& input : example.inputs) {
     elements += input.dims.numel();
   }
-  return elements > kMostElements;
+  return elements > kMostExampleElements;
 }
 
 void Replace(int64_t from, int64_t to, bool attributes, OpExample* example) {

@@ -13,6 +13,7 @@
 
 #include "sluice/framework/op/kernel_stamp.h"
 #include "sluice/framework/op/near_names.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/logging.h"
 #include "sluice/platform/plugin/kernel_module.h"

@@ -5,6 +5,7 @@
 
 #include "sluice/framework/measure/cold_cache.h"
 #include "sluice/framework/measure/machine_figures.h"
+#include "sluice/framework/op/op_schema.h"
 
 namespace sluice::framework {
 

@@ -7,12 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/framework/op/op_desc.h"
 #include "sluice/framework/op/op_kernel_context.h"
-#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {
+
+class OpSchema;
 
 // How the elements of a 4-d tensor lie; kAny for kernels that do not care.
 enum class Layout : uint8_t { kAny, kNCHW, kNHWC };

@@ -2,7 +2,7 @@
 
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "sluice/framework/op/registry.h"
@@ -31,15 +31,12 @@ struct KernelElement<Kernel<Args...>> {
   static constexpr DType kValue = Find<Args...>();
 };
 
-template <typename Kernel>
-concept HasElement = requires {
-  KernelElement<Kernel>::kValue;
-};
-
-// Of a kernel class without an element type.
+// The dtypes that a kernel class is registered for.
 template <typename Kernel>
 std::span<const DType> DTypesOf() {
-  if constexpr (requires { Kernel::kDTypes; }) {
+  if constexpr (requires { KernelElement<Kernel>::kValue; }) {
+    return {&KernelElement<Kernel>::kValue, 1};
+  } else if constexpr (requires { Kernel::kDTypes; }) {
     return Kernel::kDTypes;
   } else {
     return platform::kAllDTypes;
@@ -47,47 +44,33 @@ std::span<const DType> DTypesOf() {
 }
 
 template <typename Kernel>
-void AddKernel(Registry& registry,
-               const std::string& op,
-               platform::PlaceKind place,
-               const char* library,
-               const char* variant,
-               const KernelTraits& traits,
-               DType dtype) {
+std::unique_ptr<OpKernel> MakeKernel(const OpKernelConstruction& construction) {
   static_assert(std::is_base_of_v<OpKernel, Kernel>);
-  KernelDef kernel;
-  kernel.op = op;
-  kernel.key = {place, dtype, traits.layout, library};
-  kernel.variant = variant;
-  kernel.estimate = traits.estimate;
-  kernel.version = traits.version;
-  kernel.predicate = traits.predicate;
-  kernel.exchanges = traits.exchanges;
-  kernel.make = [](const OpKernelConstruction& construction) {
-    return std::unique_ptr<OpKernel>(std::make_unique<Kernel>(construction));
-  };
-  registry.AddKernel(std::move(kernel));
+  return std::make_unique<Kernel>(construction);
 }
+
+// Adds the kernels of one class. It is no template, so that what it does is
+// compiled once and not for each class.
+SLUICE_API void AddKernel(
+    Registry& registry,
+    std::string_view op,
+    platform::PlaceKey place,
+    const char* library,
+    const char* variant,
+    const KernelTraits& traits,
+    std::unique_ptr<OpKernel> (*make)(const OpKernelConstruction&),
+    std::span<const DType> dtypes);
 
 template <typename... Kernels>
 void AddKernels(Registry& registry,
-                const std::string& op,
+                std::string_view op,
                 platform::PlaceKey place,
                 const char* library,
                 const char* variant,
                 const KernelTraits& traits) {
-  const auto add = [&]<typename Kernel>(std::type_identity<Kernel> /*class*/) {
-    if constexpr (HasElement<Kernel>) {
-      AddKernel<Kernel>(registry, op, place.kind, library, variant, traits,
-                        KernelElement<Kernel>::kValue);
-    } else {
-      for (const DType dtype : DTypesOf<Kernel>()) {
-        AddKernel<Kernel>(registry, op, place.kind, library, variant, traits,
-                          dtype);
-      }
-    }
-  };
-  (add(std::type_identity<Kernels>()), ...);
+  (AddKernel(registry, op, place, library, variant, traits,
+             &MakeKernel<Kernels>, DTypesOf<Kernels>()),
+   ...);
 }
 
 }  // namespace sluice::framework::internal
@@ -98,7 +81,7 @@ namespace sluice::framework {
 // REGISTER_OP_CPU_KERNEL adds those of an op by itself.
 template <typename... Kernels>
 void AddPlainKernels(Registry& registry,
-                     const std::string& op,
+                     std::string_view op,
                      platform::PlaceKey place) {
   internal::AddKernels<Kernels...>(registry, op, place, "PLAIN", "plain",
                                    KernelTraits());

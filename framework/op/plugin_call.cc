@@ -1,5 +1,7 @@
 #include "sluice/framework/op/plugin_call.h"
 
+#include "sluice/framework/op/op_schema.h"
+
 namespace sluice::framework {
 namespace {
 

@@ -8,6 +8,8 @@
 
 #include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/op/near_names.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/plugin_kernels.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -224,6 +226,29 @@ std::vector<std::string> Registry::OpNames() const {
     names.push_back(name);
   }
   return names;
+}
+
+void internal::AddKernel(
+    Registry& registry,
+    std::string_view op,
+    platform::PlaceKey place,
+    const char* library,
+    const char* variant,
+    const KernelTraits& traits,
+    std::unique_ptr<OpKernel> (*make)(const OpKernelConstruction&),
+    std::span<const DType> dtypes) {
+  for (const DType dtype : dtypes) {
+    KernelDef kernel;
+    kernel.op = op;
+    kernel.key = {place.kind, dtype, traits.layout, library};
+    kernel.variant = variant;
+    kernel.estimate = traits.estimate;
+    kernel.version = traits.version;
+    kernel.predicate = traits.predicate;
+    kernel.exchanges = traits.exchanges;
+    kernel.make = make;
+    registry.AddKernel(std::move(kernel));
+  }
 }
 
 }  // namespace sluice::framework

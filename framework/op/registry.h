@@ -9,10 +9,11 @@
 
 #include "sluice/framework/op/kernel_work.h"
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {
+
+enum class OpRole : uint8_t;  // see op_schema.h
 
 // Says whether a kernel takes this op: "" for yes, else the reason for no, as
 // it stands in Explain ("needs p >= 8, got 3").

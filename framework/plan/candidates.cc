@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/plan/nearby_records.h"
 #include "sluice/framework/plan/op_signature.h"
 #include "sluice/framework/plan/tuning_mode.h"

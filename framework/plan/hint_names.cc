@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/framework/op/near_names.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/resolver.h"
 #include "sluice/framework/program/program.h"

@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include "sluice/framework/op/op_schema.h"
+
 namespace sluice::framework {
 
 namespace {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/graph.h"
 #include "sluice/framework/plan/plan.h"

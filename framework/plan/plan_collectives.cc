@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/program/collective_ops.h"
 #include "sluice/platform/error.h"

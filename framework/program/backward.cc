@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/gradient_flow.h"
 #include "sluice/framework/program/gradient_ops.h"

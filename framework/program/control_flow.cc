@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 

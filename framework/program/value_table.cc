@@ -1,5 +1,6 @@
 #include "sluice/framework/program/value_table.h"
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 
 namespace sluice::framework {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/platform/cancel.h"

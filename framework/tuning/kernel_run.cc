@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/memory/copy.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"

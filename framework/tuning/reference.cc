@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
@@ -16,11 +17,6 @@ using platform::ErrorCode;
 using platform::Format;
 
 namespace {
-
-bool IsFloat(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
-         dtype == DType::kFloat16 || dtype == DType::kBFloat16;
-}
 
 double UnitRoundoff(DType dtype) {
   switch (dtype) {
@@ -254,9 +250,10 @@ void EstimatePlainError(const IsolatedOp& op,
 Reference ComputeReference(const IsolatedOp& op, const Registry& registry) {
   Reference reference;
   const KernelDef* plain = PlainKernel(op.facts, registry);
-  const bool widens =
-      IsFloat(op.facts.dtype) && op.facts.dtype != DType::kFloat64 &&
-      !op.facts.schema->random() && !op.facts.schema->type_vars().empty();
+  const bool widens = platform::IsFloating(op.facts.dtype) &&
+                      op.facts.dtype != DType::kFloat64 &&
+                      !op.facts.schema->random() &&
+                      !op.facts.schema->type_vars().empty();
   if (widens) {
     const IsolatedOp wide = Convert(op, DType::kFloat64);
     reference.kernel = PlainKernel(wide.facts, registry);
@@ -296,7 +293,7 @@ double RoundingFactor(const OpFacts& op,
                       size_t output,
                       const Registry& registry) {
   const DType dtype = op.output_dtypes[output];
-  if (!IsFloat(dtype)) return 0;
+  if (!platform::IsFloating(dtype)) return 0;
   const double n = std::max(InputsPerOutput(op.inputs, op.outputs[output]),
                             MultiplyAddsPerOutput(op, registry));
   return (8 + 2 * std::sqrt(n)) * UnitRoundoff(dtype);

@@ -41,18 +41,13 @@ void PutNan(DType dtype, int64_t element, Tensor* tensor) {
   std::memset(bytes + static_cast<size_t>(element) * size, 0xFF, size);
 }
 
-bool IsFloat(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
-         dtype == DType::kFloat16 || dtype == DType::kBFloat16;
-}
-
 // The first element that is NaN in the outputs of the plain kernel only.
 std::string LostNan(const OpFacts& op,
                     const std::vector<Tensor>& outputs,
                     const std::vector<std::vector<double>>& expected,
                     const KernelDef& plain) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!IsFloat(op.output_dtypes[i])) continue;
+    if (!platform::IsFloating(op.output_dtypes[i])) continue;
     const std::vector<double> values = ToDoubles(outputs[i].CopyTo(CPUPlace()));
     for (size_t j = 0; j < values.size(); ++j) {
       if (std::isnan(values[j]) || !std::isnan(expected[i][j])) continue;
@@ -110,7 +105,7 @@ void Verifier::PlantNans() {
   const bool all = SameShapes(op_.facts);
   for (Tensor& input : planted_.inputs) {
     if (any && !all) break;
-    if (!input.allocated() || !IsFloat(input.dtype())) continue;
+    if (!input.allocated() || !platform::IsFloating(input.dtype())) continue;
     // Nothing to put one into, and the other inputs are filters and the like.
     if (input.numel() == 0) return;
     input = input.CopyTo(CPUPlace());

@@ -78,7 +78,7 @@ void ManhattanDistance(OpExport& op) {
   op.Finish("ReduceSum", {size, op.Vector({2})}, {{"keepdims", int64_t{0}}});
 }
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kContractionRows[] = {
     {"manhattan_distance", ManhattanDistance},
     {"matmul", Matmul},
     {"mul", Mul},
@@ -87,7 +87,7 @@ constexpr ExporterRow kRows[] = {
 }  // namespace
 
 std::span<const ExporterRow> ContractionExporters() {
-  return kRows;
+  return kContractionRows;
 }
 
 }  // namespace sluice::onnx

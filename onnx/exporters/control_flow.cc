@@ -352,12 +352,12 @@ void Loop(OpExport& op) {
   return IsScan(op, loop) ? Scan(op, loop) : WriteLoop(op, loop);
 }
 
-constexpr ExporterRow kRows[] = {{"if", If}, {"loop", Loop}};
+constexpr ExporterRow kControlFlowRows[] = {{"if", If}, {"loop", Loop}};
 
 }  // namespace
 
 std::span<const ExporterRow> ControlFlowExporters() {
-  return kRows;
+  return kControlFlowRows;
 }
 
 }  // namespace sluice::onnx

@@ -49,7 +49,7 @@ constexpr std::string_view kRandom =
     "ONNX does not say which random numbers its operators make, so that the "
     "model would have other ones";
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kCreationRows[] = {
     {"assign_value", AssignValue},
     {"fill_constant", FillConstant},
     {"gaussian_random", nullptr, Widened::kNone, 0, kRandom},
@@ -60,7 +60,7 @@ constexpr ExporterRow kRows[] = {
 }  // namespace
 
 std::span<const ExporterRow> CreationExporters() {
-  return kRows;
+  return kCreationRows;
 }
 
 }  // namespace sluice::onnx

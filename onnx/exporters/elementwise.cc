@@ -311,7 +311,7 @@ void QuantizeAndDequantize(OpExport& op) {
   op.Finish("Min", {back, max});
 }
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kElementwiseRows[] = {
     {"atan2", nullptr, Widened::kNone, 0, "ONNX has no arc tangent of two"},
     {"bias_add", BiasAdd},
     {"bitwise_left_shift", BitShift},
@@ -343,7 +343,7 @@ constexpr ExporterRow kRows[] = {
 
 // Others are known by their schemas (export/counterpart_export.h).
 std::span<const ExporterRow> ElementwiseExporters() {
-  return kRows;
+  return kElementwiseRows;
 }
 
 }  // namespace sluice::onnx

@@ -255,7 +255,7 @@ void Dft(OpExport& op) {
   op.Finish("DFT", {op.In("X"), length}, attributes);
 }
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kImageRows[] = {
     {"conv2d", Conv, Widened::kBFloat16, 22},
     {"conv2d_transpose", ConvTranspose, Widened::kBFloat16, 22},
     {"conv3d", Conv},
@@ -270,7 +270,7 @@ constexpr ExporterRow kRows[] = {
 }  // namespace
 
 std::span<const ExporterRow> ImageExporters() {
-  return kRows;
+  return kImageRows;
 }
 
 }  // namespace sluice::onnx

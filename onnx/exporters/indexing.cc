@@ -63,7 +63,7 @@ void LookupTable(OpExport& op) {
   op.Finish("Where", {is_padding, op.Number(0, op.TypeOf("W")), picked});
 }
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kIndexingRows[] = {
     {"gather_nd", GatherNd},
     {"lookup_table", LookupTable},
     {"one_hot", OneHot, Widened::kBFloat16},
@@ -74,7 +74,7 @@ constexpr ExporterRow kRows[] = {
 
 // Others are known by their schemas (export/counterpart_export.h).
 std::span<const ExporterRow> IndexingExporters() {
-  return kRows;
+  return kIndexingRows;
 }
 
 }  // namespace sluice::onnx

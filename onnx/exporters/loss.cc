@@ -64,7 +64,7 @@ constexpr std::string_view kSequences =
     "ONNX has no operator for conditional random fields; export the program up "
     "to their emissions";
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kLossRows[] = {
     {"accuracy", Accuracy},
     {"average_embedding_mask", nullptr, Widened::kNone, 0,
      "ONNX has no operator for masks of runs"},
@@ -76,7 +76,7 @@ constexpr ExporterRow kRows[] = {
 }  // namespace
 
 std::span<const ExporterRow> LossExporters() {
-  return kRows;
+  return kLossRows;
 }
 
 }  // namespace sluice::onnx

@@ -88,7 +88,7 @@ void Pad(OpExport& op) {
   op.Finish("Cast", {op.Append("Pad", inputs, attributes)}, {{"to", dtype}});
 }
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kMovementRows[] = {
     {"assign", Assign},       {"cast", Cast}, {"concat", Concat},
     {"crop", Crop},           {"pad", Pad},   {"reshape", Reshape},
     {"transpose", Transpose},
@@ -98,7 +98,7 @@ constexpr ExporterRow kRows[] = {
 
 // Others are known by their schemas (export/counterpart_export.h).
 std::span<const ExporterRow> MovementExporters() {
-  return kRows;
+  return kMovementRows;
 }
 
 }  // namespace sluice::onnx

@@ -132,7 +132,7 @@ void ChannelNorm(OpExport& op) {
   op.Finish("GroupNormalization", inputs, attributes, "Y");
 }
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kNormRows[] = {
     {"batch_norm", BatchNorm},
     {"dropout", Dropout, Widened::kHalves},
     {"group_norm", ChannelNorm},
@@ -147,7 +147,7 @@ constexpr ExporterRow kRows[] = {
 }  // namespace
 
 std::span<const ExporterRow> NormExporters() {
-  return kRows;
+  return kNormRows;
 }
 
 }  // namespace sluice::onnx

@@ -68,14 +68,15 @@ void BitCast(OpExport& op) {
   op.Finish("BitCast", {op.In("X")}, {{"to", op.OutType()}});
 }
 
-constexpr ExporterRow kRows[] = {{"bitcast", BitCast},
-                                 {"dequantize_linear", DequantizeLinear},
-                                 {"quantize_linear", QuantizeLinear}};
+constexpr ExporterRow kQuantizationRows[] = {
+    {"bitcast", BitCast},
+    {"dequantize_linear", DequantizeLinear},
+    {"quantize_linear", QuantizeLinear}};
 
 }  // namespace
 
 std::span<const ExporterRow> QuantizationExporters() {
-  return kRows;
+  return kQuantizationRows;
 }
 
 }  // namespace sluice::onnx

@@ -108,15 +108,15 @@ void LinearAttention(OpExport& op) {
                {"Out", "PresentState"});
 }
 
-constexpr ExporterRow kRows[] = {{"linear_attention", LinearAttention},
-                                 {"gru", Recurrent},
-                                 {"lstm", Recurrent},
-                                 {"simple_rnn", Recurrent}};
+constexpr ExporterRow kRecurrentRows[] = {{"linear_attention", LinearAttention},
+                                          {"gru", Recurrent},
+                                          {"lstm", Recurrent},
+                                          {"simple_rnn", Recurrent}};
 
 }  // namespace
 
 std::span<const ExporterRow> RecurrentExporters() {
-  return kRows;
+  return kRecurrentRows;
 }
 
 }  // namespace sluice::onnx

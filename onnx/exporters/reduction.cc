@@ -19,7 +19,7 @@ void OfBools(OpExport& op) {
             {{"keepdims", op.Attr("keep_dim")}});
 }
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kReductionRows[] = {
     {"mean", Mean},
     {"reduce_all", OfBools},
     {"reduce_any", OfBools},
@@ -29,7 +29,7 @@ constexpr ExporterRow kRows[] = {
 
 // Others are known by their schemas (export/counterpart_export.h).
 std::span<const ExporterRow> ReductionExporters() {
-  return kRows;
+  return kReductionRows;
 }
 
 }  // namespace sluice::onnx

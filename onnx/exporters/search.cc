@@ -68,7 +68,7 @@ void NonMaxSuppression(OpExport& op) {
       {{"center_point_box", op.Attr("center_point_box")}});
 }
 
-constexpr ExporterRow kRows[] = {
+constexpr ExporterRow kSearchRows[] = {
     {"arg_max", ArgBest},
     {"arg_min", ArgBest},
     {"compress", Compress, Widened::kBFloat16},
@@ -80,7 +80,7 @@ constexpr ExporterRow kRows[] = {
 }  // namespace
 
 std::span<const ExporterRow> SearchExporters() {
-  return kRows;
+  return kSearchRows;
 }
 
 }  // namespace sluice::onnx

@@ -329,12 +329,12 @@ void Attention(Node& node) {
   AttentionImport(&node).Run();
 }
 
-constexpr HandlerRow kRows[] = {{"Attention", 23, Attention}};
+constexpr HandlerRow kAttentionRows[] = {{"Attention", 23, Attention}};
 
 }  // namespace
 
 std::span<const HandlerRow> AttentionHandlers() {
-  return kRows;
+  return kAttentionRows;
 }
 
 }  // namespace sluice::onnx

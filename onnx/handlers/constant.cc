@@ -104,15 +104,15 @@ void Range(Node& node) {
       {{"dtype", node.TypeOf(0)}});
 }
 
-constexpr HandlerRow kRows[] = {{"Constant", 1, Constant},
-                                {"ConstantOfShape", 9, ConstantOfShape},
-                                {"EyeLike", 9, EyeLike},
-                                {"Range", 11, Range}};
+constexpr HandlerRow kConstantRows[] = {{"Constant", 1, Constant},
+                                        {"ConstantOfShape", 9, ConstantOfShape},
+                                        {"EyeLike", 9, EyeLike},
+                                        {"Range", 11, Range}};
 
 }  // namespace
 
 std::span<const HandlerRow> ConstantHandlers() {
-  return kRows;
+  return kConstantRows;
 }
 
 }  // namespace sluice::onnx

@@ -34,12 +34,13 @@ void Gemm(Node& node) {
   node.Finish("elementwise_add", {{"X", {product}}, {"Y", {summand}}});
 }
 
-constexpr HandlerRow kRows[] = {{"Gemm", 7, Gemm}, {"MatMul", 1, MatMul}};
+constexpr HandlerRow kContractionRows[] = {{"Gemm", 7, Gemm},
+                                           {"MatMul", 1, MatMul}};
 
 }  // namespace
 
 std::span<const HandlerRow> ContractionHandlers() {
-  return kRows;
+  return kContractionRows;
 }
 
 }  // namespace sluice::onnx

@@ -158,13 +158,13 @@ void Scan(Node& node) {
                      {"Stacked", static_cast<int>(stacked)}});
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kControlFlowRows[] = {
     {"If", 1, If}, {"Loop", 1, Loop}, {"Scan", 9, Scan}};
 
 }  // namespace
 
 std::span<const HandlerRow> ControlFlowHandlers() {
-  return kRows;
+  return kControlFlowRows;
 }
 
 }  // namespace sluice::onnx

@@ -160,7 +160,7 @@ void CausalConvWithState(Node& node) {
   node.Finish("squeeze", {{"X", {image}}}, height);
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kConvRows[] = {
     {"CausalConvWithState", 1, CausalConvWithState},
     {"Conv", 1, Conv},
     {"ConvTranspose", 1, ConvTranspose},
@@ -169,7 +169,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> ConvHandlers() {
-  return kRows;
+  return kConvRows;
 }
 
 }  // namespace sluice::onnx

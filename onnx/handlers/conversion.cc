@@ -28,13 +28,13 @@ void BitCast(Node& node) {
               {{"dtype", ToDType(to, "attribute to")}});
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kConversionRows[] = {
     {"BitCast", 26, BitCast}, {"Cast", 6, Cast}, {"CastLike", 15, CastLike}};
 
 }  // namespace
 
 std::span<const HandlerRow> ConversionHandlers() {
-  return kRows;
+  return kConversionRows;
 }
 
 }  // namespace sluice::onnx

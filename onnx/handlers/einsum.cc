@@ -303,12 +303,12 @@ void Einsum(Node& node) {
   EinsumImport(&node).Run();
 }
 
-constexpr HandlerRow kRows[] = {{"Einsum", 12, Einsum}};
+constexpr HandlerRow kEinsumRows[] = {{"Einsum", 12, Einsum}};
 
 }  // namespace
 
 std::span<const HandlerRow> EinsumHandlers() {
-  return kRows;
+  return kEinsumRows;
 }
 
 }  // namespace sluice::onnx

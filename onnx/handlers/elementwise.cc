@@ -130,6 +130,14 @@ void Gelu(Node& node) {
   node.Finish("gelu", {{"X", {node.In(0)}}}, {{"approximate", kind == "tanh"}});
 }
 
+// The defaults of ONNX are numbers of float32, those of the op are not.
+void Selu(Node& node) {
+  node.Finish(
+      "selu", {{"X", {node.In(0)}}},
+      {{"scale", node.attributes().Float("gamma", 1.0507010221481323)},
+       {"alpha", node.attributes().Float("alpha", 1.6732631921768188)}});
+}
+
 // A * sigmoid(alpha * A) * B.
 void SwiGlu(Node& node) {
   const std::string swish =
@@ -173,20 +181,20 @@ void Mean(Node& node) {
 }
 
 // Others are known by their schemas (import/counterpart.h).
-constexpr HandlerRow kRows[] = {
-    {"Add", 7, Add},       {"BitShift", 11, BitShift},
-    {"Div", 7, Div},       {"Gelu", 20, Gelu},
-    {"IsInf", 10, IsInf},  {"Max", 6, Chain<kMax>},
-    {"Mean", 6, Mean},     {"Min", 6, Chain<kMin>},
-    {"Mod", 10, Mod},      {"Mul", 7, Mul},
-    {"Pow", 7, Pow},       {"Sum", 6, Sum},
-    {"SwiGLU", 1, SwiGlu},
+constexpr HandlerRow kElementwiseRows[] = {
+    {"Add", 7, Add},      {"BitShift", 11, BitShift},
+    {"Div", 7, Div},      {"Gelu", 20, Gelu},
+    {"IsInf", 10, IsInf}, {"Max", 6, Chain<kMax>},
+    {"Mean", 6, Mean},    {"Min", 6, Chain<kMin>},
+    {"Mod", 10, Mod},     {"Mul", 7, Mul},
+    {"Pow", 7, Pow},      {"Selu", 6, Selu},
+    {"Sum", 6, Sum},      {"SwiGLU", 1, SwiGlu},
 };
 
 }  // namespace
 
 std::span<const HandlerRow> ElementwiseHandlers() {
-  return kRows;
+  return kElementwiseRows;
 }
 
 }  // namespace sluice::onnx

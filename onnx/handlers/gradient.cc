@@ -35,12 +35,12 @@ void Gradient(Node& node) {
   }
 }
 
-constexpr HandlerRow kRows[] = {{"Gradient", 1, Gradient}};
+constexpr HandlerRow kGradientRows[] = {{"Gradient", 1, Gradient}};
 
 }  // namespace
 
 std::span<const HandlerRow> GradientHandlers() {
-  return kRows;
+  return kGradientRows;
 }
 
 }  // namespace sluice::onnx

@@ -190,7 +190,7 @@ void GridSample(Node& node) {
        {"align_corners", node.attributes().Int("align_corners", 0) != 0}});
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kImageRows[] = {
     {"CenterCropPad", 18, CenterCropPad},
     {"DepthToSpace", 1, DepthToSpace},
     {"GridSample", 16, GridSample},
@@ -200,7 +200,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> ImageHandlers() {
-  return kRows;
+  return kImageRows;
 }
 
 }  // namespace sluice::onnx

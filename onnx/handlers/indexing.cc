@@ -100,7 +100,7 @@ void ReverseSequence(Node& node) {
 }
 
 // Others are known by their schemas (import/counterpart.h).
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kIndexingRows[] = {
     {"OneHot", 9, OneHot},
     {"ReverseSequence", 10, ReverseSequence},
     {"Scatter", 9, Scatter},
@@ -109,7 +109,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> IndexingHandlers() {
-  return kRows;
+  return kIndexingRows;
 }
 
 }  // namespace sluice::onnx

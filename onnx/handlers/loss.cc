@@ -122,7 +122,7 @@ void SoftmaxCrossEntropyLoss(Node& node) {
   Loss(node, node.Out(1));
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kLossRows[] = {
     {"NegativeLogLikelihoodLoss", 12, NegativeLogLikelihoodLoss},
     {"SoftmaxCrossEntropyLoss", 12, SoftmaxCrossEntropyLoss},
 };
@@ -130,7 +130,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> LossHandlers() {
-  return kRows;
+  return kLossRows;
 }
 
 }  // namespace sluice::onnx

@@ -184,7 +184,7 @@ void Size(Node& node) {
 }
 
 // Others are known by their schemas (import/counterpart.h).
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kMovementRows[] = {
     {"Concat", 4, Concat},     {"Dropout", 1, Dropout7},
     {"Dropout", 10, Dropout},  {"Dropout", 12, Dropout12},
     {"Identity", 1, Identity}, {"Reshape", 5, Reshape},
@@ -195,7 +195,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> MovementHandlers() {
-  return kRows;
+  return kMovementRows;
 }
 
 }  // namespace sluice::onnx

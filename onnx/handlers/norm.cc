@@ -322,7 +322,7 @@ void MeanVarianceNormalization(Node& node) {
 }
 
 // InstanceNormalization and LRN are known by their schemas.
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kNormRows[] = {
     {"BatchNormalization", 7, BatchNormalization7},
     {"BatchNormalization", 9, BatchNormalization},
     {"BatchNormalization", 14, BatchNormalization14},
@@ -343,7 +343,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> NormHandlers() {
-  return kRows;
+  return kNormRows;
 }
 
 }  // namespace sluice::onnx

@@ -191,7 +191,7 @@ void GlobalMaxPool(Node& node) {
   GlobalPool(node, "max", "reduce_max");
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kPoolRows[] = {
     {"AveragePool", 1, AveragePool},
     {"GlobalAveragePool", 1, GlobalAveragePool},
     {"GlobalMaxPool", 1, GlobalMaxPool},
@@ -202,7 +202,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> PoolHandlers() {
-  return kRows;
+  return kPoolRows;
 }
 
 }  // namespace sluice::onnx

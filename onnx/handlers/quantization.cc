@@ -194,7 +194,7 @@ void QLinearConv(Node& node) {
   Requantize(node, sums, {1, -1}, {4, 1}, 6);
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kQuantizationRows[] = {
     {"ConvInteger", 10, ConvInteger},
     {"DequantizeLinear", 10, DequantizeLinear},
     {"DynamicQuantizeLinear", 11, DynamicQuantizeLinear},
@@ -206,7 +206,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> QuantizationHandlers() {
-  return kRows;
+  return kQuantizationRows;
 }
 
 }  // namespace sluice::onnx

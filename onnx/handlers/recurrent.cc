@@ -168,15 +168,16 @@ void LinearAttention(Node& node) {
   }
 }
 
-constexpr HandlerRow kRows[] = {{"GRU", 7, Gru},
-                                {"LSTM", 7, Lstm},
-                                {"LinearAttention", 27, LinearAttention},
-                                {"RNN", 7, Rnn}};
+constexpr HandlerRow kRecurrentRows[] = {
+    {"GRU", 7, Gru},
+    {"LSTM", 7, Lstm},
+    {"LinearAttention", 27, LinearAttention},
+    {"RNN", 7, Rnn}};
 
 }  // namespace
 
 std::span<const HandlerRow> RecurrentHandlers() {
-  return kRows;
+  return kRecurrentRows;
 }
 
 }  // namespace sluice::onnx

@@ -44,7 +44,7 @@ void ReduceNew(Node& node) {
   Reduce(node, {}, {{"dim", axes}});
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kReductionRows[] = {
     {"ReduceL1", 1, ReduceOld},        {"ReduceL1", 18, ReduceNew},
     {"ReduceL2", 1, ReduceOld},        {"ReduceL2", 18, ReduceNew},
     {"ReduceLogSum", 1, ReduceOld},    {"ReduceLogSum", 18, ReduceNew},
@@ -60,7 +60,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> ReductionHandlers() {
-  return kRows;
+  return kReductionRows;
 }
 
 }  // namespace sluice::onnx

@@ -302,7 +302,7 @@ void Upsample7(Node& node) {
   node.Finish("resize", {{"X", {node.In(0)}}}, std::move(attributes));
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kResizeRows[] = {
     {"Resize", 10, Resize10},
     {"Resize", 11, Resize},
     {"Upsample", 7, Upsample7},
@@ -312,7 +312,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> ResizeHandlers() {
-  return kRows;
+  return kResizeRows;
 }
 
 }  // namespace sluice::onnx

@@ -104,12 +104,13 @@ void RotaryEmbedding(Node& node) {
   node.Finish("reshape", {{"X", {result}}}, {{"shape", Ints{0, 0, -1}}});
 }
 
-constexpr HandlerRow kRows[] = {{"RotaryEmbedding", 23, RotaryEmbedding}};
+constexpr HandlerRow kRotaryEmbeddingRows[] = {
+    {"RotaryEmbedding", 23, RotaryEmbedding}};
 
 }  // namespace
 
 std::span<const HandlerRow> RotaryEmbeddingHandlers() {
-  return kRows;
+  return kRotaryEmbeddingRows;
 }
 
 }  // namespace sluice::onnx

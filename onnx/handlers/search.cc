@@ -94,7 +94,7 @@ void NonMaxSuppression(Node& node) {
       {{"center_point_box", node.attributes().Int("center_point_box", 0)}});
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kSearchRows[] = {
     {"ArgMax", 1, ArgBest<true>}, {"ArgMin", 1, ArgBest<false>},
     {"Compress", 9, Compress},    {"NonMaxSuppression", 10, NonMaxSuppression},
     {"TopK", 1, TopK1},           {"TopK", 10, TopK10},
@@ -104,7 +104,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> SearchHandlers() {
-  return kRows;
+  return kSearchRows;
 }
 
 }  // namespace sluice::onnx

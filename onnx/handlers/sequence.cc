@@ -161,7 +161,7 @@ void SplitToSequence(Node& node) {
   node.FinishSequence(std::move(parts));
 }
 
-constexpr HandlerRow kRows[] = {
+constexpr HandlerRow kSequenceRows[] = {
     {"ConcatFromSequence", 11, ConcatFromSequence},
     {"SequenceAt", 11, SequenceAt},
     {"SequenceConstruct", 11, SequenceConstruct},
@@ -175,7 +175,7 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> SequenceHandlers() {
-  return kRows;
+  return kSequenceRows;
 }
 
 }  // namespace sluice::onnx

@@ -130,17 +130,17 @@ void Stft(Node& node) {
                {"onesided", node.attributes().Int("onesided", 1) != 0}});
 }
 
-constexpr HandlerRow kRows[] = {{"BlackmanWindow", 17, BlackmanWindow},
-                                {"DFT", 17, Dft17},
-                                {"DFT", 20, Dft20},
-                                {"HammingWindow", 17, HammingWindow},
-                                {"HannWindow", 17, HannWindow},
-                                {"STFT", 17, Stft}};
+constexpr HandlerRow kSignalRows[] = {{"BlackmanWindow", 17, BlackmanWindow},
+                                      {"DFT", 17, Dft17},
+                                      {"DFT", 20, Dft20},
+                                      {"HammingWindow", 17, HammingWindow},
+                                      {"HannWindow", 17, HannWindow},
+                                      {"STFT", 17, Stft}};
 
 }  // namespace
 
 std::span<const HandlerRow> SignalHandlers() {
-  return kRows;
+  return kSignalRows;
 }
 
 }  // namespace sluice::onnx

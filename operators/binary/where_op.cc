@@ -15,7 +15,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 
 // The common shape of the three.
-DDim CommonDims(const InferShapeContext& context) {
+DDim WhereDims(const InferShapeContext& context) {
   static constexpr std::array kNames = {"Condition", "X", "Y"};
   std::array<DDim, 3> dims;
   for (size_t i = 0; i < 3; ++i) {
@@ -32,11 +32,11 @@ DDim CommonDims(const InferShapeContext& context) {
 }
 
 void WhereShape(InferShapeContext& context) {
-  context.SetOutput("Out", CommonDims(context));
+  context.SetOutput("Out", WhereDims(context));
 }
 
 void WhereGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {CommonDims(context), -1});
+  context.Merge(context.input("Out@GRAD"), {WhereDims(context), -1});
   context.SetOutput("X@GRAD", context.input("X"));
   context.SetOutput("Y@GRAD", context.input("Y"));
 }

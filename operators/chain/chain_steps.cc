@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::operators {

@@ -221,7 +221,7 @@ framework::KernelWork Work(const framework::KernelQuery& query) {
   return work;
 }
 
-KernelTraits Traits() {
+KernelTraits MPITraits() {
   return KernelTraits().When(&SeveralRanks).Estimate(&Work).Collective();
 }
 
@@ -235,12 +235,14 @@ using ReduceScatter = PartsKernel<CollectiveKind::kReduceScatter>;
 
 }  // namespace
 
-REGISTER_OP_KERNEL(c_allreduce_sum, MPI, CPUPlace, mpi, Traits(), AllReduceSum);
-REGISTER_OP_KERNEL(c_allreduce_max, MPI, CPUPlace, mpi, Traits(), AllReduceMax);
-REGISTER_OP_KERNEL(c_broadcast, MPI, CPUPlace, mpi, Traits(), Broadcast);
-REGISTER_OP_KERNEL(c_allgather, MPI, CPUPlace, mpi, Traits(), AllGather);
 REGISTER_OP_KERNEL(
-    c_reducescatter, MPI, CPUPlace, mpi, Traits(), ReduceScatter);
-REGISTER_OP_KERNEL(barrier, MPI, CPUPlace, mpi, Traits(), Barrier);
+    c_allreduce_sum, MPI, CPUPlace, mpi, MPITraits(), AllReduceSum);
+REGISTER_OP_KERNEL(
+    c_allreduce_max, MPI, CPUPlace, mpi, MPITraits(), AllReduceMax);
+REGISTER_OP_KERNEL(c_broadcast, MPI, CPUPlace, mpi, MPITraits(), Broadcast);
+REGISTER_OP_KERNEL(c_allgather, MPI, CPUPlace, mpi, MPITraits(), AllGather);
+REGISTER_OP_KERNEL(
+    c_reducescatter, MPI, CPUPlace, mpi, MPITraits(), ReduceScatter);
+REGISTER_OP_KERNEL(barrier, MPI, CPUPlace, mpi, MPITraits(), Barrier);
 
 }  // namespace sluice::operators

@@ -1,4 +1,5 @@
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/op/op_schema.h"
 
 namespace sluice::operators {
 namespace {

@@ -108,7 +108,7 @@ class Conv2dGradFilterKernel final : public OpKernel {
 };
 
 template <math::Conv2dDirection kDirection>
-framework::KernelWork Work(const framework::KernelQuery& query) {
+framework::KernelWork GemmWork(const framework::KernelQuery& query) {
   return math::Conv2dGemmWork(Conv2dGeometryOf(query), kDirection,
                               platform::SizeOf(query.input_dtypes[0]));
 }
@@ -120,7 +120,7 @@ REGISTER_OP_KERNEL(
     PLAIN,
     CPUPlace,
     plain,
-    KernelTraits().Estimate(&Work<math::Conv2dDirection::kForward>),
+    KernelTraits().Estimate(&GemmWork<math::Conv2dDirection::kForward>),
     Conv2dKernel<float>,
     Conv2dKernel<double>);
 REGISTER_OP_KERNEL(
@@ -128,7 +128,7 @@ REGISTER_OP_KERNEL(
     PLAIN,
     CPUPlace,
     plain,
-    KernelTraits().Estimate(&Work<math::Conv2dDirection::kGradInput>),
+    KernelTraits().Estimate(&GemmWork<math::Conv2dDirection::kGradInput>),
     Conv2dGradInputKernel<float>,
     Conv2dGradInputKernel<double>);
 REGISTER_OP_KERNEL(
@@ -136,7 +136,7 @@ REGISTER_OP_KERNEL(
     PLAIN,
     CPUPlace,
     plain,
-    KernelTraits().Estimate(&Work<math::Conv2dDirection::kGradFilter>),
+    KernelTraits().Estimate(&GemmWork<math::Conv2dDirection::kGradFilter>),
     Conv2dGradFilterKernel<float>,
     Conv2dGradFilterKernel<double>);
 

@@ -15,7 +15,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 
 // Products of fewer channels are thin matrices.
-constexpr int64_t kThin = 4;
+constexpr int64_t kThinGroup = 4;
 
 template <typename T>
 class Conv2dDirectKernel final : public OpKernel {
@@ -101,16 +101,17 @@ class Conv2dDirectGradFilterKernel final : public OpKernel {
 
 std::string ThinGroups(const framework::KernelQuery& query) {
   const math::Conv2dGeometry g = Conv2dGeometryOf(query);
-  if (g.groups > 1 && g.group_in_c() < kThin && g.group_out_c() < kThin) {
+  if (g.groups > 1 && g.group_in_c() < kThinGroup &&
+      g.group_out_c() < kThinGroup) {
     return "";
   }
   return platform::Format(
-      "needs groups of fewer than {} channels, got {} to {}", kThin,
+      "needs groups of fewer than {} channels, got {} to {}", kThinGroup,
       g.group_in_c(), g.group_out_c());
 }
 
 template <math::Conv2dDirection kDirection>
-framework::KernelWork Work(const framework::KernelQuery& query) {
+framework::KernelWork DirectWork(const framework::KernelQuery& query) {
   return math::Conv2dDirectWork(Conv2dGeometryOf(query), kDirection,
                                 platform::SizeOf(query.input_dtypes[0]));
 }
@@ -122,7 +123,7 @@ REGISTER_OP_KERNEL(conv2d,
                    CPUPlace,
                    direct,
                    KernelTraits()
-                       .Estimate(&Work<math::Conv2dDirection::kForward>)
+                       .Estimate(&DirectWork<math::Conv2dDirection::kForward>)
                        .When(&ThinGroups),
                    Conv2dDirectKernel<float>,
                    Conv2dDirectKernel<double>);
@@ -131,18 +132,19 @@ REGISTER_OP_KERNEL(conv2d_grad_input,
                    CPUPlace,
                    direct,
                    KernelTraits()
-                       .Estimate(&Work<math::Conv2dDirection::kGradInput>)
+                       .Estimate(&DirectWork<math::Conv2dDirection::kGradInput>)
                        .When(&ThinGroups),
                    Conv2dDirectGradInputKernel<float>,
                    Conv2dDirectGradInputKernel<double>);
-REGISTER_OP_KERNEL(conv2d_grad_filter,
-                   PLAIN,
-                   CPUPlace,
-                   direct,
-                   KernelTraits()
-                       .Estimate(&Work<math::Conv2dDirection::kGradFilter>)
-                       .When(&ThinGroups),
-                   Conv2dDirectGradFilterKernel<float>,
-                   Conv2dDirectGradFilterKernel<double>);
+REGISTER_OP_KERNEL(
+    conv2d_grad_filter,
+    PLAIN,
+    CPUPlace,
+    direct,
+    KernelTraits()
+        .Estimate(&DirectWork<math::Conv2dDirection::kGradFilter>)
+        .When(&ThinGroups),
+    Conv2dDirectGradFilterKernel<float>,
+    Conv2dDirectGradFilterKernel<double>);
 
 }  // namespace sluice::operators

@@ -47,7 +47,7 @@ std::string FitsPointwise(const KernelQuery& query) {
       g.pad_bottom, g.pad_left, g.pad_right);
 }
 
-KernelWork Work(const KernelQuery& query) {
+KernelWork PointwiseWork(const KernelQuery& query) {
   KernelWork work = math::Conv2dPointwiseWork(Conv2dGeometryOf(query),
                                               HasConstantFilter(query));
   work.extra_bytes += OperandBytes(query);
@@ -60,13 +60,13 @@ REGISTER_OP_KERNEL(conv2d,
                    PLAIN,
                    CPUPlace,
                    pointwise,
-                   KernelTraits().Estimate(&Work).When(&FitsPointwise),
+                   KernelTraits().Estimate(&PointwiseWork).When(&FitsPointwise),
                    PackedConv2dKernel<Pointwise, float>);
 REGISTER_OP_KERNEL(fused_conv2d,
                    PLAIN,
                    CPUPlace,
                    pointwise,
-                   KernelTraits().Estimate(&Work).When(&FitsPointwise),
+                   KernelTraits().Estimate(&PointwiseWork).When(&FitsPointwise),
                    PackedConv2dKernel<Pointwise, float>);
 
 }  // namespace sluice::operators

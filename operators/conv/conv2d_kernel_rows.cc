@@ -51,7 +51,7 @@ std::string WideRows(const KernelQuery& query) {
       g.out_w);
 }
 
-framework::KernelWork Work(const KernelQuery& query) {
+framework::KernelWork RowsWork(const KernelQuery& query) {
   return math::Conv2dRowsWork(Conv2dGeometryOf(query),
                               platform::SizeOf(query.input_dtypes[0]));
 }
@@ -62,7 +62,7 @@ REGISTER_OP_KERNEL(conv2d,
                    PLAIN,
                    CPUPlace,
                    rows,
-                   KernelTraits().Estimate(&Work).When(&WideRows),
+                   KernelTraits().Estimate(&RowsWork).When(&WideRows),
                    Conv2dRowsKernel<float>,
                    Conv2dRowsKernel<double>);
 

@@ -59,7 +59,7 @@ std::string ThinInput(const framework::KernelQuery& query) {
       kThin, g.in_c, g.groups);
 }
 
-framework::KernelWork Work(const framework::KernelQuery& query) {
+framework::KernelWork ThinWork(const framework::KernelQuery& query) {
   return math::Conv2dThinWork(Conv2dGeometryOf(query),
                               platform::SizeOf(query.input_dtypes[0]));
 }
@@ -70,7 +70,7 @@ REGISTER_OP_KERNEL(conv2d_grad_filter,
                    PLAIN,
                    CPUPlace,
                    thin,
-                   KernelTraits().Estimate(&Work).When(&ThinInput),
+                   KernelTraits().Estimate(&ThinWork).When(&ThinInput),
                    Conv2dThinGradFilterKernel<float>,
                    Conv2dThinGradFilterKernel<double>);
 

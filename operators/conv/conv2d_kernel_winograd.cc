@@ -54,7 +54,7 @@ std::string FitsWinograd(const KernelQuery& query) {
 }
 
 template <int64_t size>
-KernelWork Work(const KernelQuery& query) {
+KernelWork WinogradWork(const KernelQuery& query) {
   KernelWork work = math::Conv2dWinogradWork(Conv2dGeometryOf(query), size,
                                              HasConstantFilter(query));
   work.extra_bytes += OperandBytes(query);
@@ -63,7 +63,7 @@ KernelWork Work(const KernelQuery& query) {
 
 template <int64_t size>
 KernelTraits Traits() {
-  return KernelTraits().Estimate(&Work<size>).When(&FitsWinograd);
+  return KernelTraits().Estimate(&WinogradWork<size>).When(&FitsWinograd);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class Conv2dTransposeKernel final : public OpKernel {
   framework::DDim dims_;
 };
 
-framework::KernelWork Work(const KernelQuery& query) {
+framework::KernelWork TransposeWork(const KernelQuery& query) {
   return math::Conv2dGemmWork(Conv2dTransposeGeometryOf(query),
                               math::Conv2dDirection::kGradInput,
                               platform::SizeOf(query.input_dtypes[0]));
@@ -88,7 +88,7 @@ REGISTER_OP_KERNEL(conv2d_transpose,
                    PLAIN,
                    CPUPlace,
                    plain,
-                   KernelTraits().Estimate(&Work),
+                   KernelTraits().Estimate(&TransposeWork),
                    Conv2dTransposeKernel<float>,
                    Conv2dTransposeKernel<double>,
                    Conv2dTransposeKernel<platform::float16>,

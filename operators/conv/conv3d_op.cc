@@ -78,10 +78,10 @@ void Conv3dShape(InferShapeContext& context) {
 }
 
 // (size - 1) * stride - padding + dilation * (kernel - 1) + 1 + more.
-int64_t TransposedSize(const InferShapeContext& context,
-                       const WindowAxis& axis,
-                       int64_t more,
-                       int64_t size) {
+int64_t Transposed3dSize(const InferShapeContext& context,
+                         const WindowAxis& axis,
+                         int64_t more,
+                         int64_t size) {
   context.Require(size != 0 && axis.kernel != 0, "conv3d_transpose.empty",
                   "the {} of Input {} or Filter {} is 0; expected 1 or more",
                   axis.name, context.input("Input").dims,
@@ -133,7 +133,8 @@ void Conv3dTransposeShape(InferShapeContext& context) {
   const Ints& more = WindowInts(context, "output_padding", 3);
   DDim out = {shapes.input[0], WithBias(context, out_channels), -1, -1, -1};
   for (int i = 0; i < 3; ++i) {
-    out[i + 2] = TransposedSize(context, axes[i], more[i], shapes.input[i + 2]);
+    out[i + 2] =
+        Transposed3dSize(context, axes[i], more[i], shapes.input[i + 2]);
   }
   context.SetOutput("Output", out);
 }

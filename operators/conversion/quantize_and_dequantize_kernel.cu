@@ -14,7 +14,7 @@ using framework::Tensor;
 using platform::CUDADeviceContext;
 
 // What the range of the data would be must be known on the host.
-std::string Fits(const KernelQuery& query) {
+std::string RangeIsGiven(const KernelQuery& query) {
   return query.Attr<bool>("range_given") ? "" : "needs range_given";
 }
 
@@ -64,7 +64,7 @@ REGISTER_OP_KERNEL(quantize_and_dequantize,
                    PLAIN,
                    CUDAPlace,
                    plain,
-                   KernelTraits().When(&Fits),
+                   KernelTraits().When(&RangeIsGiven),
                    QuantizeAndDequantizeCUDAKernel<float>,
                    QuantizeAndDequantizeCUDAKernel<double>);
 

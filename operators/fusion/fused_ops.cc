@@ -1,4 +1,5 @@
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/operators/chain/chain_steps.h"
 
 // Ops that passes put in the place of several: they are in no program.

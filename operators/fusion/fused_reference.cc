@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/chain/chain_steps.h"
 

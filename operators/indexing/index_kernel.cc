@@ -1,5 +1,6 @@
 #include "sluice/operators/indexing/index_kernel.h"
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::operators {

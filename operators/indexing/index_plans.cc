@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "sluice/framework/op/op_schema.h"
+
 namespace sluice::operators {
 namespace {
 

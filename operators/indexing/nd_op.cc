@@ -55,24 +55,24 @@ DDim NamedDims(const InferShapeContext& context, int64_t batch_dims) {
   return out;
 }
 
-void GatherShape(InferShapeContext& context) {
+void GatherNdShape(InferShapeContext& context) {
   context.SetOutput("Out",
                     NamedDims(context, context.Attr<int64_t>("batch_dims")));
 }
 
-void GatherGradShape(InferShapeContext& context) {
+void GatherNdGradShape(InferShapeContext& context) {
   const DDim out = NamedDims(context, context.Attr<int64_t>("batch_dims"));
   context.Merge(context.input("Out@GRAD"), {out, -1});
   context.SetOutput("X@GRAD", context.input("X"));
 }
 
-void ScatterShape(InferShapeContext& context) {
+void ScatterNdShape(InferShapeContext& context) {
   RequireReducible(context);
   context.Merge(context.input("Updates"), {NamedDims(context, 0), -1});
   context.SetOutput("Out", context.input("X"));
 }
 
-void ScatterGradShape(InferShapeContext& context) {
+void ScatterNdGradShape(InferShapeContext& context) {
   const DDim updates =
       context.Merge(context.input("Updates"), {NamedDims(context, 0), -1});
   context.Merge(context.input("Out@GRAD"), context.input("X"));
@@ -80,7 +80,7 @@ void ScatterGradShape(InferShapeContext& context) {
   context.SetOutput("Updates@GRAD", updates);
 }
 
-std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
+std::vector<OpDesc> GatherNdGradient(const OpDesc& forward) {
   return {framework::MakeGradOp(forward, "gather_nd_grad",
                                 {{"X", "Index"}, {}, {"Out"}, {"X"}})};
 }
@@ -92,7 +92,7 @@ void BatchAttribute(OpSchema& op) {
       .Default(int64_t{0});
 }
 
-void IndexInput(OpSchema& op) {
+void NdIndexInput(OpSchema& op) {
   op.Input("Index", "S",
            "[..., k]: the first k indices of a slice of X, behind the dims of "
            "a batch; negative ones count from the end; checked when the op "
@@ -105,12 +105,14 @@ void GatherNdSchema(OpSchema& op) {
       "Index[i, 1], ...] for an Index of shape [n, 2].");
   op.TypeVar("T", AllDTypes()).TypeVar("S", IndexDTypes());
   op.Input("X", "T", "The tensor to pick from, of rank 1 at least.");
-  IndexInput(op);
+  NdIndexInput(op);
   op.Output("Out", "T",
             "The shape of Index without its last dim, then the dims of X that "
             "have no coordinate.");
   BatchAttribute(op);
-  op.InferShape(GatherShape).Gradient(GatherGradient).Onnx({"GatherND", {}});
+  op.InferShape(GatherNdShape)
+      .Gradient(GatherNdGradient)
+      .Onnx({"GatherND", {}});
 }
 
 void GatherNdGradSchema(OpSchema& op) {
@@ -123,7 +125,7 @@ void GatherNdGradSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   BatchAttribute(op);
-  op.InferShape(GatherGradShape);
+  op.InferShape(GatherNdGradShape);
 }
 
 void ScatterNdSchema(OpSchema& op) {
@@ -133,13 +135,13 @@ void ScatterNdSchema(OpSchema& op) {
       "shape [n, 2], in the order of i.");
   op.TypeVar("T", AllDTypes()).TypeVar("S", IndexDTypes());
   op.Input("X", "T", "The tensor to change, of rank 1 at least.");
-  IndexInput(op);
+  NdIndexInput(op);
   op.Input("Updates", "T",
            "The shape of Index without its last dim, then the dims of X that "
            "have no coordinate.");
   op.Output("Out", "T", "In the shape of X.");
   AddReductionAttribute(op);
-  op.InferShape(ScatterShape).Gradient(ScatterGradient);
+  op.InferShape(ScatterNdShape).Gradient(ScatterGradient);
   op.Onnx({"ScatterND", {}});
 }
 
@@ -149,7 +151,7 @@ void ScatterNdGradSchema(OpSchema& op) {
       "were replaced; for Updates what Out has at their places, and 0 where "
       "another update came later.");
   AddScatterGradArguments(op);
-  op.InferShape(ScatterGradShape);
+  op.InferShape(ScatterNdGradShape);
 }
 
 }  // namespace

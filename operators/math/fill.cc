@@ -10,7 +10,7 @@ namespace sluice::operators::math {
 
 namespace {
 
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kFillGrain = 32768;
 // The first elements are written one by one, the others copied from them: the
 // library's copy is as fast as the memory, for every size of element.
 constexpr int64_t kPattern = 512;
@@ -30,9 +30,10 @@ void FillContiguous(T value, int64_t count, T* to) {
 
 template <typename T>
 void Fill(T value, int64_t count, T* to) {
-  platform::ParallelFor(count, kGrain, [value, to](int64_t begin, int64_t end) {
-    FillContiguous(value, end - begin, to + begin);
-  });
+  platform::ParallelFor(count, kFillGrain,
+                        [value, to](int64_t begin, int64_t end) {
+                          FillContiguous(value, end - begin, to + begin);
+                        });
 }
 
 #define SLUICE_FILL(T)                                               \

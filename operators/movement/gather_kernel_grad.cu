@@ -13,7 +13,7 @@ using framework::Tensor;
 using platform::CUDADeviceContext;
 using platform::ErrorCode;
 
-void RaiseIndex(int64_t position, int64_t value, int64_t size) {
+void RaiseGradIndex(int64_t position, int64_t value, int64_t size) {
   platform::Raise(ErrorCode::kOutOfRange, "gather_grad.index_range_on_device",
                   "gather_grad: element {} of input Index, {}, is outside of "
                   "[-{}, {}), the dim of input X",
@@ -54,7 +54,7 @@ class GatherGradCUDAKernel final : public OpKernel {
         .count = index.numel(),
         .inner = x_dims_.Product(axis + 1, x_dims_.rank()),
         .from_end = true};
-    scatter.Run(device, {device, scatter.size, &RaiseIndex});
+    scatter.Run(device, {device, scatter.size, &RaiseGradIndex});
   }
 
   int64_t axis_;

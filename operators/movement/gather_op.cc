@@ -53,7 +53,7 @@ std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
                                 {{"X", "Index"}, {}, {"Out"}, {"X"}})};
 }
 
-void AxisAttribute(OpSchema& op) {
+void GatherAxis(OpSchema& op) {
   op.Attr<int64_t>("axis", "The dim of X; negative ones count from the end.")
       .Default(int64_t{0});
 }
@@ -70,7 +70,7 @@ void GatherSchema(OpSchema& op) {
            "when the op runs.");
   op.Output("Out", "T",
             "The shape of X with dim `axis` replaced by the shape of Index.");
-  AxisAttribute(op);
+  GatherAxis(op);
   op.InferShape(GatherShape).Gradient(GatherGradient).Onnx({"Gather", {}});
 }
 
@@ -83,7 +83,7 @@ void GatherGradSchema(OpSchema& op) {
   op.Input("Index", "S", "Which slices; checked when the op runs.");
   op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  AxisAttribute(op);
+  GatherAxis(op);
   op.InferShape(GatherGradShape);
 }
 

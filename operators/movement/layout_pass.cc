@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/plan/assignment/assignment.h"
 #include "sluice/framework/plan/graph.h"
 

@@ -39,7 +39,7 @@ std::vector<OpDesc> SoftmaxGradient(const OpDesc& forward) {
                      {{}, {"Out"}, {"Out"}, {"X"}})};
 }
 
-void AxisAttribute(OpSchema& op) {
+void SoftmaxAxis(OpSchema& op) {
   op.Attr<int64_t>("axis",
                    "The dimension that sums to 1; a negative one counts from "
                    "the end.")
@@ -50,7 +50,7 @@ void ForwardSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("X", "T", "Of rank 1 or more.");
   op.Output("Out", "T", "In X's shape.");
-  AxisAttribute(op);
+  SoftmaxAxis(op);
   op.InferShape(SoftmaxShape).Gradient(SoftmaxGradient);
 }
 
@@ -72,7 +72,7 @@ void BackwardSchema(OpSchema& op) {
   op.Input("Out", "T", "What the forward op gave.");
   op.Input("Out@GRAD", "T", "The gradient of Out.");
   op.Output("X@GRAD", "T", "The gradient of X.");
-  AxisAttribute(op);
+  SoftmaxAxis(op);
   op.InferShape(SoftmaxGradShape);
 }
 

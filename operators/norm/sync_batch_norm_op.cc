@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/op/op_schema.h"
 
 // batch_norm whose batch is that of all ranks, as Fluid's op of that name.
 namespace sluice::operators {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/onednn/packed_reorder.h"
 #include "sluice/platform/error.h"

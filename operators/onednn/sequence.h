@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_kernel.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/operators/onednn/primitive_cache.h"
 #include "sluice/operators/packed_weights.h"
 

@@ -10,7 +10,7 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-constexpr int64_t kGrain = 1 << 14;
+constexpr int64_t kMomentumGrain = 1 << 14;
 
 template <typename T>
 class MomentumKernel final : public OpKernel {
@@ -39,7 +39,7 @@ class MomentumKernel final : public OpKernel {
         .decay = decay_,
         .nesterov = nesterov_};
     platform::ParallelFor(
-        param.numel(), kGrain,
+        param.numel(), kMomentumGrain,
         [&](int64_t begin, int64_t end) { step.Run(begin, end); });
   }
 

@@ -9,7 +9,7 @@ using framework::OpKernel;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-constexpr int64_t kGrain = 1 << 15;
+constexpr int64_t kSGDGrain = 1 << 15;
 
 template <typename T>
 class SgdKernel final : public OpKernel {
@@ -24,7 +24,7 @@ class SgdKernel final : public OpKernel {
         .param_out = out.data<T>(),
         .rate = context.Input("LearningRate").data<T>()[0]};
     platform::ParallelFor(
-        param.numel(), kGrain,
+        param.numel(), kSGDGrain,
         [&](int64_t begin, int64_t end) { step.Run(begin, end); });
   }
 };

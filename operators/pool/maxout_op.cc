@@ -14,7 +14,7 @@ using framework::InferShapeContext;
 using framework::OpDesc;
 using framework::OpSchema;
 
-DDim OutShape(const InferShapeContext& context) {
+DDim MaxOutOutShape(const InferShapeContext& context) {
   const DDim x = context.WithRank(context.input("X"), 4);
   const auto groups = context.Attr<int64_t>("groups");
   if (!x.rank_known()) return {-1, -1, -1, -1};
@@ -28,11 +28,11 @@ DDim OutShape(const InferShapeContext& context) {
 }
 
 void MaxOutShape(InferShapeContext& context) {
-  context.SetOutput("Out", OutShape(context));
+  context.SetOutput("Out", MaxOutOutShape(context));
 }
 
 void MaxOutGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {OutShape(context), -1});
+  context.Merge(context.input("Out@GRAD"), {MaxOutOutShape(context), -1});
   context.SetOutput("X@GRAD", context.input("X"));
 }
 

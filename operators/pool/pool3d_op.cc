@@ -15,7 +15,7 @@ using framework::OpSchema;
 using platform::DType;
 using Ints = std::vector<int64_t>;
 
-DDim OutShape(const InferShapeContext& context) {
+DDim Pool3dOutShape(const InferShapeContext& context) {
   const DDim x = context.WithRank(context.input("X"), 5);
   const Ints& ksize = WindowInts(context, "ksize", 3);
   std::vector<WindowAxis> axes = WindowAxes(context, 3);
@@ -35,13 +35,13 @@ DDim OutShape(const InferShapeContext& context) {
 }
 
 void Pool3dShape(InferShapeContext& context) {
-  const DDim out = OutShape(context);
+  const DDim out = Pool3dOutShape(context);
   context.SetOutput("Out", out);
   context.SetOutput("Mask", out);
 }
 
 void Pool3dGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {OutShape(context), -1});
+  context.Merge(context.input("Out@GRAD"), {Pool3dOutShape(context), -1});
   context.SetOutput("X@GRAD", context.input("X"));
 }
 
@@ -50,7 +50,7 @@ std::vector<OpDesc> Pool3dGradient(const OpDesc& forward) {
                                 {{"X"}, {}, {"Out"}, {"X"}})};
 }
 
-void PoolAttributes(OpSchema& op) {
+void Pool3dAttributes(OpSchema& op) {
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Attr<std::string>("pooling_type",
                        "max: the largest number of each window, NaN if there "
@@ -78,9 +78,9 @@ void PoolAttributes(OpSchema& op) {
       .Default(false);
 }
 
-constexpr const char* kXDoc =
+constexpr const char* kPool3dXDoc =
     "[N, C, D, H, W]; images have D = 1, signals D = H = 1.";
-constexpr const char* kOutDoc =
+constexpr const char* kPool3dOutDoc =
     "[N, C, D', H', W'], with D' = (D + padding - (window - 1) * dilation - 1) "
     "/ stride + 1, rounded down, or up for ceil_mode.";
 
@@ -90,13 +90,13 @@ void Pool3dSchema(OpSchema& op) {
       "the height and the width; each channel by itself. A window with no "
       "element inside the input has the maximum -infinity, and the average 0 "
       "or, if exclusive, NaN.");
-  op.Input("X", "T", kXDoc);
-  op.Output("Out", "T", kOutDoc);
+  op.Input("X", "T", kPool3dXDoc);
+  op.Output("Out", "T", kPool3dOutDoc);
   op.Output("Mask", "int64",
             "Where each maximum is in X, counted over all elements of X; of "
             "equal ones the first, -1 for none. For avg -1.",
             {.optional = true});
-  PoolAttributes(op);
+  Pool3dAttributes(op);
   op.InferShape(Pool3dShape).Gradient(Pool3dGradient);
 }
 
@@ -105,10 +105,10 @@ void Pool3dGradSchema(OpSchema& op) {
       "The gradient of pool3d. max: the gradient of each window goes to the "
       "first of its elements that holds the maximum; avg: to all of them in "
       "equal parts.");
-  op.Input("X", "T", kXDoc);
-  op.Input("Out@GRAD", "T", kOutDoc);
+  op.Input("X", "T", kPool3dXDoc);
+  op.Input("Out@GRAD", "T", kPool3dOutDoc);
   op.Output("X@GRAD", "T", "In the shape of X.");
-  PoolAttributes(op);
+  Pool3dAttributes(op);
   op.InferShape(Pool3dGradShape);
 }
 

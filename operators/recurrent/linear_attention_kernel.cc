@@ -166,7 +166,7 @@ class LinearAttentionKernel final : public OpKernel {
   Sizes sizes_;
 };
 
-KernelWork Work(const KernelQuery& query) {
+KernelWork AttentionWork(const KernelQuery& query) {
   const Sizes s = SizesOf(query);
   KernelWork work = framework::DefaultKernelWork(query);
   work.flops = static_cast<double>(s.batch * s.steps) *
@@ -183,7 +183,7 @@ REGISTER_OP_KERNEL(linear_attention,
                    PLAIN,
                    CPUPlace,
                    plain,
-                   KernelTraits().Estimate(&Work),
+                   KernelTraits().Estimate(&AttentionWork),
                    LinearAttentionKernel<float>,
                    LinearAttentionKernel<double>);
 

@@ -19,7 +19,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using math::UnaryRow;
 
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kUnaryGrain = 16384;
 constexpr int64_t kHalfBlock = 256;
 
 template <typename T>
@@ -52,7 +52,7 @@ class UnaryKernel final : public OpKernel {
     if (out.numel() == 0) return;
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    platform::ParallelFor(out.numel(), kGrain,
+    platform::ParallelFor(out.numel(), kUnaryGrain,
                           [this, from, to](int64_t begin, int64_t end) {
                             Range(from + begin, end - begin, to + begin);
                           });
@@ -99,7 +99,7 @@ class UnaryGradKernel final : public OpKernel {
     const T* seen = context.Input(0).template data<T>();
     const T* from = out_grad.data<T>();
     T* to = x_grad.data<T>();
-    platform::ParallelFor(x_grad.numel(), kGrain,
+    platform::ParallelFor(x_grad.numel(), kUnaryGrain,
                           [this, seen, from, to](int64_t begin, int64_t end) {
                             Range(seen + begin, from + begin, end - begin,
                                   to + begin);

@@ -173,8 +173,9 @@ class Report(unittest.TestCase):
         self.assertEqual((time.best, rate.best, share.best), (1.0, 2.0, 2.0))
 
     def test_a_missed_bound_is_status_1(self):
-        def status(*rows):
-            report = bench_report.Report(argparse.Namespace(json=None))
+        def status(*rows, smoke=False):
+            options = argparse.Namespace(json=None, smoke=smoke)
+            report = bench_report.Report(options)
             report.rows += rows
             return report.finish()
 
@@ -187,6 +188,8 @@ class Report(unittest.TestCase):
             status(Row("t", "us", 1.1, of_best=1, peers=peers)), 1
         )
         self.assertEqual(status(Row("t", "us", float("nan"), at_most=3)), 1)
+        self.assertEqual(status(Row("t", "us", 9, at_most=3), smoke=True), 0)
+        self.assertEqual(status(Row("t", "us", float("nan")), smoke=True), 1)
         self.assertEqual(status(Row("s", "of it", 2, at_least=2)), 0)
         self.assertEqual(status(Row("s", "of it", 1.9, at_least=2)), 1)
         self.assertEqual(status(Row("r", "GB/s", 2, of_best=1, peers=peers)), 0)

@@ -1,19 +1,30 @@
-"""Every op beside PyTorch's, forward and backward, where that is installed.
+"""Every op, forward and backward, compared with values that PyTorch computed:
+recorded ones, and where PyTorch is installed also new ones, of more inputs.
 
-CI has no PyTorch; CONTRIBUTING.md says how to run this with it.
+CONTRIBUTING.md says how to record values for a new case.
 """
+
+import dataclasses
 
 import numpy as np
 import pytest
-from torch_cases import CASES, NO_COUNTERPART, torch
+from torch_cases import CASES, NO_COUNTERPART, record, recorded, torch
+from torch_cases.values import (
+    TOLERANCE,
+    Value,
+    Values,
+    assert_all_close,
+    pairs_of,
+    theirs,
+    weights_of,
+)
 
 import sluice as sl
 from sluice.layers import ops
 
-needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is missing")
-
-SEEDS = 3
-TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
+LIVE_SEEDS = 3
+SOURCES = ("recorded", "torch") if torch else ("recorded",)
+RECORDS = recorded.load_all()
 
 
 def gradient_ops(op):
@@ -23,12 +34,12 @@ def gradient_ops(op):
 
 
 def test_every_op_has_a_counterpart_or_a_reason():
-    known = {*CASES, *NO_COUNTERPART}
     assert not set(CASES) & set(NO_COUNTERPART)
-    assert known == set(ops.names())
+    unknown = set(ops.names()) - {*CASES, *NO_COUNTERPART}
+    assert not unknown, "torch_cases/__init__.py says how to add a case"
+    assert not {*CASES, *NO_COUNTERPART} - set(ops.names())
 
 
-@needs_torch
 @pytest.mark.parametrize("op", sorted(CASES))
 def test_gradients_are_compared_where_there_are_any(op):
     compared = set()
@@ -42,26 +53,7 @@ def test_gradients_are_compared_where_there_are_any(op):
     assert given <= compared
 
 
-def cast(value, dtype):
-    """Floats as `dtype`, integers as they are; lists element by element."""
-    if isinstance(value, list):
-        return [cast(one, dtype) for one in value]
-    return value.astype(dtype) if value.dtype.kind == "f" else value
-
-
-def pairs_of(inputs):
-    """(argument, position, array) of every input."""
-    for name, value in inputs.items():
-        for i, one in enumerate(value if isinstance(value, list) else [value]):
-            yield name, i, one
-
-
-def weights_of(shape):
-    """What an output is weighed with: its gradient is 0.5, 1.5 and so on."""
-    return (np.arange(np.prod(shape, dtype=int)) % 7 + 0.5).reshape(shape)
-
-
-def ours(op, case, inputs, outputs):
+def ours(op, case, inputs, expected):
     """The outputs, and the gradients of their weighed sum."""
     program, feed, variables = sl.Program(), {}, {}
     with sl.program_guard(program, sl.Program()):
@@ -70,103 +62,94 @@ def ours(op, case, inputs, outputs):
             x.stop_gradient = name not in case.grads
             feed[x.name] = array
             variables.setdefault(name, []).append(x)
-        named = {name: f"out_{name}" for name in outputs}
+        named = {name: f"out_{name}" for name in expected.outputs}
         made = program.append_op(op, variables, named, case.attrs)
-        fetch = [made[name] for name in outputs]
+        fetch = [made[name] for name in named]
         if case.grads:
             losses = []
-            for name, expected in outputs.items():
-                if expected.requires_grad:
-                    weight = weights_of(expected.shape)
-                    feed[f"weight_{name}"] = weight
-                    shape = list(weight.shape)
-                    x = sl.data(f"weight_{name}", shape, "float64")
-                    x = sl.layers.cast(x, dtype=made[name].dtype) * made[name]
-                    losses.append(sl.layers.reduce_sum(x, reduce_all=True))
+            for name in expected.differentiable():
+                weight = weights_of(expected.outputs[name].array.shape)
+                feed[f"weight_{name}"] = weight
+                shape = list(weight.shape)
+                x = sl.data(f"weight_{name}", shape, "float64")
+                x = sl.layers.cast(x, dtype=made[name].dtype) * made[name]
+                losses.append(sl.layers.reduce_sum(x, reduce_all=True))
             loss = sl.layers.sum(losses)
             wanted = [v for name in case.grads for v in variables[name]]
             fetch += [g for _, g in sl.append_backward(loss, wanted)]
-    values = sl.Executor().run(program, feed, fetch)
-    return values[: len(outputs)], values[len(outputs) :]
+    arrays = sl.Executor().run(program, feed, fetch)
+    values = [Value.of_array(array) for array in arrays]
+    return Values(dict(zip(named, values)), values[len(named) :])
 
 
-def theirs(case, inputs):
-    """The same from PyTorch: outputs by name, and a list of gradients."""
-    tensors, wanted = {}, []
-    for name, _, array in pairs_of(inputs):
-        tensor = torch.from_numpy(np.array(array))
-        if name in case.grads:
-            wanted.append(tensor.requires_grad_())
-        tensors.setdefault(name, []).append(tensor)
-    given = {
-        name: many if isinstance(inputs[name], list) else many[0]
-        for name, many in tensors.items()
-    }
-    outputs = case.same(given)
-    if not case.grads:
-        return outputs, []
-    loss = sum(
-        (out * torch.from_numpy(weights_of(out.shape)).to(out.dtype)).sum()
-        for out in outputs.values()
-        if out.requires_grad
-    )
-    return outputs, torch.autograd.grad(loss, wanted)
-
-
-def compare(what, found, expected, tolerance):
-    expected = expected.detach()
-    if expected.dtype in (torch.float16, torch.bfloat16):
-        expected, found = expected.float().numpy(), found.astype("float32")
-    else:
-        expected = expected.numpy()
-        assert found.dtype == expected.dtype, what
-    assert found.shape == expected.shape, what
-    if expected.dtype.kind != "f":
-        np.testing.assert_array_equal(found, expected, what)
-        return
-    largest = np.abs(expected[np.isfinite(expected)]).max(initial=1)
-    np.testing.assert_allclose(
-        found, expected, rtol=tolerance, atol=tolerance * largest, err_msg=what
-    )
-
-
-def all_cases():
-    for op, makers in sorted(CASES.items()):
-        for i, (make, parameter) in enumerate(makers):
-            yield pytest.param(op, make, parameter, id=f"{op}-{i}")
-
-
-@needs_torch
-@pytest.mark.parametrize("dtype", sorted(TOLERANCE))
-@pytest.mark.parametrize(("op", "make", "parameter"), list(all_cases()))
-def test_agrees_with_torch(op, make, parameter, dtype):
+def check(name, op, case, inputs, dtype, expected):
     # float32 by whatever is chosen and by our own kernels; in float64 there
     # are no others.
     hints = ("", "prefer library=PLAIN") if dtype == "float32" else ("",)
-    for seed in range(SEEDS):
-        case = make(np.random.default_rng(seed), *parameter)
-        inputs = {k: cast(v, dtype) for k, v in case.inputs.items()}
-        expected, expected_grads = theirs(case, inputs)
-        for hint in hints:
-            with sl.kernel_hints(hint):
-                found, grads = ours(op, case, inputs, expected)
-            for name, value in zip(expected, found):
-                where = f"{op}.{name}, seed {seed}, {hint}, {case.attrs}"
-                compare(where, value, expected[name], TOLERANCE[dtype])
-            assert len(grads) == len(expected_grads)
-            for i, (value, grad) in enumerate(zip(grads, expected_grads)):
-                where = f"{op}, gradient {i}, seed {seed}, {hint}, {case.attrs}"
-                compare(where, value, grad, TOLERANCE[dtype])
+    for hint in hints:
+        with sl.kernel_hints(hint):
+            found = ours(op, case, inputs, expected)
+        what = f"{name}, {hint or 'any kernel'}, {case.attrs}"
+        assert_all_close(what, found, expected, TOLERANCE[dtype])
 
 
-@needs_torch
-def test_a_wrong_gradient_is_found():
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("dtype", sorted(TOLERANCE))
+@pytest.mark.parametrize(
+    ("name", "op", "make", "parameter"),
+    [pytest.param(*one, id=one[0]) for one in recorded.all_cases()],
+)
+def test_agrees_with_torch(name, op, make, parameter, dtype, source):
+    live = source == "torch"
+    for seed in range(LIVE_SEEDS) if live else [recorded.SEED]:
+        case, inputs = recorded.draw(make, parameter, seed)
+        if live:
+            expected = theirs(case, inputs[dtype])
+        else:
+            expected = recorded.expected(RECORDS, name, case, dtype)
+        what = f"{name}, seed {seed}"
+        check(what, op, case, inputs[dtype], dtype, expected)
+
+
+def test_every_record_has_a_case():
+    cases = {name for name, *_ in recorded.all_cases()}
+    assert not RECORDS.keys() - cases, f"remove them by: {recorded.COMMAND}"
+
+
+@pytest.mark.skipif(
+    torch is None, reason="PyTorch is missing: recorded values stand for it"
+)
+def test_recorded_values_are_those_of_torch():
+    stale, _ = record.update()
+    assert not stale, f"record them: {recorded.COMMAND}"
+
+
+def relu():
+    """A case, its inputs and what is expected."""
     (make, parameter), *_ = CASES["relu"]
-    case = make(np.random.default_rng(0), *parameter)
-    # relu with a slope that is larger by 1 everywhere.
-    case.same = lambda t: {"Out": t["X"].relu() + t["X"] - t["X"].detach()}
-    expected, expected_grads = theirs(case, case.inputs)
-    found, grads = ours("relu", case, case.inputs, expected)
-    compare("forward", found[0], expected["Out"], 1e-11)
-    with pytest.raises(AssertionError, match="gradient"):
-        compare("gradient", grads[0], expected_grads[0], 1e-11)
+    case, inputs = recorded.draw(make, parameter, recorded.SEED)
+    expected = recorded.expected(RECORDS, "relu-0", case, "float64")
+    return case, inputs["float64"], expected
+
+
+def test_a_wrong_gradient_is_found():
+    case, inputs, expected = relu()
+    (grad,) = expected.grads
+    wrong = dataclasses.replace(grad, array=grad.array + 1e-9)
+    check("relu", "relu", case, inputs, "float64", expected)
+    with pytest.raises(AssertionError, match="gradient 0"):
+        expected = dataclasses.replace(expected, grads=[wrong])
+        check("relu", "relu", case, inputs, "float64", expected)
+
+
+def test_a_case_without_recorded_values_is_an_error():
+    case, *_ = relu()
+    with pytest.raises(AssertionError, match="record them: .*torch_cases"):
+        recorded.expected({}, "relu-0", case, "float64")
+
+
+def test_inputs_that_differ_from_the_recorded_ones_are_an_error():
+    case, *_ = relu()
+    case.inputs["X"].flat[0] += 1e-3
+    with pytest.raises(AssertionError, match="inputs differ from those"):
+        recorded.expected(RECORDS, "relu-0", case, "float64")

@@ -182,3 +182,11 @@ def test_gelu_and_its_kin(rng):
 
 def test_dropout_that_drops_nothing_has_a_mask(rng):
     check("Dropout", [np.array([1, np.nan], "float32")], opset=13, outputs=2)
+
+
+def test_selu_of_float64_has_the_defaults_of_onnx():
+    x = np.array([1.0, -40.0])
+    proto = node("Selu", {"x": x}, ["y"], 18, True)
+    (y,) = sl.onnx.load(proto.SerializeToString()).run({"x": x})
+    scale, alpha = 1.0507010221481323, 1.6732631921768188
+    np.testing.assert_allclose(y, [scale, -scale * alpha], rtol=1e-14)

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 
 namespace sluice::framework {

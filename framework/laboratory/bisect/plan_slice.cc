@@ -6,6 +6,7 @@
 
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/laboratory/bisect/plan_side.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"

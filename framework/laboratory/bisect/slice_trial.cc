@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/tuning/kernel_run.h"

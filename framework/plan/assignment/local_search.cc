@@ -9,7 +9,7 @@ namespace {
 // Entries that may be read for each entry of the problem.
 constexpr int64_t kMostReads = 64;
 // A share of all costs: sums that are kept up to date differ by so little.
-constexpr double kRounding = 1e-14;
+constexpr double kSumRounding = 1e-14;
 
 class Search {
  public:
@@ -68,7 +68,7 @@ Search::Search(const Pairwise& problem,
   }
   reads_left_ *= kMostReads;
   penalty_ = 2 * total + 1e-9;
-  rounding_ = kRounding * total;
+  rounding_ = kSumRounding * total;
   sums_.reserve(problem.costs.size());
   for (const double cost : problem.costs) {
     sums_.push_back(Finite(cost));

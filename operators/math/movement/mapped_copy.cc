@@ -11,7 +11,7 @@
 namespace sluice::operators::math {
 namespace {
 
-constexpr int64_t kShardBytes = 128 << 10;
+constexpr int64_t kCopyShardBytes = 128 << 10;
 constexpr int64_t kGrain = 16384;
 
 // Elements that a loop of constants or steps writes.
@@ -74,9 +74,10 @@ void CopyAs(const AxisMaps& maps, const void* x_data, Unit fill, void* to) {
   const int64_t positions = rows.last.out;
   const int64_t bytes = maps.block * static_cast<int64_t>(sizeof(Unit));
   // Positions of a row that threads take at a time.
-  const int64_t piece = std::clamp<int64_t>(kShardBytes / bytes, 1, positions);
+  const int64_t piece =
+      std::clamp<int64_t>(kCopyShardBytes / bytes, 1, positions);
   const int64_t pieces = (positions + piece - 1) / piece;
-  const int64_t grain = std::max<int64_t>(1, kShardBytes / (piece * bytes));
+  const int64_t grain = std::max<int64_t>(1, kCopyShardBytes / (piece * bytes));
   const auto copy = [&](int64_t task) {
     const int64_t row = task / pieces;
     const int64_t first = task % pieces * piece;

@@ -10,7 +10,7 @@
 namespace sluice::operators::math {
 namespace {
 
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kScatterGrain = 32768;
 
 template <typename T>
 void AddRow(const T* x, int64_t count, Computed<T>* out) {
@@ -54,7 +54,7 @@ void ScatterAdd(const T* x,
   const int64_t rows = outer * size;
   const int64_t work = std::max(rows, outer * count) * inner;
   const int64_t grain =
-      std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work / rows));
+      std::max<int64_t>(1, kScatterGrain / std::max<int64_t>(1, work / rows));
   platform::ParallelFor(rows, grain, own);
 }
 

@@ -10,7 +10,7 @@
 namespace sluice::operators::math {
 namespace {
 
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kRepeatGrain = 32768;
 
 template <typename T>
 void RepeatRow(const T* y, bool one, int64_t count, T* out) {
@@ -28,7 +28,7 @@ void Repeat(const BroadcastPlan& plan, const T* y, T* out) {
   const int64_t row = plan.row_size();
   const bool one = plan.y_steps[plan.rank - 1] == 0;
   if (plan.rank == 1) {
-    platform::ParallelFor(row, kGrain, [=](int64_t begin, int64_t end) {
+    platform::ParallelFor(row, kRepeatGrain, [=](int64_t begin, int64_t end) {
       RepeatRow(one ? y : y + begin, one, end - begin, out + begin);
     });
     return;
@@ -36,7 +36,8 @@ void Repeat(const BroadcastPlan& plan, const T* y, T* out) {
   const auto repeat = [=](int64_t /*x_at*/, int64_t y_at, int64_t out_at) {
     RepeatRow(y + y_at, one, row, out + out_at);
   };
-  platform::ParallelFor(plan.row_count(), std::max<int64_t>(1, kGrain / row),
+  platform::ParallelFor(plan.row_count(),
+                        std::max<int64_t>(1, kRepeatGrain / row),
                         [&](int64_t begin, int64_t end) {
                           ForEachRow(plan, begin, end, repeat);
                         });

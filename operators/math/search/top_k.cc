@@ -12,7 +12,7 @@ namespace sluice::operators::math {
 namespace {
 
 // About this many elements are worth a thread.
-constexpr int64_t kShardElements = 16384;
+constexpr int64_t kTopKShardElements = 16384;
 
 // "Comes before": a strict order of the columns of one row.
 template <typename T, bool kLargest>
@@ -29,11 +29,11 @@ struct Better {
 
 // Whether a block of a row may hold something better than `best`; a loop
 // without branches, true more often than needed where there are NaNs.
-constexpr int64_t kBlock = 32;
+constexpr int64_t kTopKBlock = 32;
 template <typename T, bool kLargest>
 bool MayBeat(const T* block, T best) {
   int any = 0;
-  for (int64_t i = 0; i < kBlock; ++i) {
+  for (int64_t i = 0; i < kTopKBlock; ++i) {
     if constexpr (std::is_arithmetic_v<T>) {
       any |= kLargest ? !(block[i] <= best) : !(block[i] >= best);
     } else {
@@ -49,8 +49,8 @@ int64_t Best(const T* row, int64_t columns) {
   int64_t best = 0;
   auto best_key = OrderKey(row[0]);
   for (int64_t i = 0; i < columns;) {
-    const int64_t end = std::min(i + kBlock, columns);
-    if (end - i == kBlock && !MayBeat<T, kLargest>(row + i, row[best])) {
+    const int64_t end = std::min(i + kTopKBlock, columns);
+    if (end - i == kTopKBlock && !MayBeat<T, kLargest>(row + i, row[best])) {
       i = end;
     }
     for (; i < end; ++i) {
@@ -118,7 +118,7 @@ void TopK(const T* x,
           bool sorted,
           T* values,
           int64_t* indices) {
-  const int64_t grain = std::max<int64_t>(kShardElements / columns, 1);
+  const int64_t grain = std::max<int64_t>(kTopKShardElements / columns, 1);
   platform::ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
     const auto select = largest ? SelectRows<T, true> : SelectRows<T, false>;
     select(x + begin * columns, end - begin, columns, k, sorted,

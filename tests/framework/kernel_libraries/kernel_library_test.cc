@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/ops.h"

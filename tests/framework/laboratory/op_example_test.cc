@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/laboratory/example_op.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/values/tensor_values.h"
 
 namespace sluice::testing {

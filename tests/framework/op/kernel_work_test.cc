@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/measure/machine_figures.h"
+#include "sluice/framework/op/op_schema.h"
 
 namespace sluice::framework {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
+
 namespace sluice::framework {
 namespace {
 

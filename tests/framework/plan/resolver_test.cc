@@ -7,6 +7,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/device.h"
 
 namespace sluice::framework {

@@ -24,7 +24,7 @@ void Sweep(platform::FunctionRef<void()> job, int64_t stride = 1) {
   EXPECT_GT(sweep.refused, 0);
 }
 
-void Require(bool right) {
+void RequireTrue(bool right) {
   if (!right) throw std::logic_error("a wrong result");
 }
 
@@ -58,7 +58,7 @@ TEST_F(FailAllocation, WhileAProgramIsBuilt) {
   Sweep([] {
     Program program;
     UserLines([&] { BuildSmallDigits(&program); });
-    Require(program.block().ops.size() == 8);
+    RequireTrue(program.block().ops.size() == 8);
   });
 }
 
@@ -172,12 +172,12 @@ TEST_F(FailAllocation, WhileAPersistableIsWritten) {
     try {
       executor.Run(program, feeds, {}, &scope);
     } catch (const Error&) {
-      Require(sum.data<float>()[0] == before);
-      Require(sum.data<float>()[1] == 2 * before);
+      RequireTrue(sum.data<float>()[0] == before);
+      RequireTrue(sum.data<float>()[1] == 2 * before);
       throw;
     }
-    Require(sum.data<float>()[0] == before + 1);
-    Require(sum.data<float>()[1] == 2 * before + 2);
+    RequireTrue(sum.data<float>()[0] == before + 1);
+    RequireTrue(sum.data<float>()[1] == 2 * before + 2);
   });
 }
 
@@ -188,16 +188,16 @@ TEST_F(FailAllocation, WhileOneOpRunsByItself) {
                                                               {"Y", x}};
   Sweep([&] {
     const auto out = RunOp(op, inputs);
-    Require(out.at("Out").data<float>()[1] == 5);
+    RequireTrue(out.at("Out").data<float>()[1] == 5);
   });
 }
 
 TEST_F(FailAllocation, WhileAPlanIsExplained) {
   const auto plan = Prepare();
   Sweep([&] {
-    Require(!framework::ExplainText(*plan).empty());
-    Require(!ExplainJson(*plan).empty());
-    Require(!ExplainDot(*plan).empty());
+    RequireTrue(!framework::ExplainText(*plan).empty());
+    RequireTrue(!ExplainJson(*plan).empty());
+    RequireTrue(!ExplainDot(*plan).empty());
   });
 }
 
@@ -208,7 +208,7 @@ TEST_F(FailAllocation, WhileARunIsProfiled) {
     const auto run =
         RunProfiled(*plan, feeds_, nullptr, {.budget_seconds = 1e-9});
     CheckSmallDigits(run.results[0], run.results[1]);
-    Require(!framework::ChromeTrace(*plan, run.profile).empty());
+    RequireTrue(!framework::ChromeTrace(*plan, run.profile).empty());
   });
 }
 
@@ -230,13 +230,13 @@ TEST_F(FailAllocation, WhileTwoWaysAreCompared) {
         const auto comparison =
             Compare(program_, feeds_, "", "*: prefer variant=plain",
                     {.budget_seconds = 1e-9});
-        Require(comparison.first_difference == -1);
+        RequireTrue(comparison.first_difference == -1);
       },
       3);
 }
 
 TEST_F(FailAllocation, WhileAProgramIsPrinted) {
-  Sweep([&] { Require(!ToString(program_).empty()); });
+  Sweep([&] { RequireTrue(!ToString(program_).empty()); });
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ Tensor BiasAdd(const Tensor& x,
 
 template <typename T>
 class BiasAddTest : public ::testing::Test {};
-using Floats = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(BiasAddTest, Floats);
+using BiasAddFloats = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(BiasAddTest, BiasAddFloats);
 
 TYPED_TEST(BiasAddTest, ChannelsAreDimOneForNchw) {
   using T = TypeParam;

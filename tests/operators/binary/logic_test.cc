@@ -23,13 +23,13 @@ using framework::Tensor;
 using platform::ErrorCode;
 using testing::ExpectError;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-const float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kLogicInfinity = std::numeric_limits<float>::infinity();
+const float kLogicNan = std::numeric_limits<float>::quiet_NaN();
 
 template <typename R, typename T>
-std::vector<R> Apply(const std::string& op,
-                     const std::vector<T>& x,
-                     const std::vector<T>& y) {
+std::vector<R> LogicApply(const std::string& op,
+                          const std::vector<T>& x,
+                          const std::vector<T>& y) {
   const DDim dims({static_cast<int64_t>(x.size())});
   const Tensor out = RunOp(op, {{"X", Tensor::FromVector(dims, x)},
                                 {"Y", Tensor::FromVector(dims, y)}})["Out"];
@@ -40,9 +40,11 @@ std::vector<R> Apply(const std::string& op,
 using Bools = std::vector<bool>;
 
 TEST(Comparison, ValuesWrittenDownByHand) {
-  const std::vector<float> x = {1, 2, 3, -kInfinity, kNan, kNan};
-  const std::vector<float> y = {2, 2, 2, kInfinity, 1, kNan};
-  const auto compare = [&](const char* op) { return Apply<bool>(op, x, y); };
+  const std::vector<float> x = {1, 2, 3, -kLogicInfinity, kLogicNan, kLogicNan};
+  const std::vector<float> y = {2, 2, 2, kLogicInfinity, 1, kLogicNan};
+  const auto compare = [&](const char* op) {
+    return LogicApply<bool>(op, x, y);
+  };
   EXPECT_EQ(compare("less_than"), (Bools{1, 0, 0, 1, 0, 0}));
   EXPECT_EQ(compare("less_equal"), (Bools{1, 1, 0, 1, 0, 0}));
   EXPECT_EQ(compare("greater_than"), (Bools{0, 0, 1, 0, 0, 0}));
@@ -56,9 +58,9 @@ void ExpectEndsAreInOrder() {
   constexpr T kLeast = std::numeric_limits<T>::min();
   constexpr T kMost = std::numeric_limits<T>::max();
   const std::vector<T> x = {kLeast, kMost, kMost}, y = {kMost, kLeast, kMost};
-  EXPECT_EQ((Apply<bool>("less_than", x, y)), (Bools{1, 0, 0}));
-  EXPECT_EQ((Apply<bool>("greater_equal", x, y)), (Bools{0, 1, 1}));
-  EXPECT_EQ((Apply<bool>("equal", x, y)), (Bools{0, 0, 1}));
+  EXPECT_EQ((LogicApply<bool>("less_than", x, y)), (Bools{1, 0, 0}));
+  EXPECT_EQ((LogicApply<bool>("greater_equal", x, y)), (Bools{0, 1, 1}));
+  EXPECT_EQ((LogicApply<bool>("equal", x, y)), (Bools{0, 0, 1}));
 }
 
 TEST(Comparison, TheLargestAndTheLeastIntegers) {
@@ -74,16 +76,16 @@ TEST(Comparison, TheLargestAndTheLeastIntegers) {
 
 TEST(Comparison, BoolsAreEqualOrNot) {
   const Bools x = {0, 0, 1, 1}, y = {0, 1, 0, 1};
-  EXPECT_EQ((Apply<bool>("equal", x, y)), (Bools{1, 0, 0, 1}));
-  EXPECT_EQ((Apply<bool>("not_equal", x, y)), (Bools{0, 1, 1, 0}));
+  EXPECT_EQ((LogicApply<bool>("equal", x, y)), (Bools{1, 0, 0, 1}));
+  EXPECT_EQ((LogicApply<bool>("not_equal", x, y)), (Bools{0, 1, 1, 0}));
 }
 
 TEST(Comparison, HalvesCompareAsNumbers) {
   using Halves = std::vector<platform::float16>;
   const Halves x = {{0x8000}, {0xBC00}, {0x7E00}};  // -0, -1, NaN
   const Halves y = {{0x0000}, {0x3C00}, {0x7E00}};  // 0, 1, NaN
-  EXPECT_EQ((Apply<bool>("equal", x, y)), (Bools{1, 0, 0}));
-  EXPECT_EQ((Apply<bool>("less_than", x, y)), (Bools{0, 1, 0}));
+  EXPECT_EQ((LogicApply<bool>("equal", x, y)), (Bools{1, 0, 0}));
+  EXPECT_EQ((LogicApply<bool>("less_than", x, y)), (Bools{0, 1, 0}));
 }
 
 TEST(Comparison, RepeatsEitherSide) {
@@ -115,9 +117,9 @@ TEST(Comparison, RefusesTwoDTypes) {
 
 TEST(Logic, ValuesWrittenDownByHand) {
   const Bools x = {0, 0, 1, 1}, y = {0, 1, 0, 1};
-  EXPECT_EQ((Apply<bool>("logical_and", x, y)), (Bools{0, 0, 0, 1}));
-  EXPECT_EQ((Apply<bool>("logical_or", x, y)), (Bools{0, 1, 1, 1}));
-  EXPECT_EQ((Apply<bool>("logical_xor", x, y)), (Bools{0, 1, 1, 0}));
+  EXPECT_EQ((LogicApply<bool>("logical_and", x, y)), (Bools{0, 0, 0, 1}));
+  EXPECT_EQ((LogicApply<bool>("logical_or", x, y)), (Bools{0, 1, 1, 1}));
+  EXPECT_EQ((LogicApply<bool>("logical_xor", x, y)), (Bools{0, 1, 1, 0}));
 }
 
 TEST(Logic, RefusesNumbers) {
@@ -131,10 +133,10 @@ TEST(Logic, RefusesNumbers) {
 TEST(Bits, ValuesWrittenDownByHand) {
   using Bytes = std::vector<uint8_t>;
   const Bytes x = {0b1100, 255}, y = {0b1010, 1};
-  EXPECT_EQ(Apply<uint8_t>("bitwise_and", x, y), (Bytes{0b1000, 1}));
-  EXPECT_EQ(Apply<uint8_t>("bitwise_or", x, y), (Bytes{0b1110, 255}));
-  EXPECT_EQ(Apply<uint8_t>("bitwise_xor", x, y), (Bytes{0b0110, 254}));
-  EXPECT_EQ((Apply<int64_t, int64_t>("bitwise_xor", {-1}, {1})),
+  EXPECT_EQ(LogicApply<uint8_t>("bitwise_and", x, y), (Bytes{0b1000, 1}));
+  EXPECT_EQ(LogicApply<uint8_t>("bitwise_or", x, y), (Bytes{0b1110, 255}));
+  EXPECT_EQ(LogicApply<uint8_t>("bitwise_xor", x, y), (Bytes{0b0110, 254}));
+  EXPECT_EQ((LogicApply<int64_t, int64_t>("bitwise_xor", {-1}, {1})),
             (std::vector<int64_t>{-2}));
 }
 
@@ -143,27 +145,28 @@ TEST(Bits, ShiftsByAnyCountAreDefined) {
   const Ints x = {1, 1, 3, -3, 1, -1, 5};
   const Ints y = {4, 31, 31, 1, 32, 64, -1};
   constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
-  EXPECT_EQ(Apply<int32_t>("bitwise_left_shift", x, y),
+  EXPECT_EQ(LogicApply<int32_t>("bitwise_left_shift", x, y),
             (Ints{16, kLeast, kLeast, -6, 0, 0, 0}));
-  EXPECT_EQ(Apply<int32_t>("bitwise_right_shift", x, y),
+  EXPECT_EQ(LogicApply<int32_t>("bitwise_right_shift", x, y),
             (Ints{0, 0, 0, -2, 0, -1, 0}));
   using Bytes = std::vector<uint8_t>;
-  EXPECT_EQ(Apply<uint8_t>("bitwise_left_shift", Bytes{255, 255, 255},
-                           Bytes{1, 8, 255}),
+  EXPECT_EQ(LogicApply<uint8_t>("bitwise_left_shift", Bytes{255, 255, 255},
+                                Bytes{1, 8, 255}),
             (Bytes{254, 0, 0}));
-  EXPECT_EQ(Apply<uint8_t>("bitwise_right_shift", Bytes{255, 255, 255},
-                           Bytes{1, 8, 255}),
+  EXPECT_EQ(LogicApply<uint8_t>("bitwise_right_shift", Bytes{255, 255, 255},
+                                Bytes{1, 8, 255}),
             (Bytes{127, 0, 0}));
   using Longs = std::vector<uint64_t>;
-  EXPECT_EQ(Apply<uint64_t>("bitwise_right_shift",
-                            Longs{UINT64_MAX, UINT64_MAX, 1}, Longs{63, 64, 1}),
-            (Longs{1, 0, 0}));
+  EXPECT_EQ(
+      LogicApply<uint64_t>("bitwise_right_shift",
+                           Longs{UINT64_MAX, UINT64_MAX, 1}, Longs{63, 64, 1}),
+      (Longs{1, 0, 0}));
   using Shorts = std::vector<int16_t>;
-  EXPECT_EQ(Apply<int16_t>("bitwise_left_shift", Shorts{3, 3, 3, 3},
-                           Shorts{14, 15, 16, -1}),
+  EXPECT_EQ(LogicApply<int16_t>("bitwise_left_shift", Shorts{3, 3, 3, 3},
+                                Shorts{14, 15, 16, -1}),
             (Shorts{-16384, -32768, 0, 0}));
   EXPECT_EQ(
-      Apply<int16_t>("bitwise_right_shift", Shorts{-3, -3}, Shorts{1, 16}),
+      LogicApply<int16_t>("bitwise_right_shift", Shorts{-3, -3}, Shorts{1, 16}),
       (Shorts{-2, -1}));
 }
 

@@ -20,7 +20,7 @@ using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
-Tensor Numbers(const DDim& dims) {
+Tensor MulNumbers(const DDim& dims) {
   std::vector<float> values(dims.numel());
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>(i);
@@ -35,7 +35,7 @@ Tensor Mul(const Tensor& x,
 }
 
 TEST(Mul, FlattensTheColumnsOfX) {
-  const Tensor out = Mul(Numbers({2, 1, 3}), Numbers({3, 1}));
+  const Tensor out = Mul(MulNumbers({2, 1, 3}), MulNumbers({3, 1}));
   EXPECT_EQ(out.dims(), DDim({2, 1}));
   EXPECT_EQ(out.ToVector<float>(), (std::vector<float>{5, 14}));
 }
@@ -43,7 +43,7 @@ TEST(Mul, FlattensTheColumnsOfX) {
 TEST(Mul, KeepsTheRowsOfXAndTheColumnsOfY) {
   const AttributeMap two = {{"x_num_col_dims", int64_t{2}},
                             {"y_num_col_dims", int64_t{2}}};
-  EXPECT_EQ(Mul(Numbers({2, 3, 4, 1}), Numbers({2, 2, 5, 7}), two).dims(),
+  EXPECT_EQ(Mul(MulNumbers({2, 3, 4, 1}), MulNumbers({2, 2, 5, 7}), two).dims(),
             DDim({2, 3, 5, 7}));
 }
 
@@ -58,25 +58,25 @@ TEST(Mul, InfersWhatIsKnown) {
 TEST(Mul, RefusesSizesThatDoNotFit) {
   ExpectError(ErrorCode::kInvalidArgument, "mul.depth",
               {"mul", "X [2, 3]", "Y [2, 3]", "3 columns", "2 rows"}, [] {
-                Mul(Numbers({2, 3}), Numbers({2, 3}));
+                Mul(MulNumbers({2, 3}), MulNumbers({2, 3}));
               });
-  ExpectError(
-      ErrorCode::kInvalidArgument, "mul.num_col_dims",
-      {"x_num_col_dims = 2", "X [2, 3]"}, [] {
-        Mul(Numbers({2, 3}), Numbers({3, 2}), {{"x_num_col_dims", int64_t{2}}});
-      });
-  ExpectError(
-      ErrorCode::kInvalidArgument, "mul.num_col_dims",
-      {"y_num_col_dims = 2", "Y [3, 2]"}, [] {
-        Mul(Numbers({2, 3}), Numbers({3, 2}), {{"y_num_col_dims", int64_t{2}}});
-      });
+  ExpectError(ErrorCode::kInvalidArgument, "mul.num_col_dims",
+              {"x_num_col_dims = 2", "X [2, 3]"}, [] {
+                Mul(MulNumbers({2, 3}), MulNumbers({3, 2}),
+                    {{"x_num_col_dims", int64_t{2}}});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "mul.num_col_dims",
+              {"y_num_col_dims = 2", "Y [3, 2]"}, [] {
+                Mul(MulNumbers({2, 3}), MulNumbers({3, 2}),
+                    {{"y_num_col_dims", int64_t{2}}});
+              });
   ExpectError(ErrorCode::kInvalidArgument, "mul.out_rank", {"rank 9"}, [] {
-    Mul(Numbers({1, 1, 1, 1, 1, 1}), Numbers({1, 1, 1, 1, 1}),
+    Mul(MulNumbers({1, 1, 1, 1, 1, 1}), MulNumbers({1, 1, 1, 1, 1}),
         {{"x_num_col_dims", int64_t{5}}});
   });
   ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
               {"mul", "Y", "rank 2"}, [] {
-                Mul(Numbers({2, 3}), Numbers({3}));
+                Mul(MulNumbers({2, 3}), MulNumbers({3}));
               });
 }
 
@@ -84,9 +84,9 @@ TEST(MulGrad, RefusesAGradientOfAnotherShape) {
   for (const std::string op : {"mul_grad_x", "mul_grad_y"}) {
     ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
                 {op, "Out@GRAD"}, [&] {
-                  RunOp(op, {{"X", Numbers({2, 3})},
-                             {"Y", Numbers({3, 4})},
-                             {"Out@GRAD", Numbers({2, 3})}});
+                  RunOp(op, {{"X", MulNumbers({2, 3})},
+                             {"Y", MulNumbers({3, 4})},
+                             {"Out@GRAD", MulNumbers({2, 3})}});
                 });
   }
 }

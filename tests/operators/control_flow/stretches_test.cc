@@ -25,7 +25,7 @@ using ::testing::Not;
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 
-Tensor F(const DDim& dims, const Floats& values) {
+Tensor StretchTensor(const DDim& dims, const Floats& values) {
   return Tensor::FromVector<float>(dims, values);
 }
 
@@ -56,12 +56,12 @@ TEST_F(StretchesTest, PreparesWhatReadsAShapeThatDependsOnData) {
   const Var x = program_.Data("x", DType::kFloat32, {-1});
   const Var places = ops::Nonzero(x);
   const Var doubled = ops::ElementwiseAdd(places, places);
-  const Feeds feeds = {{"x", F({5}, {0, 2, -0.0F, 3, 0})}};
+  const Feeds feeds = {{"x", StretchTensor({5}, {0, 2, -0.0F, 3, 0})}};
   const auto results = Run(feeds, {places, doubled});
   EXPECT_EQ(results[0].dims(), DDim({1, 2}));
   EXPECT_EQ(results[0].ToVector<int64_t>(), (Ints{1, 3}));
   EXPECT_EQ(results[1].ToVector<int64_t>(), (Ints{2, 6}));
-  const auto none = Run({{"x", F({2}, {0, 0})}}, {doubled, places});
+  const auto none = Run({{"x", StretchTensor({2}, {0, 0})}}, {doubled, places});
   EXPECT_EQ(none[0].dims(), DDim({1, 0}));
 }
 
@@ -74,7 +74,7 @@ TEST_F(StretchesTest, TakesOperandsFromData) {
   fill.inputs = {{"X", {places.name()}}, {"Shape", {shape.name()}}};
   program_.AppendOp(fill);
   const Var same = program_.Output("Out");
-  const auto results = Run({{"x", F({3}, {1, 0, 1})}}, {same});
+  const auto results = Run({{"x", StretchTensor({3}, {1, 0, 1})}}, {same});
   EXPECT_EQ(results[0].dims(), DDim({1, 2}));
 }
 
@@ -93,12 +93,14 @@ TEST_F(StretchesTest, RunsTheBlockThatTheConditionChooses) {
         return Vars{ops::Relu(y), y};
       });
   const Var after = ops::Relu(out[0]);
-  auto results =
-      Run({{"x", F({2}, {1, 2})}, {"y", F({2}, {-5, 5})}}, {after, out[1]});
+  auto results = Run(
+      {{"x", StretchTensor({2}, {1, 2})}, {"y", StretchTensor({2}, {-5, 5})}},
+      {after, out[1]});
   EXPECT_EQ(results[0].ToVector<float>(), (Floats{0, 7}));
   EXPECT_EQ(results[1].ToVector<float>(), (Floats{1, 2}));
-  results =
-      Run({{"x", F({2}, {-1, 0})}, {"y", F({2}, {-5, 5})}}, {after, out[1]});
+  results = Run(
+      {{"x", StretchTensor({2}, {-1, 0})}, {"y", StretchTensor({2}, {-5, 5})}},
+      {after, out[1]});
   EXPECT_EQ(results[0].ToVector<float>(), (Floats{0, 5}));
   EXPECT_EQ(results[1].ToVector<float>(), (Floats{-5, 5}));
 }
@@ -120,7 +122,7 @@ TEST_F(StretchesTest, AKnownConditionLeavesNoBlock) {
       },
       [&] { return Vars{ops::Cast(ops::Nonzero(x), DType::kFloat32)}; });
   const Var after = ops::ElementwiseAdd(out[0], out[0]);
-  const Feeds feeds = {{"x", F({3, 1}, {-1, 2, 3})}};
+  const Feeds feeds = {{"x", StretchTensor({3, 1}, {-1, 2, 3})}};
   const auto plan = executor_.Prepare(program_, feeds, {after});
   EXPECT_TRUE(plan->whole());
   EXPECT_THAT(ExplainText(*plan), HasSubstr("block 1 runs in its place"));
@@ -131,7 +133,7 @@ TEST_F(StretchesTest, AKnownConditionLeavesNoBlock) {
   EXPECT_EQ(Run(feeds, {twice})[0].ToVector<int64_t>(),
             (Ints{0, 2, 4, 0, 0, 0}));
   // The other block is known late.
-  const Feeds few = {{"x", F({1, 2}, {0, 3})}};
+  const Feeds few = {{"x", StretchTensor({1, 2}, {0, 3})}};
   EXPECT_FALSE(executor_.Prepare(program_, few, {out[0]})->whole());
 }
 
@@ -147,24 +149,26 @@ TEST_F(StretchesTest, LoopsWhileTheConditionHolds) {
                   return Vars{ops::ElementwiseAdd(vars[0], vars[0])};
                 },
                 {x});
-  EXPECT_EQ(Run({{"x", F({1}, {3})}}, {out[0]})[0].ToVector<float>(),
-            (Floats{192}));
-  EXPECT_EQ(Run({{"x", F({1}, {500})}}, {out[0]})[0].ToVector<float>(),
-            (Floats{500}));
-  ExpectError(ErrorCode::kResourceExhausted, "loop.limit",
-              {"10 iterations", "limit = 10"}, [&] {
-                Program endless;
-                const Var y = endless.Data("y", DType::kFloat32, {1});
-                const Vars never = WhileLoop(
-                    [&](const Vars& vars) {
-                      return ops::LessThan(
-                          vars[0],
-                          ops::FillConstant(endless, {1}, {.value = 1}));
-                    },
-                    [](const Vars& vars) { return Vars{ops::Relu(vars[0])}; },
-                    {y}, {.dims = {}, .limit = 10});
-                executor_.Run(endless, {{"y", F({1}, {0})}}, {never[0]});
-              });
+  EXPECT_EQ(
+      Run({{"x", StretchTensor({1}, {3})}}, {out[0]})[0].ToVector<float>(),
+      (Floats{192}));
+  EXPECT_EQ(
+      Run({{"x", StretchTensor({1}, {500})}}, {out[0]})[0].ToVector<float>(),
+      (Floats{500}));
+  ExpectError(
+      ErrorCode::kResourceExhausted, "loop.limit",
+      {"10 iterations", "limit = 10"}, [&] {
+        Program endless;
+        const Var y = endless.Data("y", DType::kFloat32, {1});
+        const Vars never = WhileLoop(
+            [&](const Vars& vars) {
+              return ops::LessThan(
+                  vars[0], ops::FillConstant(endless, {1}, {.value = 1}));
+            },
+            [](const Vars& vars) { return Vars{ops::Relu(vars[0])}; }, {y},
+            {.dims = {}, .limit = 10});
+        executor_.Run(endless, {{"y", StretchTensor({1}, {0})}}, {never[0]});
+      });
 }
 
 TEST_F(StretchesTest, ScansASequence) {
@@ -176,16 +180,17 @@ TEST_F(StretchesTest, ScansASequence) {
         return ScanStep{{sum}, {sum, elements[0]}};
       },
       {first}, {sequence});
-  const auto results = Run(
-      {{"first", F({2}, {1, 0})}, {"sequence", F({3, 2}, {1, 2, 3, 4, 5, 6})}},
-      {sums.carried[0], sums.stacked[0], sums.stacked[1]});
+  const auto results =
+      Run({{"first", StretchTensor({2}, {1, 0})},
+           {"sequence", StretchTensor({3, 2}, {1, 2, 3, 4, 5, 6})}},
+          {sums.carried[0], sums.stacked[0], sums.stacked[1]});
   EXPECT_EQ(results[0].ToVector<float>(), (Floats{10, 12}));
   EXPECT_EQ(results[1].dims(), DDim({3, 2}));
   EXPECT_EQ(results[1].ToVector<float>(), (Floats{2, 2, 5, 6, 10, 12}));
   EXPECT_EQ(results[2].ToVector<float>(), (Floats{1, 2, 3, 4, 5, 6}));
-  const auto none =
-      Run({{"first", F({2}, {1, 0})}, {"sequence", F({0, 2}, {})}},
-          {sums.carried[0], sums.stacked[0]});
+  const auto none = Run({{"first", StretchTensor({2}, {1, 0})},
+                         {"sequence", StretchTensor({0, 2}, {})}},
+                        {sums.carried[0], sums.stacked[0]});
   EXPECT_EQ(none[0].ToVector<float>(), (Floats{1, 0}));
   EXPECT_EQ(none[1].dims(), DDim({0, 2}));
 }
@@ -208,8 +213,9 @@ TEST_F(StretchesTest, PruningKeepsTheBlocksThatAreNeeded) {
   EXPECT_EQ(pruned.blocks().size(), 4u);
   Tensor on;
   on.mutable_data<bool>({}, platform::CPUPlace())[0] = true;
-  const auto results = executor_.Run(
-      pruned, {{"x", F({2}, {1, 2})}, {"flag", on}}, {sums.carried[0].name()});
+  const auto results =
+      executor_.Run(pruned, {{"x", StretchTensor({2}, {1, 2})}, {"flag", on}},
+                    {sums.carried[0].name()});
   EXPECT_EQ(results[0].ToVector<float>(), (Floats{2, 4}));
   EXPECT_NO_THROW(ParseProgram(SerializeProgram(pruned), "test"));
 }
@@ -219,7 +225,7 @@ TEST_F(StretchesTest, WhatNeedsOnePlanSaysWhy) {
   const Var x = program_.Data("x", DType::kFloat32, {-1});
   const Var places = ops::Nonzero(x);
   const Var doubled = ops::ElementwiseAdd(places, places);
-  const Feeds feeds = {{"x", F({2}, {0, 2})}};
+  const Feeds feeds = {{"x", StretchTensor({2}, {0, 2})}};
   const auto plan = executor_.Prepare(program_, feeds, {doubled});
   ExpectError(ErrorCode::kUnimplemented, "plan.not_whole",
               {"a profile", "op 1 (elementwise_add)", places.name()},
@@ -237,7 +243,8 @@ TEST_F(StretchesTest, ExplainShowsEachOfThem) {
   const Var after = ops::Tanh(out[0]);
   Tensor on;
   on.mutable_data<bool>({}, platform::CPUPlace())[0] = true;
-  executor_.Run(program_, {{"x", F({2}, {1, 2})}, {"flag", on}}, {after});
+  executor_.Run(program_, {{"x", StretchTensor({2}, {1, 2})}, {"flag", on}},
+                {after});
   const std::string text = executor_.Explain(program_);
   EXPECT_THAT(text, HasSubstr("== program, stretch 1 =="));
   EXPECT_THAT(text, HasSubstr("== block 1 =="));
@@ -245,7 +252,8 @@ TEST_F(StretchesTest, ExplainShowsEachOfThem) {
   EXPECT_THAT(text, Not(HasSubstr("sigmoid")));
   EXPECT_THAT(text, HasSubstr("== program, stretch 2 =="));
   EXPECT_THAT(text, HasSubstr("op 0 (if) runs blocks"));
-  executor_.Prepare(program_, {{"x", F({1}, {1})}, {"flag", on}}, {x});
+  executor_.Prepare(program_, {{"x", StretchTensor({1}, {1})}, {"flag", on}},
+                    {x});
   EXPECT_THAT(executor_.Explain(program_), Not(HasSubstr("stretch 1")));
 }
 
@@ -254,7 +262,8 @@ TEST_F(StretchesTest, PlansAreKept) {
   const Var x = program_.Data("x", DType::kFloat32, {-1});
   const Var doubled = ops::ElementwiseAdd(ops::Nonzero(x), ops::Nonzero(x));
   const auto run = [&](float second) {
-    executor_.Run(program_, {{"x", F({3}, {1, second, 0})}}, {doubled});
+    executor_.Run(program_, {{"x", StretchTensor({3}, {1, second, 0})}},
+                  {doubled});
   };
   run(0);
   const size_t one = executor_.cached_plans();

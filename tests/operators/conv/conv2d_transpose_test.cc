@@ -23,8 +23,8 @@ using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
 
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kConv2dTransposeMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kConv2dTransposeMax = std::numeric_limits<int64_t>::max();
 
 TEST(Conv2dTranspose, AddsTheFilterAtEachPixel) {
   const Tensor x = Tensor::FromVector<float>({1, 1, 1, 2}, {1, 10});
@@ -68,29 +68,30 @@ TEST(Conv2dTransposeGrad, IsAConvolutionAndItsGradient) {
   EXPECT_EQ(gradient(op).size(), 2U);
 }
 
-DDim OutputDims(const DDim& input,
-                const DDim& filter,
-                const AttributeMap& attributes = {}) {
+DDim TransposedDims(const DDim& input,
+                    const DDim& filter,
+                    const AttributeMap& attributes = {}) {
   return InferOpShapes("conv2d_transpose",
                        {{"Input", input}, {"Filter", filter}}, attributes)
       .at("Output");
 }
 
 TEST(Conv2dTransposeShape, InfersShapes) {
-  EXPECT_EQ(OutputDims({2, 4, 5, 6}, {4, 3, 2, 2}, {{"strides", Ints{2, 2}}}),
-            DDim({2, 3, 10, 12}));
-  EXPECT_EQ(OutputDims({2, 5, 6, 4}, {4, 3, 3, 2},
-                       {{"strides", Ints{3, 2}},
-                        {"paddings", Ints{1, 0, 2, 1}},
-                        {"output_padding", Ints{2, 1}},
-                        {"dilations", Ints{2, 1}},
-                        {"groups", int64_t{2}},
-                        {"data_format", std::string("NHWC")}}),
+  EXPECT_EQ(
+      TransposedDims({2, 4, 5, 6}, {4, 3, 2, 2}, {{"strides", Ints{2, 2}}}),
+      DDim({2, 3, 10, 12}));
+  EXPECT_EQ(TransposedDims({2, 5, 6, 4}, {4, 3, 3, 2},
+                           {{"strides", Ints{3, 2}},
+                            {"paddings", Ints{1, 0, 2, 1}},
+                            {"output_padding", Ints{2, 1}},
+                            {"dilations", Ints{2, 1}},
+                            {"groups", int64_t{2}},
+                            {"data_format", std::string("NHWC")}}),
             DDim({2, 18, 10, 6}));
-  EXPECT_EQ(OutputDims({-1, 4, -1, 6}, {4, 3, 2, 2}), DDim({-1, 3, -1, 7}));
-  EXPECT_EQ(OutputDims(DDim::UnknownRank(), {4, 3, 2, 2}),
+  EXPECT_EQ(TransposedDims({-1, 4, -1, 6}, {4, 3, 2, 2}), DDim({-1, 3, -1, 7}));
+  EXPECT_EQ(TransposedDims(DDim::UnknownRank(), {4, 3, 2, 2}),
             DDim({-1, 3, -1, -1}));
-  EXPECT_EQ(OutputDims({1, 4, 5, 5}, DDim::UnknownRank()),
+  EXPECT_EQ(TransposedDims({1, 4, 5, 5}, DDim::UnknownRank()),
             DDim({1, -1, -1, -1}));
   EXPECT_EQ(InferOpShapes("conv2d_transpose", {{"Input", {1, 3, 5, 5}},
                                                {"Filter", {3, -1, 2, 2}},
@@ -98,81 +99,92 @@ TEST(Conv2dTransposeShape, InfersShapes) {
             DDim({1, 8, 6, 6}));
 }
 
-void ExpectRefused(const std::string& check_id,
-                   std::initializer_list<std::string_view> words,
-                   const DDim& input,
-                   const DDim& filter,
-                   const AttributeMap& attributes) {
+void ExpectConv2dTransposeRefused(const std::string& check_id,
+                                  std::initializer_list<std::string_view> words,
+                                  const DDim& input,
+                                  const DDim& filter,
+                                  const AttributeMap& attributes) {
   ExpectError(ErrorCode::kInvalidArgument, check_id, words,
-              [&] { OutputDims(input, filter, attributes); });
+              [&] { TransposedDims(input, filter, attributes); });
 }
 
 TEST(Conv2dTransposeShape, RefusesNumbersThatAreTooSmall) {
   const DDim x = {1, 1, 4, 4}, w = {1, 1, 2, 2};
-  for (const int64_t bad : {int64_t{0}, kMin}) {
-    ExpectRefused("window.stride", {"conv2d_transpose", "strides[1]"}, x, w,
-                  {{"strides", Ints{1, bad}}});
-    ExpectRefused("window.dilation", {"dilations[0]"}, x, w,
-                  {{"dilations", Ints{bad, 1}}});
-    ExpectRefused("conv2d_transpose.groups", {"groups = "}, x, w,
-                  {{"groups", bad}});
+  for (const int64_t bad : {int64_t{0}, kConv2dTransposeMin}) {
+    ExpectConv2dTransposeRefused("window.stride",
+                                 {"conv2d_transpose", "strides[1]"}, x, w,
+                                 {{"strides", Ints{1, bad}}});
+    ExpectConv2dTransposeRefused("window.dilation", {"dilations[0]"}, x, w,
+                                 {{"dilations", Ints{bad, 1}}});
+    ExpectConv2dTransposeRefused("conv2d_transpose.groups", {"groups = "}, x, w,
+                                 {{"groups", bad}});
   }
-  ExpectRefused("window.padding", {"paddings[1] = -1"}, x, w,
-                {{"paddings", Ints{0, -1}}});
-  ExpectRefused("conv2d_transpose.kernel", {"width", "0"}, x, {1, 1, 2, 0}, {});
-  ExpectRefused("conv2d_transpose.empty", {"height", "[1, 1, 0, 4]"},
-                {1, 1, 0, 4}, w, {});
-  ExpectRefused("window.pair", {"output_padding has 1 entries"}, x, w,
-                {{"output_padding", Ints{0}}});
+  ExpectConv2dTransposeRefused("window.padding", {"paddings[1] = -1"}, x, w,
+                               {{"paddings", Ints{0, -1}}});
+  ExpectConv2dTransposeRefused("conv2d_transpose.kernel", {"width", "0"}, x,
+                               {1, 1, 2, 0}, {});
+  ExpectConv2dTransposeRefused("conv2d_transpose.empty",
+                               {"height", "[1, 1, 0, 4]"}, {1, 1, 0, 4}, w, {});
+  ExpectConv2dTransposeRefused("window.pair", {"output_padding has 1 entries"},
+                               x, w, {{"output_padding", Ints{0}}});
 }
 
 TEST(Conv2dTransposeShape, RefusesOutputPaddingOfAStride) {
-  for (const int64_t bad : {int64_t{2}, int64_t{-1}, kMin, kMax}) {
-    ExpectRefused("conv2d_transpose.output_padding",
-                  {"width", std::to_string(bad), "stride, 2"}, {1, 1, 4, 4},
-                  {1, 1, 2, 2},
-                  {{"strides", Ints{3, 2}}, {"output_padding", Ints{2, bad}}});
+  for (const int64_t bad :
+       {int64_t{2}, int64_t{-1}, kConv2dTransposeMin, kConv2dTransposeMax}) {
+    ExpectConv2dTransposeRefused(
+        "conv2d_transpose.output_padding",
+        {"width", std::to_string(bad), "stride, 2"}, {1, 1, 4, 4}, {1, 1, 2, 2},
+        {{"strides", Ints{3, 2}}, {"output_padding", Ints{2, bad}}});
   }
 }
 
 TEST(Conv2dTransposeShape, RefusesPaddingsThatLeaveNothing) {
-  for (const Ints& paddings : {Ints{0, 0, 2, 3}, Ints{0, 0, 0, 5},
-                               Ints{0, 0, 5, 0}, Ints{0, 0, kMax, kMax}}) {
-    ExpectRefused("conv2d_transpose.nothing", {"width", "has 5"}, {1, 1, 4, 4},
-                  {1, 1, 2, 2}, {{"paddings", paddings}});
+  for (const Ints& paddings :
+       {Ints{0, 0, 2, 3}, Ints{0, 0, 0, 5}, Ints{0, 0, 5, 0},
+        Ints{0, 0, kConv2dTransposeMax, kConv2dTransposeMax}}) {
+    ExpectConv2dTransposeRefused("conv2d_transpose.nothing", {"width", "has 5"},
+                                 {1, 1, 4, 4}, {1, 1, 2, 2},
+                                 {{"paddings", paddings}});
   }
 }
 
 TEST(Conv2dTransposeShape, RefusesSizesThatOverflow) {
-  ExpectRefused("conv2d_transpose.overflow", {"height", "64 bits"},
-                {1, 1, 4, 4}, {1, 1, 2, 2}, {{"strides", Ints{kMax, 1}}});
-  ExpectRefused("conv2d_transpose.overflow", {"width"}, {1, 1, 4, 4},
-                {1, 1, 2, 3}, {{"dilations", Ints{1, kMax}}});
-  ExpectRefused(
+  ExpectConv2dTransposeRefused(
+      "conv2d_transpose.overflow", {"height", "64 bits"}, {1, 1, 4, 4},
+      {1, 1, 2, 2}, {{"strides", Ints{kConv2dTransposeMax, 1}}});
+  ExpectConv2dTransposeRefused("conv2d_transpose.overflow", {"width"},
+                               {1, 1, 4, 4}, {1, 1, 2, 3},
+                               {{"dilations", Ints{1, kConv2dTransposeMax}}});
+  ExpectConv2dTransposeRefused(
       "conv2d_transpose.overflow", {"height"}, {1, 1, 2, 4}, {1, 1, 2, 2},
-      {{"strides", Ints{kMax, 1}}, {"output_padding", Ints{kMax - 1, 0}}});
-  ExpectRefused("conv2d_transpose.channels_overflow", {"4", "64 bits"},
-                {1, 0, 4, 4}, {0, 4, 2, 2}, {{"groups", kMax}});
+      {{"strides", Ints{kConv2dTransposeMax, 1}},
+       {"output_padding", Ints{kConv2dTransposeMax - 1, 0}}});
+  ExpectConv2dTransposeRefused("conv2d_transpose.channels_overflow",
+                               {"4", "64 bits"}, {1, 0, 4, 4}, {0, 4, 2, 2},
+                               {{"groups", kConv2dTransposeMax}});
 }
 
 TEST(Conv2dTransposeShape, RefusesChannelsThatDoNotFit) {
-  ExpectRefused("conv2d_transpose.input_groups", {"groups = 2", "3 channels"},
-                {1, 3, 4, 4}, {3, 1, 2, 2}, {{"groups", int64_t{2}}});
-  ExpectRefused("conv2d_transpose.channels",
-                {"[4, 3, 2, 2]", "4 input channels", "has 3"}, {1, 3, 4, 4},
-                {4, 3, 2, 2}, {});
-  ExpectRefused("conv2d_transpose.channels", {"has 5"}, {1, 3, 4, 5},
-                {4, 3, 2, 2}, {{"data_format", std::string("NHWC")}});
+  ExpectConv2dTransposeRefused("conv2d_transpose.input_groups",
+                               {"groups = 2", "3 channels"}, {1, 3, 4, 4},
+                               {3, 1, 2, 2}, {{"groups", int64_t{2}}});
+  ExpectConv2dTransposeRefused("conv2d_transpose.channels",
+                               {"[4, 3, 2, 2]", "4 input channels", "has 3"},
+                               {1, 3, 4, 4}, {4, 3, 2, 2}, {});
+  ExpectConv2dTransposeRefused("conv2d_transpose.channels", {"has 5"},
+                               {1, 3, 4, 5}, {4, 3, 2, 2},
+                               {{"data_format", std::string("NHWC")}});
   ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
               {"conv2d_transpose", "Bias", "3"}, [] {
                 InferOpShapes("conv2d_transpose", {{"Input", {1, 1, 4, 4}},
                                                    {"Filter", {1, 2, 2, 2}},
                                                    {"Bias", {3}}});
               });
-  ExpectRefused("infer_shape.rank", {"Input", "rank 4"}, {1, 4, 4},
-                {1, 1, 2, 2}, {});
-  ExpectRefused("infer_shape.rank", {"Filter", "rank 4"}, {1, 1, 4, 4},
-                {1, 2, 2}, {});
+  ExpectConv2dTransposeRefused("infer_shape.rank", {"Input", "rank 4"},
+                               {1, 4, 4}, {1, 1, 2, 2}, {});
+  ExpectConv2dTransposeRefused("infer_shape.rank", {"Filter", "rank 4"},
+                               {1, 1, 4, 4}, {1, 2, 2}, {});
 }
 
 }  // namespace
@@ -195,7 +207,7 @@ struct TransposeSizes {
 };
 
 // Small ones first: these are held against differences, too.
-std::vector<TransposeSizes> AllSizes() {
+std::vector<TransposeSizes> Conv2dTransposeAllSizes() {
   const auto groups = [](int64_t count) { return framework::Attribute(count); };
   const auto strides = [](int64_t height, int64_t width) {
     return AttributeMap{{"strides", Ints{height, width}}};
@@ -255,13 +267,13 @@ std::vector<TransposeSizes> AllSizes() {
   };
 }
 
-bool ChannelsLast(const OpDesc& op) {
+bool Conv2dTransposeChannelsLast(const OpDesc& op) {
   return GetAttr<std::string>(op, "data_format") == "NHWC";
 }
 
 std::vector<OpExample> TransposeExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
-  for (const TransposeSizes& sizes : AllSizes()) {
+  for (const TransposeSizes& sizes : Conv2dTransposeAllSizes()) {
     for (const char* format : {"NCHW", "NHWC"}) {
       const DDim& x = sizes.input;
       const bool last = std::string(format) == "NHWC";
@@ -295,7 +307,7 @@ Arrays TransposeReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("Input");
   const Array& filter = in.at("Filter");
   const DDim& w = filter.dims;
-  const bool last = ChannelsLast(op);
+  const bool last = Conv2dTransposeChannelsLast(op);
   const Ints& stride = GetAttr<Ints>(op, "strides");
   const Ints& dilation = GetAttr<Ints>(op, "dilations");
   const Ints& more = GetAttr<Ints>(op, "output_padding");

@@ -22,7 +22,7 @@ using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
 using Floats = std::vector<float>;
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kConv3dMax = std::numeric_limits<int64_t>::max();
 
 Floats Convolve(const char* op, const AttributeMap& attributes) {
   const Tensor x = Tensor::FromVector<float>({1, 1, 3, 1, 1}, {1, 10, 100});
@@ -74,7 +74,7 @@ TEST(Conv3d, RefusesChannelsThatDoNotFit) {
   ExpectRefused("conv3d_transpose", "conv3d_transpose.channels",
                 {"5 input channels", "has 6"}, x, {5, 4, 2, 2, 2});
   ExpectRefused("conv3d_transpose", "conv3d_transpose.channels_overflow",
-                {"groups = 2", "64 bits"}, x, {6, kMax, 2, 2, 2},
+                {"groups = 2", "64 bits"}, x, {6, kConv3dMax, 2, 2, 2},
                 {{"groups", int64_t{2}}});
 }
 
@@ -86,7 +86,7 @@ TEST(Conv3dTranspose, RefusesSizesThatCannotBe) {
   ExpectRefused(op, "conv3d_transpose.output_padding", {"width", "1", "stride"},
                 x, filter, {{"output_padding", Ints{0, 0, 1}}});
   ExpectRefused(op, "conv3d_transpose.overflow", {"depth"}, x, filter,
-                {{"strides", Ints{kMax, 1, 1}}});
+                {{"strides", Ints{kConv3dMax, 1, 1}}});
   ExpectRefused(op, "conv3d_transpose.nothing", {"depth", "3 and 2", "has 5"},
                 x, filter, {{"paddings", Ints{3, 2, 0, 0, 0, 0}}});
 }
@@ -160,7 +160,7 @@ std::vector<OpExample> Conv3dExamples(ExampleMaker& make) {
       false);
 }
 
-std::vector<OpExample> TransposeExamples(ExampleMaker& make) {
+std::vector<OpExample> Conv3dTransposeExamples(ExampleMaker& make) {
   return Examples(
       make,
       {{{1, 2, 2, 3, 2}, {2, 3, 2, 2, 3}, {}},
@@ -190,11 +190,11 @@ int64_t After(const OpDesc& op, int i) {
 // Calls visit(window, element, tap, inside): along the three axes the indices
 // of each pair of a window and a tap of the filter, and of what they meet.
 template <typename Visit>
-void ForEachTerm(const OpDesc& op,
-                 const DDim& windows,
-                 const DDim& filter,
-                 const DDim& volume,
-                 const Visit& visit) {
+void Conv3dForEachTerm(const OpDesc& op,
+                       const DDim& windows,
+                       const DDim& filter,
+                       const DDim& volume,
+                       const Visit& visit) {
   const Array window({windows[2], windows[3], windows[4]});
   const Array taps({filter[2], filter[3], filter[4]});
   for (int64_t w = 0; w < window.dims.numel(); ++w) {
@@ -236,7 +236,7 @@ Arrays Conv3dReference(const Arrays& in, const OpDesc& op) {
   }
   Array out = WithBias(in, dims);
   const int64_t of_group = dims[1] / groups;
-  ForEachTerm(
+  Conv3dForEachTerm(
       op, dims, filter.dims, x.dims,
       [&](const Ints& at, const Ints& from, const Ints& tap, bool inside) {
         for (int64_t n = 0; n < dims[0]; ++n) {
@@ -254,7 +254,7 @@ Arrays Conv3dReference(const Arrays& in, const OpDesc& op) {
   return {{"Output", out}};
 }
 
-Arrays TransposeReference(const Arrays& in, const OpDesc& op) {
+Arrays Conv3dTransposeReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("Input");
   const Array& filter = in.at("Filter");
   const int64_t groups = GetAttr<int64_t>(op, "groups");
@@ -268,7 +268,7 @@ Arrays TransposeReference(const Arrays& in, const OpDesc& op) {
   }
   Array out = WithBias(in, dims);
   const int64_t channels = x.dims[1] / groups;
-  ForEachTerm(
+  Conv3dForEachTerm(
       op, x.dims, filter.dims, dims,
       [&](const Ints& at, const Ints& to, const Ints& tap, bool inside) {
         if (!inside) return;
@@ -288,6 +288,9 @@ Arrays TransposeReference(const Arrays& in, const OpDesc& op) {
 }  // namespace
 
 REGISTER_OP_CASE(conv3d, Conv3dExamples, Conv3dReference, 16);
-REGISTER_OP_CASE(conv3d_transpose, TransposeExamples, TransposeReference, 16);
+REGISTER_OP_CASE(conv3d_transpose,
+                 Conv3dTransposeExamples,
+                 Conv3dTransposeReference,
+                 16);
 
 }  // namespace sluice::testing

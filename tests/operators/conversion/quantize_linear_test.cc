@@ -24,7 +24,7 @@ using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Doubles = std::vector<double>;
-using Floats = std::vector<float>;
+using QuantizeLinearFloats = std::vector<float>;
 
 Doubles Quantize(const Tensor& x,
                  const Tensor& scale,
@@ -36,7 +36,7 @@ Doubles Quantize(const Tensor& x,
           .at("Out"));
 }
 
-Tensor Row(const Floats& values) {
+Tensor Row(const QuantizeLinearFloats& values) {
   return Tensor::FromVector<float>({static_cast<int64_t>(values.size())},
                                    values);
 }
@@ -110,7 +110,7 @@ TEST(DequantizeLinear, MultipliesWhatIsLeftOfTheZeroPoint) {
   const Tensor out =
       RunOp("dequantize_linear",
             {{"X", x}, {"Scale", Number(0.5F)}, {"ZeroPoint", zero}})["Out"];
-  EXPECT_EQ(out.ToVector<float>(), (Floats{-16383.5F, 1, 16384}));
+  EXPECT_EQ(out.ToVector<float>(), (QuantizeLinearFloats{-16383.5F, 1, 16384}));
 }
 
 TEST(DequantizeLinear, IsTheInverseForEveryCode) {
@@ -118,7 +118,7 @@ TEST(DequantizeLinear, IsTheInverseForEveryCode) {
                             DType::kFloat8E5M2FNUZ}) {
     const auto numbers = platform::StoredValues(dtype);
     const int codes = 1 << platform::FormatOf(dtype).bits;
-    Floats values;
+    QuantizeLinearFloats values;
     for (int code = 0; code < codes; ++code) {
       const float number = numbers[static_cast<size_t>(code)];
       if (std::isfinite(number)) values.push_back(number * 0.25F);
@@ -214,7 +214,7 @@ void AddExamples(ExampleMaker& make,
   }
 }
 
-std::vector<OpExample> QuantizeExamples(ExampleMaker& make) {
+std::vector<OpExample> QuantizeLinearExamples(ExampleMaker& make) {
   const bool integer = make.dtype() == DType::kInt32;
   std::vector<OpExample> examples;
   for (const DType to :
@@ -266,7 +266,7 @@ Arrays Reference(const Arrays& in, const OpDesc& op, Convert convert) {
   return {{"Out", out}};
 }
 
-Arrays QuantizeReference(const Arrays& in, const OpDesc& op) {
+Arrays QuantizeLinearReference(const Arrays& in, const OpDesc& op) {
   const platform::NumberFormat& format =
       platform::FormatOf(GetAttr<DType>(op, "dtype"));
   const double count = std::ldexp(1.0, format.bits);
@@ -288,7 +288,9 @@ Arrays DequantizeReference(const Arrays& in, const OpDesc& op) {
   });
 }
 
-REGISTER_OP_CASE(quantize_linear, QuantizeExamples, QuantizeReference);
+REGISTER_OP_CASE(quantize_linear,
+                 QuantizeLinearExamples,
+                 QuantizeLinearReference);
 REGISTER_OP_CASE(dequantize_linear, DequantizeExamples, DequantizeReference);
 
 }  // namespace

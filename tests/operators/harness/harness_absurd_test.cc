@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/memory/allocator.h"
 
 namespace sluice::testing {

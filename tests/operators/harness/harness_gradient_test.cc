@@ -5,6 +5,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/run/executor.h"
 
 // Every gradient op, as its forward op's schema makes it, against central

@@ -5,6 +5,8 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
+
 // Every kernel of every op with one NaN, inf or -inf in one of its inputs: all
 // kernels of one dtype must make the same of it, so that the choice of a kernel
 // never decides whether it survives.

@@ -6,6 +6,7 @@
 #include "tests/operators/harness/kernel_choice.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/memory/testing.h"
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/plugin/plugin_loader.h"
@@ -213,7 +214,7 @@ TEST_P(OpHarness, OneThreadAndTwoGiveTheSame) {
   });
 }
 
-std::vector<std::string> OpsWithCases() {
+std::vector<std::string> HarnessOpsWithCases() {
   std::vector<std::string> ops;
   for (const auto& [op, unused] : OpCases()) {
     if (Registry::Global().FindSchema(op) != nullptr) ops.push_back(op);
@@ -223,7 +224,7 @@ std::vector<std::string> OpsWithCases() {
 
 INSTANTIATE_TEST_SUITE_P(Ops,
                          OpHarness,
-                         ::testing::ValuesIn(OpsWithCases()),
+                         ::testing::ValuesIn(HarnessOpsWithCases()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
+
 // What other people's kernels are checked with finds no mistake in ours.
 namespace sluice::testing {
 namespace {

@@ -5,6 +5,7 @@
 #include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/tuning/verify.h"
@@ -106,7 +107,7 @@ TEST_P(OwnKernels, AreFoundToBeRight) {
   }
 }
 
-std::vector<std::string> OpsWithCases() {
+std::vector<std::string> VerifierOpsWithCases() {
   std::vector<std::string> ops;
   for (const auto& [op, unused] : OpCases()) {
     if (framework::Registry::Global().FindSchema(op) != nullptr &&
@@ -119,7 +120,7 @@ std::vector<std::string> OpsWithCases() {
 
 INSTANTIATE_TEST_SUITE_P(Ops,
                          OwnKernels,
-                         ::testing::ValuesIn(OpsWithCases()),
+                         ::testing::ValuesIn(VerifierOpsWithCases()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -19,58 +19,58 @@ using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
 
-Tensor Index(const DDim& dims, const std::vector<int64_t>& values) {
+Tensor NdIndex(const DDim& dims, const std::vector<int64_t>& values) {
   return Tensor::FromVector<int64_t>(dims, values);
 }
 
-Tensor Of(const DDim& dims, const Floats& values) {
+Tensor NdOf(const DDim& dims, const Floats& values) {
   return Tensor::FromVector<float>(dims, values);
 }
 
-Tensor Gather(const Tensor& x, const Tensor& index, int64_t batch_dims = 0) {
+Tensor NdGather(const Tensor& x, const Tensor& index, int64_t batch_dims = 0) {
   return RunOp("gather_nd", {{"X", x}, {"Index", index}},
                {{"batch_dims", batch_dims}})["Out"];
 }
 
-Tensor Scatter(const Tensor& x,
-               const Tensor& index,
-               const Tensor& updates,
-               const std::string& reduction = "none") {
+Tensor NdScatter(const Tensor& x,
+                 const Tensor& index,
+                 const Tensor& updates,
+                 const std::string& reduction = "none") {
   return RunOp("scatter_nd", {{"X", x}, {"Index", index}, {"Updates", updates}},
                {{"reduction", reduction}})["Out"];
 }
 
 TEST(GatherNd, PicksElementsAndSlices) {
-  const Tensor x = Of({2, 3}, {0, 1, 2, 10, 11, 12});
-  EXPECT_EQ(Gather(x, Index({2, 2}, {1, -1, 0, 1})).ToVector<float>(),
+  const Tensor x = NdOf({2, 3}, {0, 1, 2, 10, 11, 12});
+  EXPECT_EQ(NdGather(x, NdIndex({2, 2}, {1, -1, 0, 1})).ToVector<float>(),
             (Floats{12, 1}));
-  const Tensor rows = Gather(x, Index({2, 1, 1}, {-1, 0}));
+  const Tensor rows = NdGather(x, NdIndex({2, 1, 1}, {-1, 0}));
   EXPECT_EQ(rows.dims(), DDim({2, 1, 3}));
   EXPECT_EQ(rows.ToVector<float>(), (Floats{10, 11, 12, 0, 1, 2}));
-  EXPECT_EQ(Gather(x, Index({2}, {1, 0})).dims(), DDim());
+  EXPECT_EQ(NdGather(x, NdIndex({2}, {1, 0})).dims(), DDim());
 }
 
 TEST(GatherNd, LooksAtEachPlaceOfTheBatchByItself) {
-  const Tensor x = Of({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
-  const Tensor out = Gather(x, Index({2, 1}, {1, 0}), 1);
+  const Tensor x = NdOf({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  const Tensor out = NdGather(x, NdIndex({2, 1}, {1, 0}), 1);
   EXPECT_EQ(out.dims(), DDim({2, 2}));
   EXPECT_EQ(out.ToVector<float>(), (Floats{2, 3, 4, 5}));
   const Tensor both =
-      Gather(x, Tensor::FromVector<int32_t>({2, 2, 1}, {1, 1, 0, -1}), 2);
+      NdGather(x, Tensor::FromVector<int32_t>({2, 2, 1}, {1, 1, 0, -1}), 2);
   EXPECT_EQ(both.ToVector<float>(), (Floats{1, 3, 4, 7}));
 }
 
 TEST(GatherNd, RefusesAnIndexOutOfRange) {
-  const Tensor x = Of({2, 3}, {0, 1, 2, 10, 11, 12});
+  const Tensor x = NdOf({2, 3}, {0, 1, 2, 10, 11, 12});
   ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
               {"gather_nd: input Index[1, 1] = 3", "[-3, 3)", "dim 1 of input",
                "[2, 3]"},
               [&] {
-                Gather(x, Index({2, 2}, {0, 0, 0, 3}));
+                NdGather(x, NdIndex({2, 2}, {0, 0, 0, 3}));
               });
   ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
               {"Index[1, 0] = -4", "dim 1 of input"}, [&] {
-                Gather(x, Index({2, 1}, {0, -4}), 1);
+                NdGather(x, NdIndex({2, 1}, {0, -4}), 1);
               });
 }
 
@@ -125,18 +125,18 @@ TEST(Nd, InferWhatIsKnown) {
 }
 
 TEST(ScatterNd, ReplacesSlicesAndTheLastUpdateCounts) {
-  const Tensor x = Of({3, 2}, {0, 1, 2, 3, 4, 5});
-  const Tensor out = Scatter(x, Index({3, 1}, {2, 0, -1}),
-                             Of({3, 2}, {10, 11, 12, 13, 14, 15}));
+  const Tensor x = NdOf({3, 2}, {0, 1, 2, 3, 4, 5});
+  const Tensor out = NdScatter(x, NdIndex({3, 1}, {2, 0, -1}),
+                               NdOf({3, 2}, {10, 11, 12, 13, 14, 15}));
   EXPECT_EQ(out.ToVector<float>(), (Floats{12, 13, 2, 3, 14, 15}));
 }
 
 TEST(ScatterNd, CombinesUpdatesWithWhatIsThere) {
-  const Tensor x = Of({2, 2}, {1, 2, 3, 4});
-  const Tensor index = Index({3, 2}, {0, 1, 0, 1, 1, 0});
-  const Tensor updates = Of({3}, {5, -6, 7});
+  const Tensor x = NdOf({2, 2}, {1, 2, 3, 4});
+  const Tensor index = NdIndex({3, 2}, {0, 1, 0, 1, 1, 0});
+  const Tensor updates = NdOf({3}, {5, -6, 7});
   const auto run = [&](const char* reduction) {
-    return Scatter(x, index, updates, reduction).ToVector<float>();
+    return NdScatter(x, index, updates, reduction).ToVector<float>();
   };
   EXPECT_EQ(run("add"), (Floats{1, 1, 10, 4}));
   EXPECT_EQ(run("mul"), (Floats{1, -60, 21, 4}));
@@ -145,20 +145,20 @@ TEST(ScatterNd, CombinesUpdatesWithWhatIsThere) {
 }
 
 TEST(ScatterNd, RefusesAnIndexOutOfRange) {
-  ExpectError(
-      ErrorCode::kOutOfRange, "indexing.range_at_run",
-      {"scatter_nd: input Index[0, 1] = 2", "[-2, 2)", "dim 1"}, [&] {
-        Scatter(Of({2, 2}, {1, 2, 3, 4}), Index({1, 2}, {0, 2}), Of({1}, {0}));
-      });
+  ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
+              {"scatter_nd: input Index[0, 1] = 2", "[-2, 2)", "dim 1"}, [&] {
+                NdScatter(NdOf({2, 2}, {1, 2, 3, 4}), NdIndex({1, 2}, {0, 2}),
+                          NdOf({1}, {0}));
+              });
 }
 
 TEST(ScatterNd, HasGradientsWhereItReplacesOrAdds) {
-  const Tensor grad = Of({2, 2}, {1, 2, 4, 8});
+  const Tensor grad = NdOf({2, 2}, {1, 2, 4, 8});
   for (const char* reduction : {"none", "add"}) {
     framework::RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
     const auto grads = RunOp("scatter_nd_grad",
                              {{"X", grad},
-                              {"Index", Index({2, 1}, {1, -1})},
+                              {"Index", NdIndex({2, 1}, {1, -1})},
                               {"Updates", grad},
                               {"Out@GRAD", grad}},
                              {{"reduction", std::string(reduction)}}, options);

@@ -17,8 +17,8 @@ std::vector<T> Sevenths(int64_t count) {
 }
 
 template <typename T>
-class BlockSumsTest : public testing::Test {};
-using Types = testing::Types<float, double>;
+class BlockSumsTest : public ::testing::Test {};
+using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(BlockSumsTest, Types);
 
 TYPED_TEST(BlockSumsTest, AddsEightPartialSumsInPairs) {

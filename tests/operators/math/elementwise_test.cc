@@ -19,8 +19,8 @@ std::vector<T> Thirds(int64_t count, int from) {
 }
 
 template <typename T>
-class ElementwiseTest : public testing::Test {};
-using Types = testing::Types<float, double>;
+class ElementwiseTest : public ::testing::Test {};
+using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ElementwiseTest, Types);
 
 TYPED_TEST(ElementwiseTest, AddIsThePlainSumForEveryLength) {

@@ -19,65 +19,70 @@ using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
-using Numbers = std::vector<int32_t>;
+using IndexMapNumbers = std::vector<int32_t>;
 
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kIndexMapMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kIndexMapMax = std::numeric_limits<int64_t>::max();
 
-Tensor Row(const Numbers& values) {
+Tensor Row(const IndexMapNumbers& values) {
   return Tensor::FromVector<int32_t>({static_cast<int64_t>(values.size())},
                                      values);
 }
 
-Numbers Apply(const char* op, const Tensor& x, const AttributeMap& attributes) {
+IndexMapNumbers Apply(const char* op,
+                      const Tensor& x,
+                      const AttributeMap& attributes) {
   return RunOp(op, {{"X", x}}, attributes)["Out"].ToVector<int32_t>();
 }
 
-Numbers Slice(int64_t start, int64_t end, int64_t step) {
+IndexMapNumbers Slice(int64_t start, int64_t end, int64_t step) {
   return Apply(
       "slice", Row({0, 1, 2, 3, 4}),
       {{"starts", Ints{start}}, {"ends", Ints{end}}, {"steps", Ints{step}}});
 }
 
 TEST(Slice, GoesForwardAndBackAndIsCutAtTheEnds) {
-  EXPECT_EQ(Slice(1, 4, 1), (Numbers{1, 2, 3}));
-  EXPECT_EQ(Slice(-4, -1, 2), (Numbers{1, 3}));
-  EXPECT_EQ(Slice(-99, 99, 3), (Numbers{0, 3}));
-  EXPECT_EQ(Slice(4, 1, -1), (Numbers{4, 3, 2}));
-  EXPECT_EQ(Slice(99, -99, -2), (Numbers{4, 2, 0}));
-  EXPECT_EQ(Slice(kMax, kMin, -1), (Numbers{4, 3, 2, 1, 0}));
-  EXPECT_EQ(Slice(kMin, kMax, kMax), (Numbers{0}));
-  EXPECT_EQ(Slice(-1, kMin, kMin), (Numbers{4}));
-  EXPECT_EQ(Slice(3, 3, 1), Numbers());
-  EXPECT_EQ(Slice(1, 4, -1), Numbers());
+  EXPECT_EQ(Slice(1, 4, 1), (IndexMapNumbers{1, 2, 3}));
+  EXPECT_EQ(Slice(-4, -1, 2), (IndexMapNumbers{1, 3}));
+  EXPECT_EQ(Slice(-99, 99, 3), (IndexMapNumbers{0, 3}));
+  EXPECT_EQ(Slice(4, 1, -1), (IndexMapNumbers{4, 3, 2}));
+  EXPECT_EQ(Slice(99, -99, -2), (IndexMapNumbers{4, 2, 0}));
+  EXPECT_EQ(Slice(kIndexMapMax, kIndexMapMin, -1),
+            (IndexMapNumbers{4, 3, 2, 1, 0}));
+  EXPECT_EQ(Slice(kIndexMapMin, kIndexMapMax, kIndexMapMax),
+            (IndexMapNumbers{0}));
+  EXPECT_EQ(Slice(-1, kIndexMapMin, kIndexMapMin), (IndexMapNumbers{4}));
+  EXPECT_EQ(Slice(3, 3, 1), IndexMapNumbers());
+  EXPECT_EQ(Slice(1, 4, -1), IndexMapNumbers());
 }
 
-Numbers Pad(int64_t before, int64_t after, const char* mode) {
+IndexMapNumbers Pad(int64_t before, int64_t after, const char* mode) {
   return Apply("pad", Row({1, 2, 3}),
                {{"pads", Ints{before, after}}, {"mode", mode}, {"value", 9.0}});
 }
 
 TEST(Pad, FillsByItsMode) {
-  EXPECT_EQ(Pad(2, 1, "constant"), (Numbers{9, 9, 1, 2, 3, 9}));
-  EXPECT_EQ(Pad(2, 1, "edge"), (Numbers{1, 1, 1, 2, 3, 3}));
-  EXPECT_EQ(Pad(4, 5, "reflect"), (Numbers{1, 2, 3, 2, 1, 2, 3, 2, 1, 2, 3,  //
-                                           2}));
-  EXPECT_EQ(Pad(4, 2, "wrap"), (Numbers{3, 1, 2, 3, 1, 2, 3, 1, 2}));
+  EXPECT_EQ(Pad(2, 1, "constant"), (IndexMapNumbers{9, 9, 1, 2, 3, 9}));
+  EXPECT_EQ(Pad(2, 1, "edge"), (IndexMapNumbers{1, 1, 1, 2, 3, 3}));
+  EXPECT_EQ(Pad(4, 5, "reflect"),
+            (IndexMapNumbers{1, 2, 3, 2, 1, 2, 3, 2, 1, 2, 3,  //
+                             2}));
+  EXPECT_EQ(Pad(4, 2, "wrap"), (IndexMapNumbers{3, 1, 2, 3, 1, 2, 3, 1, 2}));
 }
 
 TEST(Pad, RemovesWhatIsNegative) {
   for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
-    EXPECT_EQ(Pad(-1, -1, mode), Numbers{2}) << mode;
-    EXPECT_EQ(Pad(-2, -1, mode), Numbers()) << mode;
+    EXPECT_EQ(Pad(-1, -1, mode), IndexMapNumbers{2}) << mode;
+    EXPECT_EQ(Pad(-2, -1, mode), IndexMapNumbers()) << mode;
   }
-  EXPECT_EQ(Pad(-2, 2, "edge"), (Numbers{3, 3, 3}));
-  EXPECT_EQ(Pad(-3, 1, "constant"), (Numbers{9}));
+  EXPECT_EQ(Pad(-2, 2, "edge"), (IndexMapNumbers{3, 3, 3}));
+  EXPECT_EQ(Pad(-3, 1, "constant"), (IndexMapNumbers{9}));
 }
 
 TEST(Pad, FillsWhatHasNoElements) {
   const Tensor none = Tensor::FromVector<int32_t>({0}, {});
   EXPECT_EQ(Apply("pad", none, {{"pads", Ints{1, 1}}, {"value", 7.0}}),
-            (Numbers{7, 7}));
+            (IndexMapNumbers{7, 7}));
 }
 
 TEST(Expand, RepeatsDimsOfSize1AndAddsDims) {
@@ -86,17 +91,17 @@ TEST(Expand, RepeatsDimsOfSize1AndAddsDims) {
       RunOp("expand", {{"X", x}}, {{"shape", Ints{2, 1, 3}}})["Out"];
   EXPECT_EQ(out.dims(), DDim({2, 2, 3}));
   EXPECT_EQ(out.ToVector<int32_t>(),
-            (Numbers{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}));
-  EXPECT_EQ(Apply("expand", x, {{"shape", Ints{}}}), (Numbers{1, 2}));
+            (IndexMapNumbers{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(Apply("expand", x, {{"shape", Ints{}}}), (IndexMapNumbers{1, 2}));
 }
 
 TEST(Tile, RepeatsEachDim) {
   const Tensor x = Tensor::FromVector<int32_t>({2, 2}, {1, 2, 3, 4});
   EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{1, 2}}}),
-            (Numbers{1, 2, 1, 2, 3, 4, 3, 4}));
+            (IndexMapNumbers{1, 2, 1, 2, 3, 4, 3, 4}));
   EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{2, 1}}}),
-            (Numbers{1, 2, 3, 4, 1, 2, 3, 4}));
-  EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{0, 1}}}), Numbers());
+            (IndexMapNumbers{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{0, 1}}}), IndexMapNumbers());
 }
 
 TEST(IndexMap, UnknownSizesStayUnknown) {
@@ -169,8 +174,8 @@ TEST(Pad, RefusesListsThatDoNotFit) {
           "pad.axis_twice", {"axes[1] = -1"});
   Refuses("pad", {3}, {{"pads", Ints{-4, 9}}}, "pad.crop",
           {"4 elements", "dim 0", "[3]"});
-  Refuses("pad", {3}, {{"pads", Ints{9, kMin}}}, "pad.crop", {"[3]"});
-  Refuses("pad", {3}, {{"pads", Ints{1, kMax}}}, "pad.overflow",
+  Refuses("pad", {3}, {{"pads", Ints{9, kIndexMapMin}}}, "pad.crop", {"[3]"});
+  Refuses("pad", {3}, {{"pads", Ints{1, kIndexMapMax}}}, "pad.overflow",
           {"dim 0", "[3]"});
   Refuses("pad", {3}, {{"pads", Ints{-2, -2}}}, "pad.nothing",
           {"2 and 2", "dim 0", "[3]"});
@@ -205,7 +210,7 @@ TEST(Tile, RefusesListsThatDoNotFit) {
           {"repeats[0] = -1"});
   Refuses("tile", {3}, {{"repeats", Ints{1, 2}}}, "tile.entries",
           {"repeats has 2", "[3]"});
-  Refuses("tile", {3}, {{"repeats", Ints{kMax}}}, "tile.overflow",
+  Refuses("tile", {3}, {{"repeats", Ints{kIndexMapMax}}}, "tile.overflow",
           {"repeats[0]", "dim 0", "[3]"});
 }
 

@@ -144,7 +144,9 @@ std::vector<OpExample> LookupTableGradExamples(ExampleMaker& make) {
 
 // Calls visit(element of Out, element of W) where one is the other.
 template <typename Visit>
-void ForEachElement(const Arrays& in, const OpDesc& op, const Visit& visit) {
+void LookupTableForEachElement(const Arrays& in,
+                               const OpDesc& op,
+                               const Visit& visit) {
   const auto width = static_cast<size_t>(in.at("W").dims[1]);
   const Array& ids = in.at("Ids");
   for (size_t i = 0; i < ids.values.size(); ++i) {
@@ -158,7 +160,7 @@ void ForEachElement(const Arrays& in, const OpDesc& op, const Visit& visit) {
 
 Arrays LookupTableReference(const Arrays& in, const OpDesc& op) {
   Array out(OutDims(in));
-  ForEachElement(in, op, [&](size_t i, size_t j) {
+  LookupTableForEachElement(in, op, [&](size_t i, size_t j) {
     out.values[i] = in.at("W").values[j];
   });
   return {{"Out", out}};
@@ -166,7 +168,7 @@ Arrays LookupTableReference(const Arrays& in, const OpDesc& op) {
 
 Arrays LookupTableGradReference(const Arrays& in, const OpDesc& op) {
   Array grad(in.at("W").dims);
-  ForEachElement(in, op, [&](size_t i, size_t j) {
+  LookupTableForEachElement(in, op, [&](size_t i, size_t j) {
     grad.values[j] += in.at("Out@GRAD").values[i];
   });
   return {{"W@GRAD", grad}};

@@ -23,10 +23,10 @@ DDim Inferred(const DDim& x, const Ints& shape) {
   return InferOpShapes("reshape", {{"X", x}}, {{"shape", shape}})["Out"];
 }
 
-void ExpectRefused(std::string_view check,
-                   std::initializer_list<std::string_view> fragments,
-                   const DDim& x,
-                   const Ints& shape) {
+void ExpectReshapeRefused(std::string_view check,
+                          std::initializer_list<std::string_view> fragments,
+                          const DDim& x,
+                          const Ints& shape) {
   ExpectError(ErrorCode::kInvalidArgument, check, fragments,
               [&] { Inferred(x, shape); });
 }
@@ -74,25 +74,27 @@ TEST(ReshapeTest, InfersWhatIsKnown) {
 }
 
 TEST(ReshapeTest, RefusesAnotherNumberOfElements) {
-  ExpectRefused("reshape.count", {"[2, 3]", "[7]", "6 and 7"}, {2, 3}, {7});
-  ExpectRefused("reshape.count", {"3 and 4"}, {-1, 3}, {0, 4});
-  ExpectRefused("reshape.not_divisible", {"[2, 3]", "6 elements", "by 4"},
-                {2, 3}, {4, -1});
+  ExpectReshapeRefused("reshape.count", {"[2, 3]", "[7]", "6 and 7"}, {2, 3},
+                       {7});
+  ExpectReshapeRefused("reshape.count", {"3 and 4"}, {-1, 3}, {0, 4});
+  ExpectReshapeRefused("reshape.not_divisible",
+                       {"[2, 3]", "6 elements", "by 4"}, {2, 3}, {4, -1});
 }
 
 TEST(ReshapeTest, RefusesBadEntries) {
-  ExpectRefused("reshape.size", {"shape[1] = -2"}, {2, 3}, {2, -2});
-  ExpectRefused("reshape.two_inferred", {"shape[0] and shape[2]"}, {2, 3},
-                {-1, 2, -1});
-  ExpectRefused("reshape.copied_axis", {"shape[2] = 0", "[2, 3]"}, {2, 3},
-                {0, 0, 0});
-  ExpectRefused("reshape.rank", {"9 entries", "at most 8"}, {1}, Ints(9, 1));
+  ExpectReshapeRefused("reshape.size", {"shape[1] = -2"}, {2, 3}, {2, -2});
+  ExpectReshapeRefused("reshape.two_inferred", {"shape[0] and shape[2]"},
+                       {2, 3}, {-1, 2, -1});
+  ExpectReshapeRefused("reshape.copied_axis", {"shape[2] = 0", "[2, 3]"},
+                       {2, 3}, {0, 0, 0});
+  ExpectReshapeRefused("reshape.rank", {"9 entries", "at most 8"}, {1},
+                       Ints(9, 1));
 }
 
 TEST(ReshapeTest, RefusesAProductThatOverflows) {
   constexpr int64_t kLarge = int64_t{1} << 33;
-  ExpectRefused("reshape.overflow", {"does not fit into 64 bits"}, {2, 3},
-                {kLarge, kLarge});
+  ExpectReshapeRefused("reshape.overflow", {"does not fit into 64 bits"},
+                       {2, 3}, {kLarge, kLarge});
 }
 
 TEST(ReshapeGradTest, RefusesAnotherNumberOfElements) {

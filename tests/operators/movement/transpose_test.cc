@@ -27,16 +27,16 @@ Tensor Transpose(const Tensor& x, const Ints& axis) {
   return RunOp("transpose", {{"X", x}}, {{"axis", axis}})["Out"];
 }
 
-DDim Inferred(const DDim& x, const Ints& axis) {
+DDim TransposeInferred(const DDim& x, const Ints& axis) {
   return InferOpShapes("transpose", {{"X", x}}, {{"axis", axis}})["Out"];
 }
 
-void ExpectRefused(std::string_view check,
-                   std::initializer_list<std::string_view> fragments,
-                   const DDim& x,
-                   const Ints& axis) {
+void ExpectTransposeRefused(std::string_view check,
+                            std::initializer_list<std::string_view> fragments,
+                            const DDim& x,
+                            const Ints& axis) {
   ExpectError(ErrorCode::kInvalidArgument, check, fragments,
-              [&] { Inferred(x, axis); });
+              [&] { TransposeInferred(x, axis); });
 }
 
 TEST(TransposeTest, TurnsAMatrix) {
@@ -115,19 +115,22 @@ TEST(TransposeTest, SizesOf0GiveAnEmptyResult) {
 }
 
 TEST(TransposeTest, InfersWhatIsKnown) {
-  EXPECT_EQ(Inferred({-1, 2}, {1, 0}), DDim({2, -1}));
-  EXPECT_EQ(Inferred(DDim::UnknownRank(), {1, 0}), DDim({-1, -1}));
-  EXPECT_EQ(Inferred({}, {}), DDim({}));
+  EXPECT_EQ(TransposeInferred({-1, 2}, {1, 0}), DDim({2, -1}));
+  EXPECT_EQ(TransposeInferred(DDim::UnknownRank(), {1, 0}), DDim({-1, -1}));
+  EXPECT_EQ(TransposeInferred({}, {}), DDim({}));
 }
 
 TEST(TransposeTest, RefusesWhatIsNoPermutation) {
-  ExpectRefused("transpose.rank", {"1 entries", "[2, 3]"}, {2, 3}, {0});
-  ExpectRefused("transpose.rank", {"9 entries"}, DDim::UnknownRank(),
-                Ints(9, 0));
-  ExpectRefused("transpose.axis_range", {"axis[1] = 2", "from 0 to 1"}, {2, 3},
-                {0, 2});
-  ExpectRefused("transpose.axis_range", {"axis[0] = -5"}, {2, 3}, {-5, 0});
-  ExpectRefused("transpose.axis_twice", {"axis[1] = 0"}, {2, 3}, {0, 0});
+  ExpectTransposeRefused("transpose.rank", {"1 entries", "[2, 3]"}, {2, 3},
+                         {0});
+  ExpectTransposeRefused("transpose.rank", {"9 entries"}, DDim::UnknownRank(),
+                         Ints(9, 0));
+  ExpectTransposeRefused("transpose.axis_range", {"axis[1] = 2", "from 0 to 1"},
+                         {2, 3}, {0, 2});
+  ExpectTransposeRefused("transpose.axis_range", {"axis[0] = -5"}, {2, 3},
+                         {-5, 0});
+  ExpectTransposeRefused("transpose.axis_twice", {"axis[1] = 0"}, {2, 3},
+                         {0, 0});
 }
 
 }  // namespace

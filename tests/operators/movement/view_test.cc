@@ -44,32 +44,33 @@ TEST(Flatten, MakesAMatrix) {
   EXPECT_EQ(Shape("flatten", DDim::UnknownRank(), {}), DDim({-1, -1}));
 }
 
-void Refuses(const char* op,
-             const DDim& x,
-             const AttributeMap& attributes,
-             const char* check,
-             std::initializer_list<std::string_view> words) {
+void ViewRefuses(const char* op,
+                 const DDim& x,
+                 const AttributeMap& attributes,
+                 const char* check,
+                 std::initializer_list<std::string_view> words) {
   ExpectError(ErrorCode::kInvalidArgument, check, words,
               [&] { Shape(op, x, attributes); });
 }
 
 TEST(View, RefusesAxesThatDoNotFit) {
-  Refuses("squeeze", {1, 3}, {{"axes", Ints{2}}}, "view.axis",
-          {"squeeze", "axes[0] = 2", "[1, 3]", "-2 to 1"});
-  Refuses("unsqueeze", {1, 3}, {{"axes", Ints{-4}}}, "view.axis",
-          {"unsqueeze", "axes[0] = -4", "-3 to 2"});
-  Refuses("squeeze", {1, 3}, {{"axes", Ints{0, -2}}}, "view.axis_twice",
-          {"axes[1] = -2"});
-  Refuses("squeeze", {1, 3}, {{"axes", Ints{1}}}, "squeeze.size",
-          {"dim 1", "[1, 3]"});
-  Refuses("unsqueeze", {1, 3}, {{"axes", Ints(9, 0)}}, "unsqueeze.entries",
-          {"axes has 9", "8"});
-  Refuses("unsqueeze", {1, 3}, {{"axes", Ints(7, 0)}}, "unsqueeze.rank",
-          {"[1, 3]", "rank 9", "8"});
-  Refuses("flatten", {1, 3}, {{"axis", int64_t{3}}}, "flatten.axis",
-          {"axis = 3", "-2 to 2", "[1, 3]"});
-  Refuses("flatten", {int64_t{1} << 40, int64_t{1} << 40},
-          {{"axis", int64_t{0}}}, "flatten.overflow", {"input X", "64 bits"});
+  ViewRefuses("squeeze", {1, 3}, {{"axes", Ints{2}}}, "view.axis",
+              {"squeeze", "axes[0] = 2", "[1, 3]", "-2 to 1"});
+  ViewRefuses("unsqueeze", {1, 3}, {{"axes", Ints{-4}}}, "view.axis",
+              {"unsqueeze", "axes[0] = -4", "-3 to 2"});
+  ViewRefuses("squeeze", {1, 3}, {{"axes", Ints{0, -2}}}, "view.axis_twice",
+              {"axes[1] = -2"});
+  ViewRefuses("squeeze", {1, 3}, {{"axes", Ints{1}}}, "squeeze.size",
+              {"dim 1", "[1, 3]"});
+  ViewRefuses("unsqueeze", {1, 3}, {{"axes", Ints(9, 0)}}, "unsqueeze.entries",
+              {"axes has 9", "8"});
+  ViewRefuses("unsqueeze", {1, 3}, {{"axes", Ints(7, 0)}}, "unsqueeze.rank",
+              {"[1, 3]", "rank 9", "8"});
+  ViewRefuses("flatten", {1, 3}, {{"axis", int64_t{3}}}, "flatten.axis",
+              {"axis = 3", "-2 to 2", "[1, 3]"});
+  ViewRefuses("flatten", {int64_t{1} << 40, int64_t{1} << 40},
+              {{"axis", int64_t{0}}}, "flatten.overflow",
+              {"input X", "64 bits"});
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ using framework::DDim;
 using framework::OpDesc;
 using Ints = std::vector<int64_t>;
 
-std::vector<OpExample> Examples(
+std::vector<OpExample> ViewExamples(
     ExampleMaker& make, const std::vector<std::pair<DDim, AttributeMap>>& all) {
   std::vector<OpExample> examples;
   for (const auto& [dims, attributes] : all) {
@@ -93,29 +94,29 @@ std::vector<OpExample> Examples(
 }
 
 std::vector<OpExample> SqueezeExamples(ExampleMaker& make) {
-  return Examples(make, {{{1, 3, 1, 5}, {{"axes", Ints{0, -2}}}},
-                         {{1, 3, 1, 5}, {}},
-                         {{1, 1}, {}},
-                         {{}, {}},
-                         {{0, 1}, {{"axes", Ints{1}}}},
-                         {{301, 1, 257}, {{"axes", Ints{1}}}}});
+  return ViewExamples(make, {{{1, 3, 1, 5}, {{"axes", Ints{0, -2}}}},
+                             {{1, 3, 1, 5}, {}},
+                             {{1, 1}, {}},
+                             {{}, {}},
+                             {{0, 1}, {{"axes", Ints{1}}}},
+                             {{301, 1, 257}, {{"axes", Ints{1}}}}});
 }
 
 std::vector<OpExample> UnsqueezeExamples(ExampleMaker& make) {
-  return Examples(make, {{{3, 5}, {{"axes", Ints{1, -1}}}},
-                         {{3, 1}, {{"axes", Ints{}}}},
-                         {{}, {{"axes", Ints{0}}}},
-                         {{0, 3}, {{"axes", Ints{0}}}},
-                         {{301, 257}, {{"axes", Ints{1}}}}});
+  return ViewExamples(make, {{{3, 5}, {{"axes", Ints{1, -1}}}},
+                             {{3, 1}, {{"axes", Ints{}}}},
+                             {{}, {{"axes", Ints{0}}}},
+                             {{0, 3}, {{"axes", Ints{0}}}},
+                             {{301, 257}, {{"axes", Ints{1}}}}});
 }
 
 std::vector<OpExample> FlattenExamples(ExampleMaker& make) {
   const auto axis = [](int64_t at) { return AttributeMap{{"axis", at}}; };
-  return Examples(make, {{{3, 5, 2}, axis(2)},
-                         {{3, 1, 5}, axis(-2)},
-                         {{}, axis(0)},
-                         {{3, 0, 2}, axis(3)},
-                         {{3, 101, 257}, axis(1)}});
+  return ViewExamples(make, {{{3, 5, 2}, axis(2)},
+                             {{3, 1, 5}, axis(-2)},
+                             {{}, axis(0)},
+                             {{3, 0, 2}, axis(3)},
+                             {{3, 101, 257}, axis(1)}});
 }
 
 Arrays SqueezeReference(const Arrays& in, const OpDesc& op) {

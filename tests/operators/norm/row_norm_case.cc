@@ -13,7 +13,7 @@ using framework::AttributeMap;
 using framework::DDim;
 using framework::OpDesc;
 
-constexpr double kEpsilon = 0.25;
+constexpr double kRowNormEpsilon = 0.25;
 
 // Which inputs an example has, in turn.
 struct Given {
@@ -41,7 +41,7 @@ OpExample MakeExample(ExampleMaker& make,
                       const Given& given,
                       bool has_bias,
                       AttributeMap attributes) {
-  attributes["epsilon"] = kEpsilon;
+  attributes["epsilon"] = kRowNormEpsilon;
   const DDim shape = given.flat ? DDim{parameters.numel()} : parameters;
   OpExample example{{{"X", Uneven(make, dims)}}, attributes};
   if (given.scale) example.inputs.emplace_back("Scale", make.Values(shape));
@@ -198,7 +198,7 @@ Arrays RowNormReference(const Arrays& in, const OpDesc& op) {
     for (const size_t i : layout.rows[r]) {
       const size_t p = layout.parameter[i];
       y.values[i] = (x.values[i] - moments.mean) /
-                        std::sqrt(moments.variance + kEpsilon) *
+                        std::sqrt(moments.variance + kRowNormEpsilon) *
                         Or(in, "Scale", p, 1) +
                     Or(in, "Bias", p, 0);
     }
@@ -242,7 +242,7 @@ Arrays RowNormGradReference(const Arrays& in, const OpDesc& op) {
   for (size_t r = 0; r < layout.rows.size(); ++r) {
     const std::vector<size_t>& row = layout.rows[r];
     const Moments moments = MomentsOf(x, row, layout.centered);
-    const double deviation = std::sqrt(moments.variance + kEpsilon);
+    const double deviation = std::sqrt(moments.variance + kRowNormEpsilon);
     double mean_grad = Or(in, "Mean@GRAD", r, 0);
     double variance_grad = Or(in, "Variance@GRAD", r, 0);
     for (const size_t i : row) {

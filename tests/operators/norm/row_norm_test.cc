@@ -23,7 +23,7 @@ using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
 
-Tensor Row(const Floats& values) {
+Tensor RowNormRow(const Floats& values) {
   return Tensor::FromVector<float>({static_cast<int64_t>(values.size())},
                                    values);
 }
@@ -36,7 +36,8 @@ AttributeMap Exactly(AttributeMap attributes = {}) {
 TEST(LayerNorm, NormalizesEachRow) {
   const Tensor x = Tensor::FromVector<float>({2, 2}, {1, 3, 14, 10});
   auto out = RunOp(
-      "layer_norm", {{"X", x}, {"Scale", Row({2, 3})}, {"Bias", Row({5, 7})}},
+      "layer_norm",
+      {{"X", x}, {"Scale", RowNormRow({2, 3})}, {"Bias", RowNormRow({5, 7})}},
       Exactly(), RunOpOptions{.outputs = {"Y", "Mean", "Variance"}});
   EXPECT_EQ(out["Y"].ToVector<float>(), (Floats{3, 10, 7, 4}));
   EXPECT_EQ(out["Mean"].dims(), DDim({2}));
@@ -47,7 +48,7 @@ TEST(LayerNorm, NormalizesEachRow) {
 TEST(LayerNorm, ScaleAndBiasMayHaveTheDimsOfARow) {
   const Tensor x =
       Tensor::FromVector<float>({2, 2, 2}, {1, 1, 3, 3, 5, 9, 5, 9});
-  const Tensor flat = Row({1, 2, 3, 4});
+  const Tensor flat = RowNormRow({1, 2, 3, 4});
   const auto run = [&](const Tensor& parameters) {
     return RunOp("layer_norm",
                  {{"X", x}, {"Scale", parameters}, {"Bias", parameters}},
@@ -101,10 +102,10 @@ TEST(LayerNorm, LargeMeansCostNoDigits) {
 
 TEST(RmsNorm, DividesByTheRootOfTheMeanOfTheSquares) {
   const Tensor x = Tensor::FromVector<float>({2, 2}, {3, 3, -7, 1});
-  EXPECT_EQ(
-      RunOp("rms_norm", {{"X", x}, {"Scale", Row({1, 10})}}, Exactly())["Y"]
-          .ToVector<float>(),
-      (Floats{1, 10, -1.4F, 2}));
+  EXPECT_EQ(RunOp("rms_norm", {{"X", x}, {"Scale", RowNormRow({1, 10})}},
+                  Exactly())["Y"]
+                .ToVector<float>(),
+            (Floats{1, 10, -1.4F, 2}));
 }
 
 TEST(GroupNorm, IsInstanceNormOfOneChannelAndLayerNormOfAll) {

@@ -8,6 +8,7 @@
 #include "tests/testing/expect_error.h"
 
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/program_io.h"
 

@@ -25,6 +25,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "sluice/framework/op/op_schema.h"
+
 namespace sluice::testing {
 namespace {
 

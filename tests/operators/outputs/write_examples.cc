@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/laboratory/op_example.h"
+#include "sluice/framework/op/op_schema.h"
 
 namespace sluice::testing {
 namespace {

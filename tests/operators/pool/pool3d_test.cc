@@ -24,22 +24,22 @@ using testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
 using Floats = std::vector<float>;
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kPool3dMax = std::numeric_limits<int64_t>::max();
 
 Tensor Line(const Floats& x) {
   return Tensor::FromVector({1, 1, 1, 1, static_cast<int64_t>(x.size())}, x);
 }
 
-Floats Pool(const Floats& x, AttributeMap attributes) {
+Floats Pool3dPool(const Floats& x, AttributeMap attributes) {
   return RunOp("pool3d", {{"X", Line(x)}}, attributes)["Out"].ToVector<float>();
 }
 
 TEST(Pool3d, DilatedWindowsSkipElements) {
   AttributeMap attributes = {{"ksize", Ints{1, 1, 2}},
                              {"dilations", Ints{1, 1, 2}}};
-  EXPECT_EQ(Pool({1, 9, 2, 8}, attributes), (Floats{2, 9}));
+  EXPECT_EQ(Pool3dPool({1, 9, 2, 8}, attributes), (Floats{2, 9}));
   attributes["pooling_type"] = std::string("avg");
-  EXPECT_EQ(Pool({1, 9, 2, 8}, attributes), (Floats{1.5F, 8.5F}));
+  EXPECT_EQ(Pool3dPool({1, 9, 2, 8}, attributes), (Floats{1.5F, 8.5F}));
 }
 
 TEST(Pool3d, AveragesCountThePaddingButNothingPastIt) {
@@ -48,20 +48,20 @@ TEST(Pool3d, AveragesCountThePaddingButNothingPastIt) {
       {"paddings", Ints{0, 0, 1}}, {"pooling_type", std::string("avg")},
       {"exclusive", false},        {"ceil_mode", true}};
   // The windows are -1 to 0 and 1 to 2; a third would begin in the padding.
-  EXPECT_EQ(Pool({4, 6, 8}, attributes), (Floats{2, 7}));
+  EXPECT_EQ(Pool3dPool({4, 6, 8}, attributes), (Floats{2, 7}));
   attributes["paddings"] = Ints{0, 0, 0, 0, 0, 0};
-  EXPECT_EQ(Pool({4, 6, 8}, attributes), (Floats{5, 8}));
+  EXPECT_EQ(Pool3dPool({4, 6, 8}, attributes), (Floats{5, 8}));
 }
 
 TEST(Pool3d, WindowsOfNothingHaveNoMaximum) {
   AttributeMap attributes = {{"ksize", Ints{1, 1, 2}},
                              {"dilations", Ints{1, 1, 4}},
                              {"paddings", Ints{0, 0, 2}}};
-  EXPECT_EQ(Pool({3}, attributes), (Floats{-HUGE_VALF}));
+  EXPECT_EQ(Pool3dPool({3}, attributes), (Floats{-HUGE_VALF}));
   attributes["pooling_type"] = std::string("avg");
-  EXPECT_TRUE(std::isnan(Pool({3}, attributes)[0]));
+  EXPECT_TRUE(std::isnan(Pool3dPool({3}, attributes)[0]));
   attributes["exclusive"] = false;
-  EXPECT_EQ(Pool({3}, attributes), (Floats{0}));
+  EXPECT_EQ(Pool3dPool({3}, attributes), (Floats{0}));
 }
 
 TEST(Pool3d, MaskIsWhereTheFirstMaximumIs) {
@@ -75,10 +75,10 @@ TEST(Pool3d, MaskIsWhereTheFirstMaximumIs) {
   EXPECT_EQ(mask.ToVector<int64_t>(), (Ints{1, 1, 7, 7}));
 }
 
-void ExpectRefused(const std::string& check_id,
-                   std::initializer_list<std::string_view> words,
-                   const DDim& x,
-                   const AttributeMap& attributes) {
+void ExpectPool3dRefused(const std::string& check_id,
+                         std::initializer_list<std::string_view> words,
+                         const DDim& x,
+                         const AttributeMap& attributes) {
   ExpectError(ErrorCode::kInvalidArgument, check_id, words, [&] {
     InferOpShapes("pool3d", {{"X", x}}, attributes);
   });
@@ -87,20 +87,22 @@ void ExpectRefused(const std::string& check_id,
 TEST(Pool3d, RefusesWindowsThatCannotBe) {
   const DDim x = {1, 1, 4, 4, 4};
   const Ints two = {2, 2, 2};
-  ExpectRefused("pool3d.ksize", {"pool3d", "ksize[1] = 0"}, x,
-                {{"ksize", Ints{2, 0, 2}}});
-  ExpectRefused("pool3d.empty", {"height", "[1, 1, 4, 0, 4]"}, {1, 1, 4, 0, 4},
-                {{"ksize", two}, {"paddings", Ints{1, 1, 1}}});
-  ExpectRefused("window.dilation", {"dilations[2] = 0"}, x,
-                {{"ksize", two}, {"dilations", Ints{1, 1, 0}}});
-  ExpectRefused("window.pair", {"ksize has 2 entries", "depth"}, x,
-                {{"ksize", Ints{2, 2}}});
-  ExpectRefused("window.paddings", {"4 entries", "front"}, x,
-                {{"ksize", two}, {"paddings", Ints{1, 1, 1, 1}}});
-  ExpectRefused("window.too_large", {"depth", "5 with dilation 4"}, x,
-                {{"ksize", two}, {"dilations", Ints{4, 1, 1}}});
-  ExpectRefused("window.overflow", {"width"}, x,
-                {{"ksize", Ints{1, 1, 3}}, {"dilations", Ints{1, 1, kMax}}});
+  ExpectPool3dRefused("pool3d.ksize", {"pool3d", "ksize[1] = 0"}, x,
+                      {{"ksize", Ints{2, 0, 2}}});
+  ExpectPool3dRefused("pool3d.empty", {"height", "[1, 1, 4, 0, 4]"},
+                      {1, 1, 4, 0, 4},
+                      {{"ksize", two}, {"paddings", Ints{1, 1, 1}}});
+  ExpectPool3dRefused("window.dilation", {"dilations[2] = 0"}, x,
+                      {{"ksize", two}, {"dilations", Ints{1, 1, 0}}});
+  ExpectPool3dRefused("window.pair", {"ksize has 2 entries", "depth"}, x,
+                      {{"ksize", Ints{2, 2}}});
+  ExpectPool3dRefused("window.paddings", {"4 entries", "front"}, x,
+                      {{"ksize", two}, {"paddings", Ints{1, 1, 1, 1}}});
+  ExpectPool3dRefused("window.too_large", {"depth", "5 with dilation 4"}, x,
+                      {{"ksize", two}, {"dilations", Ints{4, 1, 1}}});
+  ExpectPool3dRefused(
+      "window.overflow", {"width"}, x,
+      {{"ksize", Ints{1, 1, 3}}, {"dilations", Ints{1, 1, kPool3dMax}}});
 }
 
 TEST(Pool3d, InfersShapes) {
@@ -179,7 +181,7 @@ Window WindowOf(const Array& x, const OpDesc& op, const Ints& out) {
   return window;
 }
 
-DDim OutDims(const DDim& x, const OpDesc& op) {
+DDim Pool3dOutDims(const DDim& x, const OpDesc& op) {
   DDim out = x;
   const Ints& pads = GetAttr<Ints>(op, "paddings");
   for (int i = 0; i < 3; ++i) {
@@ -218,7 +220,7 @@ double Count(const OpDesc& op, const Window& window) {
 
 Arrays Pool3dReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("X");
-  Array out(OutDims(x.dims, op)), mask(OutDims(x.dims, op));
+  Array out(Pool3dOutDims(x.dims, op)), mask(Pool3dOutDims(x.dims, op));
   for (int64_t i = 0; i < out.dims.numel(); ++i) {
     const Window window = WindowOf(x, op, out.IndexOf(i));
     if (GetAttr<std::string>(op, "pooling_type") == "max") {
@@ -240,7 +242,7 @@ std::vector<OpExample> Pool3dGradExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = Pool3dExamples(make);
   for (OpExample& example : examples) {
     const OpDesc op = DescribeExample("pool3d", example);
-    const DDim out = OutDims(example.inputs[0].second.dims(), op);
+    const DDim out = Pool3dOutDims(example.inputs[0].second.dims(), op);
     example.inputs.emplace_back("Out@GRAD", make.Values(out));
   }
   return examples;

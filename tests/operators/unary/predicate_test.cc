@@ -8,6 +8,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/unary/predicate_row.h"
@@ -106,7 +107,7 @@ namespace {
 using operators::math::PredicateInfo;
 
 // With some of the floats NaN or infinite.
-std::vector<OpExample> Examples(ExampleMaker& make) {
+std::vector<OpExample> PredicateExamples(ExampleMaker& make) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<OpExample> examples;
   for (const framework::DDim& dims :
@@ -127,7 +128,7 @@ std::vector<OpExample> Examples(ExampleMaker& make) {
 [[maybe_unused]] const bool predicate_cases = [] {
   for (const PredicateInfo& info : operators::math::Predicates()) {
     OpCase op_case;
-    op_case.examples = Examples;
+    op_case.examples = PredicateExamples;
     op_case.reference = [&info](const Arrays& in, const framework::OpDesc&) {
       Array out = in.at("X");
       const bool wraps = !platform::FormatOf(out.dtype).is_signed;

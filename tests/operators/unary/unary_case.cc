@@ -30,9 +30,9 @@ const char* GradientInput(const UnaryInfo& info) {
   return info.gradient_reads == GradientReads::kX ? "X" : "Out";
 }
 
-std::vector<OpExample> Examples(const UnaryInfo& info,
-                                ExampleMaker& make,
-                                bool gradient) {
+std::vector<OpExample> UnaryExamples(const UnaryInfo& info,
+                                     ExampleMaker& make,
+                                     bool gradient) {
   std::vector<OpExample> examples;
   const auto add = [&](const DDim& dims, const AttributeMap& attributes) {
     Array x = ToArray(make.Values(dims));
@@ -94,7 +94,7 @@ std::vector<AttributeMap> UnaryAttributes(const UnaryInfo& info) {
 OpCase UnaryCase(const UnaryInfo& info) {
   OpCase op_case;
   op_case.examples = [&info](ExampleMaker& make) {
-    return Examples(info, make, /*gradient=*/false);
+    return UnaryExamples(info, make, /*gradient=*/false);
   };
   op_case.reference = [&info](const Arrays& in, const OpDesc& op) {
     const UnaryParams params = ParamsOf(info, op);
@@ -110,7 +110,7 @@ OpCase UnaryCase(const UnaryInfo& info) {
 OpCase UnaryGradCase(const UnaryInfo& info) {
   OpCase op_case;
   op_case.examples = [&info](ExampleMaker& make) {
-    return Examples(info, make, /*gradient=*/true);
+    return UnaryExamples(info, make, /*gradient=*/true);
   };
   op_case.reference = [&info](const Arrays& in, const OpDesc& op) {
     const UnaryParams params = ParamsOf(info, op);

@@ -2,7 +2,8 @@
 the same in PyTorch.
 
 Sizes are odd and drawn at random; each case is drawn anew for each seed. A case
-gives its inputs in float64, which the test casts.
+gives its inputs in float64, which the test casts. Functions that make cases need
+no PyTorch; those that they give as `same` do.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Conv2dGeometry Geometry(int64_t n, int64_t height, int64_t width, bool nhwc) {
   return g;
 }
 
-std::vector<float> Numbers(int64_t count) {
+std::vector<float> Conv2dGemmNumbers(int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     values[i] = static_cast<float>(i * 7919 % 101 - 50) / 37;
@@ -65,7 +65,7 @@ TEST(PlanConv2dGemm, KeepsScratchSmall) {
 
 // The gradient of the input with the bias that AllDirections adds.
 void AddBias(const Conv2dGeometry& g, std::vector<float>* x_grad) {
-  const auto bias = Numbers(g.in_c);
+  const auto bias = Conv2dGemmNumbers(g.in_c);
   const int64_t run = g.nhwc ? 1 : g.in_pixels();
   for (size_t i = 0; i < x_grad->size(); ++i) {
     (*x_grad)[i] += bias[static_cast<int64_t>(i) / run % g.in_c];
@@ -75,9 +75,11 @@ void AddBias(const Conv2dGeometry& g, std::vector<float>* x_grad) {
 // All three directions for `threads`, one after the other.
 std::vector<float> AllDirections(const Conv2dGeometry& g, int threads) {
   const platform::ThreadCountGuard guard(threads);
-  const auto x = Numbers(g.input_size()), w = Numbers(g.filter_size());
-  const auto y = Numbers(g.output_size()), bias = Numbers(g.out_c);
-  const auto x_bias = Numbers(g.in_c);
+  const auto x = Conv2dGemmNumbers(g.input_size()),
+             w = Conv2dGemmNumbers(g.filter_size());
+  const auto y = Conv2dGemmNumbers(g.output_size()),
+             bias = Conv2dGemmNumbers(g.out_c);
+  const auto x_bias = Conv2dGemmNumbers(g.in_c);
   std::vector<float> out(g.output_size()), x_grad(x.size()), w_grad(w.size());
   const auto plan = [&](Conv2dDirection direction) {
     return PlanConv2dGemm(g, direction, sizeof(float), threads);
@@ -145,8 +147,8 @@ TEST(Conv2dGemm, ManyChannelsAgreeWithTheDirectFormForAnyThreads) {
       for (const int64_t groups : {1, 2}) {
         for (const int64_t n : {1, 3}) {
           const Conv2dGeometry g = ManyChannels(n, kernel, groups, nhwc);
-          const auto w = Numbers(g.filter_size());
-          const auto y = Numbers(g.output_size());
+          const auto w = Conv2dGemmNumbers(g.filter_size());
+          const auto y = Conv2dGemmNumbers(g.output_size());
           std::vector<float> want(g.input_size());
           Conv2dDirectGradInput(g, w.data(), y.data(), want.data());
           AddBias(g, &want);
@@ -165,8 +167,10 @@ TEST(Conv2dGemm, ManyChannelsAgreeWithTheDirectFormForAnyThreads) {
 TEST(Conv2dGemm, LargerPlanesAgreeWithTheDirectForm) {
   for (const bool nhwc : {false, true}) {
     const Conv2dGeometry g = Geometry(2, 40, 41, nhwc);
-    const auto x = Numbers(g.input_size()), w = Numbers(g.filter_size());
-    const auto y = Numbers(g.output_size()), bias = Numbers(g.out_c);
+    const auto x = Conv2dGemmNumbers(g.input_size()),
+               w = Conv2dGemmNumbers(g.filter_size());
+    const auto y = Conv2dGemmNumbers(g.output_size()),
+               bias = Conv2dGemmNumbers(g.out_c);
     std::vector<float> want(g.output_size()), x_grad(x.size());
     std::vector<float> w_grad(w.size());
     Conv2dDirect(g, x.data(), w.data(), bias.data(), want.data());
@@ -198,8 +202,8 @@ TEST(Conv2dGemm, WindowsSideBySideAgreeWithTheDirectForm) {
         const auto plan =
             PlanConv2dGemm(g, Conv2dDirection::kGradInput, sizeof(float), 1);
         EXPECT_TRUE(plan.once);
-        const auto w = Numbers(g.filter_size());
-        const auto y = Numbers(g.output_size());
+        const auto w = Conv2dGemmNumbers(g.filter_size());
+        const auto y = Conv2dGemmNumbers(g.output_size());
         std::vector<float> want(g.input_size());
         Conv2dDirectGradInput(g, w.data(), y.data(), want.data());
         AddBias(g, &want);

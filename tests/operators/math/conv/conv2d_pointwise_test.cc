@@ -15,13 +15,13 @@ namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-Conv2dGeometry Geometry(int64_t n,
-                        int64_t height,
-                        int64_t width,
-                        int64_t in_c,
-                        int64_t out_c,
-                        int64_t stride_h = 1,
-                        int64_t stride_w = 1) {
+Conv2dGeometry Conv2dPointwiseGeometry(int64_t n,
+                                       int64_t height,
+                                       int64_t width,
+                                       int64_t in_c,
+                                       int64_t out_c,
+                                       int64_t stride_h = 1,
+                                       int64_t stride_w = 1) {
   Conv2dGeometry g;
   g.n = n;
   g.in_c = in_c;
@@ -36,7 +36,7 @@ Conv2dGeometry Geometry(int64_t n,
   return g;
 }
 
-std::vector<float> Numbers(int64_t count, int64_t seed) {
+std::vector<float> Conv2dPointwiseNumbers(int64_t count, int64_t seed) {
   std::vector<float> values(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     values[i] = static_cast<float>((i + seed) * 7919 % 101 - 50) / 37;
@@ -47,9 +47,9 @@ std::vector<float> Numbers(int64_t count, int64_t seed) {
 struct Conv {
   explicit Conv(const Conv2dGeometry& geometry)
       : g(geometry),
-        input(Numbers(g.input_size(), 1)),
-        filter(Numbers(g.filter_size(), 2)),
-        bias(Numbers(g.out_c, 3)) {}
+        input(Conv2dPointwiseNumbers(g.input_size(), 1)),
+        filter(Conv2dPointwiseNumbers(g.filter_size(), 2)),
+        bias(Conv2dPointwiseNumbers(g.out_c, 3)) {}
 
   std::vector<float> Run(int threads = 1) const {
     const platform::ThreadCountGuard guard(threads);
@@ -106,8 +106,8 @@ TEST(Conv2dPointwise, IsTheConvolution) {
       for (const int64_t in_c : {1, 3, 16, 300}) {
         for (const int64_t out_c : {1, 5, 8, 16, 21, 64}) {
           for (const int64_t stride : {1, 2}) {
-            const Conv conv(
-                Geometry(2, height, width, in_c, out_c, stride, 3 - stride));
+            const Conv conv(Conv2dPointwiseGeometry(2, height, width, in_c,
+                                                    out_c, stride, 3 - stride));
             ASSERT_NO_FATAL_FAILURE(conv.ExpectRight(conv.Run()));
           }
         }
@@ -117,9 +117,10 @@ TEST(Conv2dPointwise, IsTheConvolution) {
 }
 
 TEST(Conv2dPointwise, HasTheSameBitsOnAnyNumberOfThreads) {
-  for (const auto& g :
-       {Geometry(1, 7, 7, 512, 300), Geometry(1, 40, 37, 24, 40),
-        Geometry(2, 15, 15, 30, 70, 2, 2), Geometry(1, 1, 1, 600, 1000)}) {
+  for (const auto& g : {Conv2dPointwiseGeometry(1, 7, 7, 512, 300),
+                        Conv2dPointwiseGeometry(1, 40, 37, 24, 40),
+                        Conv2dPointwiseGeometry(2, 15, 15, 30, 70, 2, 2),
+                        Conv2dPointwiseGeometry(1, 1, 1, 600, 1000)}) {
     Conv conv(g);
     const Chain<float> chain({{"relu", {}}}, {});
     conv.chain = {&chain, {}};
@@ -135,8 +136,8 @@ TEST(Conv2dPointwise, ComputesEachGroupByItself) {
     for (const int64_t in_c : {1, 5, 16}) {
       for (const int64_t out_c : {1, 7, 20, 34}) {
         for (const int threads : {1, 4}) {
-          Conv2dGeometry g =
-              Geometry(1, 3, 5, groups * in_c, groups * out_c, threads, 1);
+          Conv2dGeometry g = Conv2dPointwiseGeometry(
+              1, 3, 5, groups * in_c, groups * out_c, threads, 1);
           g.groups = groups;
           Conv conv(g);
           const Chain<float> chain({{"relu", {}}}, {});
@@ -154,20 +155,20 @@ TEST(Conv2dPointwise, ComputesEachGroupByItself) {
 }
 
 TEST(Conv2dPointwise, NoChannelsAreTheBias) {
-  Conv conv(Geometry(1, 4, 5, 0, 21));
+  Conv conv(Conv2dPointwiseGeometry(1, 4, 5, 0, 21));
   conv.ExpectRight(conv.Run());
   conv.bias.clear();
   conv.ExpectRight(conv.Run());
 }
 
 TEST(Conv2dPointwise, NoBiasIsZero) {
-  Conv conv(Geometry(1, 4, 5, 6, 7));
+  Conv conv(Conv2dPointwiseGeometry(1, 4, 5, 6, 7));
   conv.bias.clear();
   conv.ExpectRight(conv.Run());
 }
 
 TEST(Conv2dPointwise, MultipliesFiltersByTheirFactors) {
-  Conv conv(Geometry(1, 4, 5, 6, 21));
+  Conv conv(Conv2dPointwiseGeometry(1, 4, 5, 6, 21));
   for (int o = 0; o < 21; ++o) {
     conv.factors.push_back(0.25 * (o - 7));
   }
@@ -175,7 +176,7 @@ TEST(Conv2dPointwise, MultipliesFiltersByTheirFactors) {
 }
 
 TEST(Conv2dPointwise, KeepsNaNWhereItIs) {
-  Conv conv(Geometry(1, 9, 11, 3, 10));
+  Conv conv(Conv2dPointwiseGeometry(1, 9, 11, 3, 10));
   conv.input[30 * 3 + 1] = kNaN;
   conv.ExpectRight(conv.Run());
 }
@@ -183,10 +184,11 @@ TEST(Conv2dPointwise, KeepsNaNWhereItIs) {
 TEST(Conv2dPointwise, AppliesAChainToEachOutputOnce) {
   const Chain<float> chain({{"scale", {2, 1}}, {"elementwise_add", {}}},
                            {{1, 70}});
-  const std::vector<float> operand = Numbers(70, 9);
+  const std::vector<float> operand = Conv2dPointwiseNumbers(70, 9);
   const std::array<const float*, 1> operands = {operand.data()};
-  for (const auto& g : {Geometry(1, 9, 11, 17, 70), Geometry(1, 1, 3, 17, 70),
-                        Geometry(2, 9, 11, 17, 70, 2, 2)}) {
+  for (const auto& g : {Conv2dPointwiseGeometry(1, 9, 11, 17, 70),
+                        Conv2dPointwiseGeometry(1, 1, 3, 17, 70),
+                        Conv2dPointwiseGeometry(2, 9, 11, 17, 70, 2, 2)}) {
     for (const int threads : {1, 3}) {
       Conv conv(g);
       const std::vector<float> plain = conv.Run();
@@ -200,7 +202,7 @@ TEST(Conv2dPointwise, AppliesAChainToEachOutputOnce) {
 }
 
 TEST(FitsConv2dPointwise, SaysWhatItTakes) {
-  const Conv2dGeometry g = Geometry(1, 8, 8, 4, 4, 2, 2);
+  const Conv2dGeometry g = Conv2dPointwiseGeometry(1, 8, 8, 4, 4, 2, 2);
   EXPECT_TRUE(FitsConv2dPointwise(g));
   const auto refuses = [&](auto change) {
     Conv2dGeometry other = g;

@@ -15,9 +15,9 @@ namespace sluice::operators::math {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kConv2dWinogradNaN = std::numeric_limits<float>::quiet_NaN();
 
-Conv2dGeometry Geometry(
+Conv2dGeometry Conv2dWinogradGeometry(
     int64_t n, int64_t height, int64_t width, int64_t in_c, int64_t out_c) {
   Conv2dGeometry g;
   g.n = n;
@@ -33,7 +33,7 @@ Conv2dGeometry Geometry(
   return g;
 }
 
-std::vector<float> Numbers(int64_t count, int64_t seed) {
+std::vector<float> Conv2dWinogradNumbers(int64_t count, int64_t seed) {
   std::vector<float> values(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     values[i] = static_cast<float>((i + seed) * 7919 % 101 - 50) / 37;
@@ -42,13 +42,13 @@ std::vector<float> Numbers(int64_t count, int64_t seed) {
 }
 
 // A convolution with its arguments.
-struct Conv {
-  Conv(const Conv2dGeometry& geometry, int64_t tile)
+struct WinogradConv {
+  WinogradConv(const Conv2dGeometry& geometry, int64_t tile)
       : g(geometry),
         m(tile),
-        input(Numbers(g.input_size(), 1)),
-        filter(Numbers(g.filter_size(), 2)),
-        bias(Numbers(g.out_c, 3)) {}
+        input(Conv2dWinogradNumbers(g.input_size(), 1)),
+        filter(Conv2dWinogradNumbers(g.filter_size(), 2)),
+        bias(Conv2dWinogradNumbers(g.out_c, 3)) {}
 
   std::vector<float> Run(int threads = 1) const {
     const platform::ThreadCountGuard guard(threads);
@@ -56,7 +56,8 @@ struct Conv {
     std::vector<float> packed(static_cast<size_t>(plan.packed_size()));
     const double* scales = factors.empty() ? nullptr : factors.data();
     PackWinogradFilter(plan, filter.data(), scales, packed.data());
-    std::vector<float> output(static_cast<size_t>(g.output_size()), kNaN);
+    std::vector<float> output(static_cast<size_t>(g.output_size()),
+                              kConv2dWinogradNaN);
     constexpr auto kMark = static_cast<std::byte>(0x5A);
     std::vector<std::byte> scratch(plan.scratch_bytes() + 4096, kMark);
     Conv2dWinograd(plan, input.data(), {filter.data(), scales, packed.data()},
@@ -120,7 +121,9 @@ TEST_P(Conv2dWinogradTest, IsTheConvolution) {
     for (const int64_t width : {1, 5, 8, 14}) {
       for (const int64_t in_c : {1, 3, 16, 19}) {
         for (const int64_t out_c : {1, 8, 21, 64}) {
-          const Conv conv(Geometry(2, height, width, in_c, out_c), GetParam());
+          const WinogradConv conv(
+              Conv2dWinogradGeometry(2, height, width, in_c, out_c),
+              GetParam());
           ASSERT_NO_FATAL_FAILURE(conv.ExpectRight(conv.Run()));
         }
       }
@@ -131,29 +134,31 @@ TEST_P(Conv2dWinogradTest, IsTheConvolution) {
 TEST_P(Conv2dWinogradTest, TakesAnyPadding) {
   for (const int64_t top : {0, 2, 5}) {
     for (const int64_t right : {0, 3}) {
-      Conv2dGeometry g = Geometry(1, 6, 9, 4, 5);
+      Conv2dGeometry g = Conv2dWinogradGeometry(1, 6, 9, 4, 5);
       g.pad_top = top;
       g.pad_right = right;
       g.out_h = g.in_h + g.pad_top + g.pad_bottom - 2;
       g.out_w = g.in_w + g.pad_left + g.pad_right - 2;
-      const Conv conv(g, GetParam());
+      const WinogradConv conv(g, GetParam());
       ASSERT_NO_FATAL_FAILURE(conv.ExpectRight(conv.Run()));
     }
   }
 }
 
 TEST_P(Conv2dWinogradTest, ManyChannelsAndTiles) {
-  for (const auto& g : {Geometry(1, 40, 37, 24, 40), Geometry(3, 9, 9, 300, 70),
-                        Geometry(1, 28, 30, 130, 140)}) {
-    const Conv conv(g, GetParam());
+  for (const auto& g : {Conv2dWinogradGeometry(1, 40, 37, 24, 40),
+                        Conv2dWinogradGeometry(3, 9, 9, 300, 70),
+                        Conv2dWinogradGeometry(1, 28, 30, 130, 140)}) {
+    const WinogradConv conv(g, GetParam());
     ASSERT_NO_FATAL_FAILURE(conv.ExpectRight(conv.Run()));
   }
 }
 
 TEST_P(Conv2dWinogradTest, HasTheSameBitsOnAnyNumberOfThreads) {
-  for (const auto& g : {Geometry(1, 40, 37, 24, 40), Geometry(1, 9, 9, 30, 70),
-                        Geometry(1, 28, 30, 130, 140)}) {
-    const Conv conv(g, GetParam());
+  for (const auto& g : {Conv2dWinogradGeometry(1, 40, 37, 24, 40),
+                        Conv2dWinogradGeometry(1, 9, 9, 30, 70),
+                        Conv2dWinogradGeometry(1, 28, 30, 130, 140)}) {
+    const WinogradConv conv(g, GetParam());
     const std::vector<float> one = conv.Run(1);
     for (const int threads : {2, 3, 7}) {
       EXPECT_EQ(conv.Run(threads), one) << threads;
@@ -162,9 +167,9 @@ TEST_P(Conv2dWinogradTest, HasTheSameBitsOnAnyNumberOfThreads) {
 }
 
 TEST_P(Conv2dWinogradTest, WindowsWithoutTheNaNDoNotGetIt) {
-  for (const float special : {kNaN, kInfinity, -kInfinity}) {
+  for (const float special : {kConv2dWinogradNaN, kInfinity, -kInfinity}) {
     for (const int64_t pixel : {0, 5, 40, 98}) {
-      Conv conv(Geometry(1, 9, 11, 3, 10), GetParam());
+      WinogradConv conv(Conv2dWinogradGeometry(1, 9, 11, 3, 10), GetParam());
       conv.input[pixel * 3 + 1] = special;
       ASSERT_NO_FATAL_FAILURE(conv.ExpectRight(conv.Run(2)));
       conv.factors = std::vector<double>(10, -0.5);
@@ -175,12 +180,14 @@ TEST_P(Conv2dWinogradTest, WindowsWithoutTheNaNDoNotGetIt) {
 
 // The windows of a tile that is summed take their place from the block.
 TEST_P(Conv2dWinogradTest, TilesWithNaNDoNotDisturbTheirNeighbours) {
-  for (const auto& g : {Geometry(1, 2, 2, 512, 1), Geometry(1, 2, 96, 64, 3),
-                        Geometry(1, 6, 16, 16, 8), Geometry(1, 4, 5, 1, 2)}) {
+  for (const auto& g : {Conv2dWinogradGeometry(1, 2, 2, 512, 1),
+                        Conv2dWinogradGeometry(1, 2, 96, 64, 3),
+                        Conv2dWinogradGeometry(1, 6, 16, 16, 8),
+                        Conv2dWinogradGeometry(1, 4, 5, 1, 2)}) {
     for (const int threads : {1, 4}) {
-      Conv conv(g, GetParam());
+      WinogradConv conv(g, GetParam());
       for (int64_t pixel = 0; pixel < g.in_pixels(); pixel += 7) {
-        conv.input[pixel * g.in_c] = kNaN;
+        conv.input[pixel * g.in_c] = kConv2dWinogradNaN;
       }
       ASSERT_NO_FATAL_FAILURE(conv.ExpectRight(conv.Run(threads)));
     }
@@ -188,12 +195,12 @@ TEST_P(Conv2dWinogradTest, TilesWithNaNDoNotDisturbTheirNeighbours) {
 }
 
 TEST_P(Conv2dWinogradTest, NoChannelsAreTheBias) {
-  const Conv conv(Geometry(1, 5, 6, 0, 7), GetParam());
+  const WinogradConv conv(Conv2dWinogradGeometry(1, 5, 6, 0, 7), GetParam());
   conv.ExpectRight(conv.Run());
 }
 
 TEST_P(Conv2dWinogradTest, TransformsThatOverflow) {
-  Conv conv(Geometry(1, 9, 11, 3, 10), GetParam());
+  WinogradConv conv(Conv2dWinogradGeometry(1, 9, 11, 3, 10), GetParam());
   std::fill(conv.input.begin(), conv.input.end(), 3e37F);
   std::fill(conv.filter.begin(), conv.filter.end(), 0.1F);
   for (const float value : conv.Run()) {
@@ -202,8 +209,8 @@ TEST_P(Conv2dWinogradTest, TransformsThatOverflow) {
 }
 
 TEST_P(Conv2dWinogradTest, FiltersThatAreNotFinite) {
-  for (const float special : {kNaN, kInfinity}) {
-    Conv conv(Geometry(1, 5, 6, 3, 10), GetParam());
+  for (const float special : {kConv2dWinogradNaN, kInfinity}) {
+    WinogradConv conv(Conv2dWinogradGeometry(1, 5, 6, 3, 10), GetParam());
     conv.filter[4 * 27 + 13] = special;  // of output channel 4 only
     const std::vector<float> got = conv.Run();
     conv.ExpectRight(got);
@@ -213,7 +220,7 @@ TEST_P(Conv2dWinogradTest, FiltersThatAreNotFinite) {
 }
 
 TEST_P(Conv2dWinogradTest, MultipliesFiltersByTheirFactors) {
-  Conv conv(Geometry(2, 9, 11, 17, 21), GetParam());
+  WinogradConv conv(Conv2dWinogradGeometry(2, 9, 11, 17, 21), GetParam());
   for (int o = 0; o < 21; ++o) {
     conv.factors.push_back(0.25 * (o - 7));
   }
@@ -223,11 +230,11 @@ TEST_P(Conv2dWinogradTest, MultipliesFiltersByTheirFactors) {
 TEST_P(Conv2dWinogradTest, AppliesAChainToEachOutputOnce) {
   const Chain<float> chain({{"scale", {2, 1}}, {"elementwise_add", {}}},
                            {{1, 21}});
-  const std::vector<float> operand = Numbers(21, 9);
+  const std::vector<float> operand = Conv2dWinogradNumbers(21, 9);
   const std::array<const float*, 1> operands = {operand.data()};
   for (const int threads : {1, 2}) {
-    Conv conv(Geometry(2, 9, 11, 17, 21), GetParam());
-    conv.input[30] = kNaN;
+    WinogradConv conv(Conv2dWinogradGeometry(2, 9, 11, 17, 21), GetParam());
+    conv.input[30] = kConv2dWinogradNaN;
     const std::vector<float> plain = conv.Run();
     conv.chain = {&chain, operands};
     const std::vector<float> got = conv.Run(threads);
@@ -250,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(Tiles,
                          });
 
 TEST(FitsConv2dWinograd, SaysWhatItTakes) {
-  const Conv2dGeometry g = Geometry(1, 8, 8, 4, 4);
+  const Conv2dGeometry g = Conv2dWinogradGeometry(1, 8, 8, 4, 4);
   EXPECT_TRUE(FitsConv2dWinograd(g));
   const auto refuses = [&](auto change) {
     Conv2dGeometry other = g;

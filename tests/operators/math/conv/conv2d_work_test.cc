@@ -14,7 +14,7 @@ constexpr Conv2dDirection kDirections[] = {Conv2dDirection::kForward,
                                            Conv2dDirection::kGradInput,
                                            Conv2dDirection::kGradFilter};
 
-Conv2dGeometry Geometry(int64_t in_c, int64_t size, int64_t out_c) {
+Conv2dGeometry Conv2dWorkGeometry(int64_t in_c, int64_t size, int64_t out_c) {
   Conv2dGeometry g;
   g.n = 1;
   g.in_c = in_c;
@@ -33,7 +33,7 @@ double Seconds(const KernelWork& work, int threads = 1) {
 TEST(Conv2dWork, FourTimesTheImagesTakeAboutFourTimesAsLong) {
   for (const bool nhwc : {false, true}) {
     for (const Conv2dDirection direction : kDirections) {
-      Conv2dGeometry g = Geometry(32, 28, 64);
+      Conv2dGeometry g = Conv2dWorkGeometry(32, 28, 64);
       g.nhwc = nhwc;
       const double one = Seconds(Conv2dGemmWork(g, direction, 4));
       g.n = 4;
@@ -45,7 +45,7 @@ TEST(Conv2dWork, FourTimesTheImagesTakeAboutFourTimesAsLong) {
 }
 
 TEST(Conv2dWork, NothingIsDoneForNothing) {
-  Conv2dGeometry g = Geometry(8, 16, 8);
+  Conv2dGeometry g = Conv2dWorkGeometry(8, 16, 8);
   g.n = 0;
   for (const Conv2dDirection direction : kDirections) {
     EXPECT_EQ(Conv2dGemmWork(g, direction, 4).flops, 0);
@@ -57,8 +57,10 @@ TEST(Conv2dWork, NothingIsDoneForNothing) {
 
 TEST(Conv2dWork, RowsArePaidInWholeVectors) {
   const int64_t lanes = VectorLanes(4);
-  const KernelWork full = Conv2dRowsWork(Geometry(16, 2 * lanes, 16), 4);
-  const KernelWork more = Conv2dRowsWork(Geometry(16, 2 * lanes + 1, 16), 4);
+  const KernelWork full =
+      Conv2dRowsWork(Conv2dWorkGeometry(16, 2 * lanes, 16), 4);
+  const KernelWork more =
+      Conv2dRowsWork(Conv2dWorkGeometry(16, 2 * lanes + 1, 16), 4);
   const double rows =
       static_cast<double>(2 * lanes + 1) / static_cast<double>(2 * lanes);
   EXPECT_DOUBLE_EQ(more.flops, full.flops * rows * 1.5);
@@ -66,13 +68,13 @@ TEST(Conv2dWork, RowsArePaidInWholeVectors) {
 
 // A row of few filters loads more for each product.
 TEST(Conv2dWork, FewFiltersUseLessOfTheCore) {
-  EXPECT_LT(Conv2dRowsWork(Geometry(16, 64, 1), 4).efficiency,
-            Conv2dRowsWork(Geometry(16, 64, 6), 4).efficiency);
+  EXPECT_LT(Conv2dRowsWork(Conv2dWorkGeometry(16, 64, 1), 4).efficiency,
+            Conv2dRowsWork(Conv2dWorkGeometry(16, 64, 6), 4).efficiency);
 }
 
 // Products of a row of channels each are what depthwise code is there for.
 TEST(Conv2dWork, DepthwiseLayersTakeLongestAsProducts) {
-  Conv2dGeometry g = Geometry(64, 28, 64);
+  Conv2dGeometry g = Conv2dWorkGeometry(64, 28, 64);
   g.groups = 64;
   g.nhwc = true;
   for (const Conv2dDirection direction : kDirections) {
@@ -83,7 +85,7 @@ TEST(Conv2dWork, DepthwiseLayersTakeLongestAsProducts) {
 
 // One image is one tile: a second thread has nothing to do.
 TEST(Conv2dWork, ThreadsShareTiles) {
-  const Conv2dGeometry small = Geometry(16, 7, 16);
+  const Conv2dGeometry small = Conv2dWorkGeometry(16, 7, 16);
   const KernelWork work = Conv2dGemmWork(small, Conv2dDirection::kForward, 4);
   EXPECT_EQ(work.max_threads, 1);
   EXPECT_DOUBLE_EQ(Seconds(work, 2), Seconds(work, 1));

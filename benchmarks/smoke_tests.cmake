@@ -1,0 +1,72 @@
+# Tests smoke.bench_<name>: every benchmark runs with --smoke, without peers.
+# What they write is in smoke/ of the build folder.
+set(folder "${CMAKE_CURRENT_BINARY_DIR}/smoke")
+file(MAKE_DIRECTORY "${folder}")
+set(smoke_environment
+  "TMPDIR=${folder}"
+  "PYTHONPATH=${PROJECT_BINARY_DIR}/python"
+  "PYTHONDONTWRITEBYTECODE=1"
+  "SLUICE_RECORDS=off"
+  "OMP_WAIT_POLICY=passive"
+  "OMPI_ALLOW_RUN_AS_ROOT=1"
+  "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+  "OMPI_MCA_btl_vader_single_copy_mechanism=none")
+
+# add_smoke_test(NAME command...)
+function(add_smoke_test name)
+  add_test(NAME smoke.${name} COMMAND ${ARGN}
+    WORKING_DIRECTORY "${folder}")
+  set_tests_properties(smoke.${name} PROPERTIES
+    LABELS "quick" TIMEOUT 120 ENVIRONMENT "${smoke_environment}")
+endfunction()
+
+foreach(name dispatch embedding lab manhattan onednn startup)
+  if(TARGET bench_${name})
+    add_smoke_test(bench_${name}
+      bench_${name} --smoke --json "${folder}/${name}.json")
+  endif()
+endforeach()
+add_smoke_test(bench_conv2d bench_conv2d --smoke)
+add_smoke_test(bench_gemm bench_gemm --smoke)
+add_smoke_test(bench_regret
+  bench_regret --smoke --csv "${folder}/regret.csv")
+# It takes a new file only.
+add_smoke_test(bench_records
+  sh -c [[rm -f "$1" && exec "$0" --smoke --output "$1"]]
+  $<TARGET_FILE:bench_records> "${folder}/records.jsonl")
+if(TARGET bench_onednn)
+  # It measures oneDNN also where the other tests run without.
+  set_tests_properties(smoke.bench_onednn PROPERTIES
+    ENVIRONMENT_MODIFICATION "SLUICE_ENABLE_ONEDNN=unset:")
+endif()
+if(TARGET bench_allreduce)
+  add_smoke_test(bench_allreduce
+    "${MPIEXEC_EXECUTABLE}" ${MPIEXEC_NUMPROC_FLAG} 2 --oversubscribe
+    $<TARGET_FILE:bench_allreduce> 0 1724320 --smoke)
+  set_tests_properties(smoke.bench_allreduce PROPERTIES PROCESSORS 2)
+endif()
+
+# add_python_smoke_test(NAME option...): bench_NAME.py
+function(add_python_smoke_test name)
+  add_smoke_test(bench_${name} "${Python_EXECUTABLE}"
+    "${CMAKE_CURRENT_SOURCE_DIR}/bench_${name}.py"
+    --smoke --json "${folder}/${name}.json" ${ARGN})
+endfunction()
+
+if(NOT SLUICE_PYTHON)
+  return()
+endif()
+add_python_smoke_test(python_overhead)
+add_python_smoke_test(train)
+if(SLUICE_ONNX_PROTO)
+  add_python_smoke_test(models)
+endif()
+if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
+  add_python_smoke_test(cuda --program $<TARGET_FILE:bench_cuda_kernels>)
+endif()
+if(TARGET bench_allreduce)
+  add_python_smoke_test(distributed --program $<TARGET_FILE:bench_allreduce>)
+  add_python_smoke_test(simulation)
+  set_tests_properties(smoke.bench_distributed smoke.bench_simulation
+    PROPERTIES PROCESSORS 2)
+endif()

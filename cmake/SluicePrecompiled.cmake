@@ -1,0 +1,95 @@
+# What makes compiling quick: headers that are precompiled once for all rooms,
+# and sources that are compiled together.
+
+# sluice_precompile(TARGET header...)
+# Compiles these headers, as "gtest/gtest.h", and those of the standard library
+# that most sources include, once for TARGET. What is precompiled seldom changes,
+# because every source depends on it. Sources include what they use all the same:
+# clang-tidy compiles them without.
+function(sluice_precompile target)
+  set(headers
+    algorithm array atomic cmath cstdint cstring functional limits map memory
+    mutex numeric optional set span string string_view tuple utility variant
+    vector fmt/core.h ${ARGN})
+  list(TRANSFORM headers REPLACE "(.+)" "<\\1>")
+  target_precompile_headers(${target} PRIVATE ${headers})
+endfunction()
+
+# sluice_use_precompiled(TARGET)
+# Gives TARGET, whose flags are those of the rooms, the headers of the target
+# sluice_precompiled.
+function(sluice_use_precompiled target)
+  if(NOT TARGET sluice_precompiled)
+    set(source "${PROJECT_BINARY_DIR}/generated/precompiled.cc")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "// Only headers.\n")
+    add_library(sluice_precompiled OBJECT "${source}")
+    target_link_libraries(sluice_precompiled PRIVATE
+      sluice_build_flags sluice_sanitized)
+    sluice_precompile(sluice_precompiled)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM sluice_precompiled)
+endfunction()
+
+# sluice_compile_together(TARGET PREFIX)
+# Where CMAKE_UNITY_BUILD is set, as in the presets, sources of one folder are
+# compiled up to eight at a time, since each by itself would spend most of its
+# time on the same headers and templates. So the names in the anonymous
+# namespaces of a folder are unique. Sources with options of their own, those
+# that Highway includes again for each instruction set, and those with the rows
+# of a table are compiled alone.
+# PREFIX and the path below the project is how an #include finds a source: CMake's
+# own unity builds have absolute paths, which ccache would not find again in
+# another folder. Call it when the target has all its sources.
+function(sluice_compile_together target prefix)
+  if(NOT SLUICE_UNITY_BUILD)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  set(alone "")
+  set(folders "")
+  foreach(source IN LISTS sources)
+    if(source MATCHES "[$]<")
+      list(APPEND alone "${source}")
+      continue()
+    endif()
+    cmake_path(ABSOLUTE_PATH source NORMALIZE)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}"
+      OUTPUT_VARIABLE path)
+    set(large "")
+    if(EXISTS "${source}")
+      file(STRINGS "${source}" large LIMIT_COUNT 1
+        REGEX "hwy/foreach_target.h|_rows.inc\"")
+    endif()
+    get_source_file_property(options "${source}" COMPILE_OPTIONS)
+    get_source_file_property(definitions "${source}" COMPILE_DEFINITIONS)
+    if(large OR options OR definitions OR NOT path MATCHES "[.](cc|cu)$" OR
+        path MATCHES "^[.][.]/|^build/|/generated/")
+      list(APPEND alone "${source}")
+      continue()
+    endif()
+    cmake_path(GET path PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    list(APPEND folders "${folder}")
+    list(APPEND sources_${folder} "${path}")
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder IN LISTS folders)
+    list(SORT sources_${folder})
+    set(part 0)
+    while(sources_${folder})
+      list(SUBLIST sources_${folder} 0 8 together)
+      list(REMOVE_ITEM sources_${folder} ${together})
+      list(TRANSFORM together REPLACE "(.+)" "#include \"${prefix}\\1\"\n")
+      string(CONCAT text ${together})
+      set(file "${CMAKE_CURRENT_BINARY_DIR}/together/${target}/${folder}_${part}.cc")
+      file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
+      list(APPEND alone "${file}")
+      math(EXPR part "${part} + 1")
+    endwhile()
+  endforeach()
+  set_property(TARGET ${target} PROPERTY SOURCES ${alone})
+  # It takes what is included for a header that others include, too.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()

