@@ -28,6 +28,24 @@ function(sluice_use_precompiled target)
     sluice_precompile(sluice_precompiled)
   endif()
   target_precompile_headers(${target} REUSE_FROM sluice_precompiled)
+  # At the end of the CMakeLists.txt, which may give sources options.
+  cmake_language(EVAL CODE
+    "cmake_language(DEFER CALL sluice_precompile_no_options ${target})")
+endfunction()
+
+# sluice_precompile_no_options(TARGET)
+# Keeps precompiled headers from sources with options of their own: within
+# `#pragma GCC target`, as Highway has it, g++ takes the options that the headers
+# were compiled with, and would fuse x * y + z in spite of -ffp-contract=off.
+function(sluice_precompile_no_options target)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    get_source_file_property(options "${source}" COMPILE_OPTIONS)
+    if(options)
+      set_source_files_properties("${source}" PROPERTIES
+        SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+  endforeach()
 endfunction()
 
 # sluice_compile_together(TARGET PREFIX)
@@ -45,6 +63,10 @@ function(sluice_compile_together target prefix)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
+  set(suffix "[.]cc$")
+  if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
+    set(suffix "[.](cc|cu)$")
+  endif()
   set(alone "")
   set(folders "")
   foreach(source IN LISTS sources)
@@ -62,7 +84,7 @@ function(sluice_compile_together target prefix)
     endif()
     get_source_file_property(options "${source}" COMPILE_OPTIONS)
     get_source_file_property(definitions "${source}" COMPILE_DEFINITIONS)
-    if(large OR options OR definitions OR NOT path MATCHES "[.](cc|cu)$" OR
+    if(large OR options OR definitions OR NOT path MATCHES "${suffix}" OR
         path MATCHES "^[.][.]/|^build/|/generated/")
       list(APPEND alone "${source}")
       continue()

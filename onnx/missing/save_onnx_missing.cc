@@ -5,7 +5,7 @@ namespace sluice::onnx {
 
 namespace {
 
-[[noreturn]] void RaiseMissing() {
+[[noreturn]] void RaiseNoWriter() {
   // An id of its own, which tests of other builds cannot reach.
   constexpr const char* kId = "onnx.save_missing";
   platform::Raise(platform::ErrorCode::kUnimplemented, kId,
@@ -21,13 +21,13 @@ void SaveOnnx(const framework::Program& /*program*/,
               const framework::Scope& /*scope*/,
               const std::string& /*path*/,
               const OnnxSaveOptions& /*options*/) {
-  RaiseMissing();
+  RaiseNoWriter();
 }
 
 std::string SerializeOnnx(const framework::Program& /*program*/,
                           const framework::Scope& /*scope*/,
                           const OnnxSaveOptions& /*options*/) {
-  RaiseMissing();
+  RaiseNoWriter();
 }
 
 }  // namespace sluice::onnx

@@ -105,7 +105,7 @@ build() {
   case $preset in
     dev | tsan | arm64) ;;
     *)
-      python_environment
+      python_environment $([ $tests = OFF ] || echo report test)
       options+=(${DEMAND:+-DSLUICE_BUILD_PYTHON=ON})
       ;;
   esac

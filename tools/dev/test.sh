@@ -24,7 +24,6 @@ run_tests() {
   done
   say_how_long_tests_take "$sanitize"
   want "the test of the report's page" "${browser_packages[@]}"
-  python_environment report test
   build release
   run_ctest "" release -LE "$without"
   SLUICE_ENABLE_ONEDNN=0 run_ctest without_oneDNN release \
