@@ -46,7 +46,7 @@ need_disk() {
 }
 
 # Reads what ninja prints; prints a line for each tenth of a long build, and
-# what is no progress as it is.
+# the messages of compilers unchanged.
 show_progress() {
   local line shown=0 start=$SECONDS
   while IFS= read -r line; do
@@ -56,7 +56,7 @@ show_progress() {
       shown=$((10 * done / all))
       printf '  %3d %% of %d steps after %d s\n' ${shown}0 "$all" \
         $((SECONDS - start))
-    elif [ "$line" != "ninja: no work to do." ]; then
+    elif [[ ! $line =~ ^(-- |ninja: no work to do) ]]; then
       printf '%s\n' "$line"
     fi
   done

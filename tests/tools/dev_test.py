@@ -1,0 +1,127 @@
+"""What ./dev says where it cannot install or compile, with stand-ins for the
+programs that it calls."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+class Dev(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="dev test ")  # a blank
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "bin").mkdir()
+        (self.folder / "build").mkdir()
+        self.program("dpkg-query", "exit 1")  # nothing is installed
+        self.program("dpkg", "exit 0")
+
+    def program(self, name, script):
+        path = self.folder / "bin" / name
+        path.write_text(f"#!/bin/bash\n{script}\n")
+        path.chmod(0o755)
+
+    def run_dev(self, commands, **variables):
+        """Runs bash commands in the folder, after what ./dev sources."""
+        script = "set -euo pipefail\n"
+        for name in ("install", "build", "test"):
+            script += f'. "{ROOT}/tools/dev/{name}.sh"\n'
+        environment = {
+            **os.environ,
+            "PATH": f"{self.folder}/bin:{os.environ['PATH']}",
+            **variables,
+        }
+        for name in {"DEMAND", "JOBS"} - set(variables):
+            environment.pop(name, None)
+        return subprocess.run(
+            ["bash", "-c", script + commands],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+
+    def test_a_user_without_sudo_reads_what_root_should_type(self):
+        self.program("id", "echo 1000")
+        # Nothing else of this machine's programs, sudo among them.
+        for name in ("bash", "grep", "cat"):
+            (self.folder / "bin" / name).symlink_to(f"/bin/{name}")
+        done = self.run_dev("need one two", PATH=f"{self.folder}/bin")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no sudo", done.stderr)
+        self.assertIn("apt-get install one two", done.stderr)
+
+    def test_a_failed_installation_says_why_and_what_it_was_for(self):
+        self.program("id", "echo 0")
+        self.program("apt-get", "echo 'E: Unable to locate package one' >&2; exit 100")
+        done = self.run_dev("need one")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot install one", done.stderr)
+        self.assertIn("E: Unable to locate package one", done.stderr)
+
+    def test_without_network_it_asks_for_one(self):
+        self.program("id", "echo 0")
+        self.program(
+            "apt-get",
+            "echo 'W: Failed to fetch http://x  Could not resolve x' >&2; exit 100",
+        )
+        self.assertIn("is there a network?", self.run_dev("need one").stderr)
+
+    def test_what_is_wanted_is_left_out_unless_it_is_demanded(self):
+        self.program("id", "echo 0")
+        self.program("apt-get", "exit 100")
+        done = self.run_dev("want 'training on ranks' one; echo goes on")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("left out: training on ranks", done.stderr)
+        self.assertIn("goes on", done.stdout)
+        done = self.run_dev("want 'training on ranks' one; echo on", DEMAND="1")
+        self.assertEqual(done.returncode, 1)
+
+    def test_little_memory_means_fewer_compilers(self):
+        lines = "available_megabytes() { echo 1000; }; nproc() { echo 8; }\n"
+        done = self.run_dev(lines + "choose_jobs; echo jobs $jobs")
+        self.assertIn("jobs 1", done.stdout)
+        self.assertIn("1000 MB of memory are free", done.stderr)
+        done = self.run_dev(lines + "choose_jobs; echo jobs $jobs", JOBS="4")
+        self.assertIn("jobs 4", done.stdout)
+        self.assertEqual(done.stderr, "")
+
+    def test_too_little_disk_is_said_before_anything_is_compiled(self):
+        self.program("df", "printf 'a\\nb c d 100 e\\n'")
+        done = self.run_dev("need_disk build/release 1500")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("about 1500 MB", done.stderr)
+        self.assertIn("100 MB free", done.stderr)
+
+    def test_the_build_folder_of_another_checkout_is_made_anew(self):
+        cache = self.folder / "build" / "release" / "CMakeCache.txt"
+        cache.parent.mkdir()
+        cache.write_text("CMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere\n")
+        self.program("cmake", 'echo "cmake $*"')
+        done = self.run_dev("configure release -DX=1; configure release -DX=1")
+        self.assertIn("was made for /elsewhere", done.stderr)
+        self.assertEqual(done.stdout.count("cmake "), 1)  # not twice
+        self.assertIn("--fresh", done.stdout)
+        done = self.run_dev("configure release -DX=2")
+        self.assertIn("cmake --preset release", done.stdout)
+
+    def test_progress_is_a_line_for_each_tenth_and_errors_pass(self):
+        lines = "".join(f"[{i}/40] Building x{i}.cc\\n" for i in range(1, 41))
+        done = self.run_dev(f"printf '{lines}x.cc:1: error: no\\n' | show_progress")
+        self.assertEqual(done.stdout.count("of 40 steps"), 10)
+        self.assertIn("100 %", done.stdout)
+        self.assertIn("x.cc:1: error: no", done.stdout)
+        self.assertNotIn("Building", done.stdout)
+
+    def test_a_wrong_argument_of_test_is_refused(self):
+        done = self.run_dev("run_tests --sanitise")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--sanitize", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
