@@ -30,22 +30,35 @@ function(sluice_use_precompiled target)
   target_precompile_headers(${target} REUSE_FROM sluice_precompiled)
   # At the end of the CMakeLists.txt, which may give sources options.
   cmake_language(EVAL CODE
-    "cmake_language(DEFER CALL sluice_precompile_no_options ${target})")
+    "cmake_language(DEFER CALL sluice_leave_out_of_precompiled ${target})")
 endfunction()
 
-# sluice_precompile_no_options(TARGET)
-# Keeps precompiled headers from sources with options of their own: within
-# `#pragma GCC target`, as Highway has it, g++ takes the options that the headers
-# were compiled with, and would fuse x * y + z in spite of -ffp-contract=off.
-function(sluice_precompile_no_options target)
+# sluice_leave_out_of_precompiled(TARGET)
+# Keeps precompiled headers from sources with `#pragma GCC target`, as Highway
+# has it, and from those with options of their own. Within the pragma g++ takes
+# the options that the headers were compiled with for those of the source: it
+# fused x * y + z in spite of -ffp-contract=off.
+function(sluice_leave_out_of_precompiled target)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     get_source_file_property(options "${source}" COMPILE_OPTIONS)
-    if(options)
+    sluice_matches(vectors "${source}" "hwy/foreach_target.h")
+    if(options OR vectors)
       set_source_files_properties("${source}" PROPERTIES
         SKIP_PRECOMPILE_HEADERS ON)
     endif()
   endforeach()
+endfunction()
+
+# sluice_matches(OUT SOURCE REGEX): whether a line of the file, if there is one,
+# matches.
+function(sluice_matches out source regex)
+  cmake_path(ABSOLUTE_PATH source NORMALIZE)
+  set(lines "")
+  if(EXISTS "${source}" AND NOT IS_DIRECTORY "${source}")
+    file(STRINGS "${source}" lines REGEX "${regex}" LIMIT_COUNT 1)
+  endif()
+  set(${out} "${lines}" PARENT_SCOPE)
 endfunction()
 
 # sluice_compile_together(TARGET PREFIX)
@@ -77,11 +90,7 @@ function(sluice_compile_together target prefix)
     cmake_path(ABSOLUTE_PATH source NORMALIZE)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}"
       OUTPUT_VARIABLE path)
-    set(large "")
-    if(EXISTS "${source}")
-      file(STRINGS "${source}" large LIMIT_COUNT 1
-        REGEX "hwy/foreach_target.h|_rows.inc\"")
-    endif()
+    sluice_matches(large "${source}" "hwy/foreach_target.h|_rows.inc\"")
     get_source_file_property(options "${source}" COMPILE_OPTIONS)
     get_source_file_property(definitions "${source}" COMPILE_DEFINITIONS)
     if(large OR options OR definitions OR NOT path MATCHES "${suffix}" OR
