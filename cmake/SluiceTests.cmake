@@ -56,7 +56,7 @@ function(sluice_add_tests name)
         COMMAND ${name} "--gtest_filter=-*.Slow*:${unsanitized}" --gtest_brief=1
         WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
       set_tests_properties(${name}.${shard} PROPERTIES
-        LABELS "quick" TIMEOUT 1200
+        LABELS "quick" TIMEOUT 1200 COST 100  # ctest begins with these
         ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${shard}")
     endforeach()
   else()

@@ -77,8 +77,9 @@ configure() {
     echo "./dev: $folder was made for $home: it is made anew" >&2
     fresh=(--fresh)
   fi
+  mkdir -p build/log
   cmake --preset "$preset" "${fresh[@]}" "${@:2}" -Wno-dev \
-    --log-level=WARNING
+    --log-level=WARNING >build/log/cmake.log
   echo "$wanted" >"$folder/configured"
 }
 
