@@ -79,7 +79,7 @@ if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   sluice_name_architectures(sluice_cuda)
   target_link_libraries(sluice_cuda PRIVATE Eigen3::Eigen)
   if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
-    sluice_use_precompiled(sluice_cuda)
+    sluice_precompile(sluice_cuda)  # with -O1, so not those of the rooms
     sluice_compile_together(sluice_cuda sluice/)
   endif()
 endif()
