@@ -6,11 +6,17 @@ find_package(Boost 1.74 CONFIG REQUIRED)
 find_package(Eigen3 3.4 CONFIG REQUIRED)
 find_package(fmt 9 CONFIG REQUIRED)
 find_package(hwy 1.0 CONFIG REQUIRED)
-# No kernels for SVE: its vectors have no size that the compiler knows, so they
+# Kernels are compiled for SSE2, SSE4, AVX2 and AVX-512, and for NEON. The other
+# sets have nothing that kernels use, and compiling for each takes as long again:
+# SSSE3, and AVX-512 with products of bytes, with bfloat16 and with float16. No
+# kernels for SVE: its vectors have no size that the compiler knows, so they
 # cannot be members or elements of arrays, as those of gemm and of the block
-# sums are. arm64 gets NEON. SSE4 says what SSSE3 would, and the sanitizers find
-# in the other sets what they would in SSE4.
-set(disabled_targets HWY_SSSE3 HWY_SVE HWY_SVE2 HWY_SVE_256 HWY_SVE2_128)
+# sums are. The sanitizers find in the other sets what they would in SSE4.
+set(disabled_targets HWY_SSSE3 HWY_AVX3_DL
+  HWY_SVE HWY_SVE2 HWY_SVE_256 HWY_SVE2_128)
+if(hwy_VERSION VERSION_GREATER_EQUAL 1.1)
+  list(APPEND disabled_targets HWY_AVX3_ZEN4 HWY_AVX3_SPR)
+endif()
 if(SLUICE_SANITIZE)
   list(APPEND disabled_targets HWY_SSE4)
 endif()

@@ -2,7 +2,7 @@
 
 // HWY_TARGET_INCLUDE makes this file include itself once for every
 // instruction set.
-#define HWY_DISABLED_TARGETS (HWY_AVX3_DL | SLUICE_DISABLED_TARGETS)
+#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sluice/operators/math/panels.cc"
 #include <hwy/foreach_target.h>

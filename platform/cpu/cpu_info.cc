@@ -151,7 +151,7 @@ const std::string& CpuName() {
 }
 
 std::string_view CpuInstructionSet() {
-  const int64_t targets = hwy::SupportedTargets() & ~SLUICE_DISABLED_TARGETS;
+  const int64_t targets = hwy::SupportedTargets();
   return hwy::TargetName(targets & -targets);
 }
 
