@@ -64,9 +64,9 @@ against_torch() {
 }
 
 say_how_long_tests_take() {
-  local built="" long=10
+  local built=""
   [ -e build/release/tests/sluice_operators_test ] && built=1
-  echo "./dev test: the tests take about 5 minutes on 2 cores$(
-    [ -n "$built" ] || echo ", compiling them the first time 6 more"
-  )${1:+; the sanitizers 20 more, 5 once they are built}"
+  echo "./dev test: the tests take about 7 minutes on 2 cores$(
+    [ -n "$built" ] || echo ", compiling them the first time 5 more"
+  )${1:+; the sanitizers 12 more, 5 once they are built}"
 }
