@@ -6,6 +6,7 @@
 #include <iostream>
 #include <limits>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -375,6 +376,17 @@ void LoadLibrary(const std::string& path, const std::string& function) {
   add();
 }
 
+// Leaves a file that is as it should be, so that nothing is compiled again.
+void WriteIfNew(const std::string& path, const std::string& text) {
+  std::ostringstream old;
+  if (std::ifstream file(path); file) old << file.rdbuf();
+  if (old.str() == text) return;
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + path);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -400,10 +412,7 @@ int main(int argc, char** argv) try {
       if (known.count(op) == 0) ops.push_back(op);
     }
   }
-  std::ofstream file(output);
-  file << Header(ops, includes);
-  file.close();
-  if (!file) throw std::runtime_error("cannot write " + output);
+  WriteIfNew(output, Header(ops, includes));
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "sluice_generate_ops: " << error.what() << "\n";

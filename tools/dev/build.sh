@@ -129,8 +129,20 @@ build() {
   options+=(-DSLUICE_BUILD_TESTS=$tests)
   choose_jobs
   need_disk "build/$preset" "${build_megabytes[$preset]:-1500}"
+  wait_for_other_build "build/$preset"
   configure "$preset" "${options[@]}"
   compile "$preset" "$@"
+  exec {building}>&-
+}
+
+# wait_for_other_build FOLDER: two ninjas in one folder spoil each other's files.
+# Sets `building`, a lock that what a build starts holds, too.
+wait_for_other_build() {
+  mkdir -p "$1"
+  exec {building}>"$1/building"
+  flock -n "$building" && return 0
+  echo "./dev: another build is running in $1: waiting for it" >&2
+  flock "$building"
 }
 
 # compile PRESET [TARGET...]
