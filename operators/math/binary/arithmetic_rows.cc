@@ -30,7 +30,9 @@ HWY_EXPORT(AddBinaryArithmeticTable);
 }  // namespace
 
 void AddArithmeticRows(std::vector<BinaryRow>* rows) {
+  const size_t first = rows->size();
   HWY_DYNAMIC_DISPATCH(AddBinaryArithmeticTable)(rows);
+  AddArithmeticMoreDTypes(rows->data() + first);
 }
 
 }  // namespace sluice::operators::math

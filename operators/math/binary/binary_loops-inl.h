@@ -148,20 +148,33 @@ BinaryRow MakeBinaryRow() {
                 "rows for integers alone and for bool are in bit_rows.inc");
   BinaryRow row = {Row::kInfo, {}};
   AddBinaryFloats<Row, float>(&row);
-  AddBinaryFloats<Row, double>(&row);
-  if constexpr (Row::kInfo.dtypes == BinaryDTypes::kNumbers) {
-    AddBinaryForward<Row, int8_t>(&row);
-    AddBinaryForward<Row, uint8_t>(&row);
-    AddBinaryForward<Row, int32_t>(&row);
-    AddBinaryForward<Row, int64_t>(&row);
-    AddBinaryForward<Row, uint64_t>(&row);
-  }
   return row;
 }
+
+template <class Row>
+void AddMoreDTypes(BinaryRow* row) {
+  AddBinaryFloats<Row, double>(row);
+  if constexpr (Row::kInfo.dtypes == BinaryDTypes::kNumbers) {
+    AddBinaryForward<Row, int8_t>(row);
+    AddBinaryForward<Row, uint8_t>(row);
+    AddBinaryForward<Row, int32_t>(row);
+    AddBinaryForward<Row, int64_t>(row);
+    AddBinaryForward<Row, uint64_t>(row);
+  }
+}
+
+// Adds the rows of a table, with loops for float32.
 
 template <class... Row>
 void AddBinaryRows(Rows<Row...> /*table*/, std::vector<BinaryRow>* rows) {
   (rows->push_back(MakeBinaryRow<Row>()), ...);
+}
+
+// Adds the loops for float64 and integers to these rows, of which `row` is the
+// first.
+template <class... Row>
+void AddMoreDTypesOfRows(Rows<Row...> /*table*/, BinaryRow* row) {
+  (AddMoreDTypes<Row>(row++), ...);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -4,10 +4,13 @@
 
 #include "sluice/operators/math/binary/binary_row.h"
 
-// What <table>_rows.cc makes of <table>_rows.inc, for BinaryRows() only.
+// What the sources make of <table>_rows.inc, for BinaryRows() only.
 namespace sluice::operators::math {
 
 void AddArithmeticRows(std::vector<BinaryRow>* rows);
+// The loops of these rows for float64 and integers, of which `first` is the
+// first.
+void AddArithmeticMoreDTypes(BinaryRow* first);
 void AddComparisonRows(std::vector<BinaryRow>* rows);
 void AddBitRows(std::vector<BinaryRow>* rows);
 

@@ -1,0 +1,40 @@
+// The rows of arithmetic_rows.inc for float64 and integers, in a source of
+// their own because they take as long to compile as those for float32.
+#include "sluice/operators/math/binary/binary_tables.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE \
+  "sluice/operators/math/binary/arithmetic_more_dtypes.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/binary/binary_loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+#include "sluice/operators/math/binary/arithmetic_rows.inc"
+
+void AddBinaryArithmeticMoreDTypes(BinaryRow* first) {
+  AddMoreDTypesOfRows(BinaryArithmetic(), first);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+HWY_EXPORT(AddBinaryArithmeticMoreDTypes);
+}  // namespace
+
+void AddArithmeticMoreDTypes(BinaryRow* first) {
+  HWY_DYNAMIC_DISPATCH(AddBinaryArithmeticMoreDTypes)(first);
+}
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE
