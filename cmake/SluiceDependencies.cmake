@@ -27,12 +27,6 @@ find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(CLI11 2.1 CONFIG REQUIRED)
 find_package(Protobuf REQUIRED)
 
-# ThreadSanitizer does not know libgomp's barriers, so that build runs
-# ParallelFor on std::thread (platform/CMakeLists.txt picks the source).
-if(NOT SLUICE_SANITIZE MATCHES "thread")
-  find_package(OpenMP REQUIRED COMPONENTS CXX)
-endif()
-
 if(SLUICE_CUDA_MODE STREQUAL "ON")
   set(CMAKE_CUDA_COMPILER "${SLUICE_NVCC}")
   if(DEFINED ENV{CUDAARCHS})

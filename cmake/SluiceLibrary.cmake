@@ -13,9 +13,6 @@ target_link_libraries(sluice
   PUBLIC Boost::headers Threads::Threads
   PRIVATE sluice_build_flags
     hwy::hwy protobuf::libprotobuf-lite ${CMAKE_DL_LIBS})
-if(TARGET OpenMP::OpenMP_CXX)
-  target_link_libraries(sluice PRIVATE ${OpenMP_CXX_LIBRARIES})
-endif()
 target_link_options(sluice PRIVATE
   -Wl,--no-undefined -Wl,--as-needed -Wl,--exclude-libs,ALL)
 

@@ -12,9 +12,6 @@ function(sluice_use_test_options target)
   target_link_libraries(${target} PRIVATE
     sluice_build_flags sluice_testing
     Eigen3::Eigen nlohmann_json::nlohmann_json)
-  if(TARGET OpenMP::OpenMP_CXX)  # some tests open parallel regions themselves
-    target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX)
-  endif()
   # As the precompiled headers are; for programs CMake would take -fPIE.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)

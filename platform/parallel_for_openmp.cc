@@ -1,14 +1,15 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include <omp.h>
-#include <pthread.h>
+#include <dlfcn.h>
 
+#include "sluice/platform/logging.h"
 #include "sluice/platform/parallel_region.h"
 
 // libgomp keeps a pool for every thread that ever opened a region, so many
@@ -16,6 +17,85 @@
 // that goes over MaxIdleThreads() ends its own pool after the region.
 namespace sluice::platform::internal {
 namespace {
+
+// Loads libgomp unless it is there. Idle threads of libgomp spin for some 5 ms,
+// which is longer than a tick of the scheduler: beside one other busy process a
+// region then takes two ticks, 8 ms, whatever it computes. Those of a library
+// that is loaded here spin for some 20 us, unless the user says how long. It
+// reads that in its environment, once, when it is loaded.
+void* LoadLibgomp() {
+  constexpr const char* kSpin = "GOMP_SPINCOUNT";
+  const bool said = std::getenv(kSpin) != nullptr ||
+                    std::getenv("OMP_WAIT_POLICY") != nullptr;
+  if (!said) setenv(kSpin, "1000", 1);
+  void* library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!said) unsetenv(kSpin);
+  return library;
+}
+
+// The functions of OpenMP that are used here. `parallel` is what g++ makes of a
+// parallel region: it calls body(data) on each thread of a team.
+struct OpenMP {
+  OpenMP() noexcept {
+    // A library that the program itself is linked to is everybody's.
+    void* library = RTLD_DEFAULT;
+    if (dlsym(library, "GOMP_parallel") == nullptr) {
+      library = LoadLibgomp();
+      if (library == nullptr) return;
+    }
+    is_there = true;
+    Find(library, "GOMP_parallel", &parallel);
+    Find(library, "omp_get_dynamic", &get_dynamic);
+    Find(library, "omp_get_initial_device", &get_initial_device);
+    Find(library, "omp_get_max_threads", &get_max_threads);
+    Find(library, "omp_get_num_threads", &get_num_threads);
+    Find(library, "omp_get_thread_limit", &get_thread_limit);
+    Find(library, "omp_get_thread_num", &get_thread_num);
+    Find(library, "omp_in_parallel", &in_parallel);
+    Find(library, "omp_pause_resource", &pause_resource);
+    Find(library, "omp_set_dynamic", &set_dynamic);
+    Find(library, "omp_set_num_threads", &set_num_threads);
+  }
+
+  bool is_there = false;
+  void (*parallel)(void (*body)(void*),
+                   void* data,
+                   unsigned threads,
+                   unsigned flags) = nullptr;
+  int (*get_dynamic)() = nullptr;
+  int (*get_initial_device)() = nullptr;
+  int (*get_max_threads)() = nullptr;
+  int (*get_num_threads)() = nullptr;
+  int (*get_thread_limit)() = nullptr;
+  int (*get_thread_num)() = nullptr;
+  int (*in_parallel)() = nullptr;
+  int (*pause_resource)(int kind, int device) = nullptr;
+  void (*set_dynamic)(int) = nullptr;
+  void (*set_num_threads)(int) = nullptr;
+
+ private:
+  template <typename Function>
+  void Find(void* library, const char* name, Function* function) {
+    *function = reinterpret_cast<Function>(dlsym(library, name));
+    if (*function == nullptr) is_there = false;
+  }
+};
+
+// Made when libsluice is loaded, while a program usually has one thread: others
+// may read the environment.
+const OpenMP kOmp;
+
+// Whether regions can have threads; says once why they cannot.
+bool HasThreads() {
+  if (kOmp.is_there) return true;
+  static std::once_flag said;
+  std::call_once(said, [] {
+    Log(LogLevel::kWarning,
+        "libgomp.so.1 cannot be loaded (Debian: libgomp1), so that every "
+        "kernel runs on one thread");
+  });
+  return false;
+}
 
 std::atomic<int> idle_threads{0};
 
@@ -70,11 +150,11 @@ bool CanStartThreads(int count) {
 // With dynamic adjustment libgomp would look at the load of the machine.
 class FixedTeamSize {
  public:
-  FixedTeamSize() : dynamic_(omp_get_dynamic()) {
-    if (dynamic_ != 0) omp_set_dynamic(0);
+  FixedTeamSize() : dynamic_(kOmp.get_dynamic()) {
+    if (dynamic_ != 0) kOmp.set_dynamic(0);
   }
   ~FixedTeamSize() {
-    if (dynamic_ != 0) omp_set_dynamic(dynamic_);
+    if (dynamic_ != 0) kOmp.set_dynamic(dynamic_);
   }
   FixedTeamSize(const FixedTeamSize&) = delete;
   FixedTeamSize& operator=(const FixedTeamSize&) = delete;
@@ -86,51 +166,67 @@ class FixedTeamSize {
 // After a region with `threads` threads.
 void CountOwnPool(int threads) {
   if (own_pool.Set(threads - 1) <= MaxIdleThreads()) return;
-  if (omp_pause_resource(omp_pause_soft, omp_get_initial_device()) == 0) {
+  constexpr int kSoft = 1;  // omp_pause_soft
+  if (kOmp.pause_resource(kSoft, kOmp.get_initial_device()) == 0) {
     own_pool.Set(0);
   }
+}
+
+struct Region {
+  int threads;
+  FunctionRef<void(int index)> work;
+};
+
+// What one thread of a region does. OMP_THREAD_LIMIT and the like may give a
+// smaller team.
+void RunShare(void* data) {
+  const Region& region = *static_cast<Region*>(data);
+  const int team = kOmp.get_num_threads();
+  for (int i = kOmp.get_thread_num(); i < region.threads; i += team) {
+    region.work(i);
+  }
+}
+
+bool CanHaveThreads(int others) {
+  return HasThreads() && (others <= own_pool.size() || CanStartThreads(others));
 }
 
 }  // namespace
 
 void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
-  if (threads - 1 > own_pool.size() && !CanStartThreads(threads - 1)) {
+  if (!CanHaveThreads(threads - 1)) {
     for (int i = 0; i < threads; ++i) {
       work(i);
     }
     return;
   }
   FixedTeamSize fixed;
-#pragma omp parallel num_threads(threads)
-  {
-    // OMP_THREAD_LIMIT and the like may give a smaller team.
-    const int team = omp_get_num_threads();
-    for (int i = omp_get_thread_num(); i < threads; i += team) {
-      work(i);
-    }
-  }
+  Region region{threads, work};
+  kOmp.parallel(RunShare, &region, static_cast<unsigned>(threads), 0);
   CountOwnPool(threads);
 }
 
 int TeamLimit(int wanted) {
-  return std::min(wanted, omp_get_thread_limit());
+  return kOmp.is_there ? std::min(wanted, kOmp.get_thread_limit()) : 1;
 }
 
 int BeginLibraryCall(int threads) {
-  if (threads - 1 > own_pool.size() && !CanStartThreads(threads - 1)) return 0;
-  const int previous = omp_get_max_threads();
-  if (threads > 1 && omp_get_dynamic() != 0) omp_set_dynamic(0);
-  omp_set_num_threads(threads);
+  if (!kOmp.is_there) return 1;
+  if (!CanHaveThreads(threads - 1)) return 0;
+  const int previous = kOmp.get_max_threads();
+  if (threads > 1 && kOmp.get_dynamic() != 0) kOmp.set_dynamic(0);
+  kOmp.set_num_threads(threads);
   return previous;
 }
 
 void EndLibraryCall(int threads, int previous) {
-  omp_set_num_threads(previous);
+  if (!kOmp.is_there) return;
+  kOmp.set_num_threads(previous);
   if (threads > 1) CountOwnPool(threads);
 }
 
 bool InOpenMPRegion() {
-  return omp_in_parallel() != 0;
+  return kOmp.is_there && kOmp.in_parallel() != 0;
 }
 
 }  // namespace sluice::platform::internal

@@ -8,10 +8,6 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/parallel_for.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 // The right call at the wrong moment.
 namespace sluice::testing {
 namespace {
@@ -43,26 +39,6 @@ TEST(BadMoments, DataOfAnotherType) {
   ExpectRefusedInput(ErrorCode::kInvalidArgument, "tensor.to_vector_dtype",
                      {"int32", "float32"}, [&] { tensor.ToVector<int32_t>(); });
 }
-
-#ifdef _OPENMP
-TEST(BadMoments, ARunInsideTheCallersParallelRegion) {
-  const Tensor x = Floats({2, 3});
-  ExpectRefusedInput(ErrorCode::kFailedPrecondition, "run.parallel_region",
-                     {"OpenMP parallel region", "run it outside"}, [&] {
-                       std::exception_ptr first;
-#pragma omp parallel num_threads(2)
-                       {
-                         try {
-                           RunOp("top_k", {{"X", x}});
-                         } catch (...) {
-#pragma omp critical
-                           first = std::current_exception();
-                         }
-                       }
-                       if (first) std::rethrow_exception(first);
-                     });
-}
-#endif
 
 // 0 when the child's run is refused as it should be.
 int RunInForkedChild() {
