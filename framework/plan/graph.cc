@@ -465,8 +465,17 @@ void Graph::Rewrite(int id, OpDesc desc) {
   NoteUses(id);
 }
 
+bool Graph::HasVar(const std::string& name) const {
+  return FindValue(name) != nullptr ||
+         program_.block().FindVar(name) != nullptr;
+}
+
 std::string Graph::NewName(const std::string& stem) {
-  return Format("{}@{}", stem, names_++);
+  std::string name;
+  do {
+    name = Format("{}@{}", stem, names_++);
+  } while (HasVar(name));
+  return name;
 }
 
 std::vector<OpDesc> Graph::TakeDescs() {

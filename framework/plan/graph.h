@@ -172,6 +172,9 @@ class SLUICE_API Graph {
                    const std::vector<int>& later);
   void CheckLater(const std::vector<int>& later);
   void DropComputed();
+  // Whether a variable of the graph or of its program has this name.
+  bool HasVar(const std::string& name) const;
+  std::string InnerName(const std::string& wanted);
   Value& ValueOf(const std::string& var);
   const Value* FindValue(const std::string& var) const;
   PreparedOp Infer(OpDesc desc) const;
@@ -213,6 +216,7 @@ class SLUICE_API Graph {
   PlanRest rest_;
   std::vector<std::string> results_;
   std::unordered_map<std::string, Value> values_;
+  std::set<std::string> inner_names_;  // of variables of blocks
   int names_ = 0;
 };
 

@@ -177,7 +177,9 @@ void Graph::AddBlock(int id,
   }
   const std::string prefix = outputs.empty() ? "" : outputs[0] + "/";
   for (const VarDesc& var : block.vars()) {
-    if (needed.count(var.name) == 0) names[var.name] = prefix + var.name;
+    if (needed.count(var.name) == 0) {
+      names[var.name] = InnerName(prefix + var.name);
+    }
   }
   std::vector<int> not_needed;
   for (const int at : NeededOpsOf(block, std::move(needed), {}, &not_needed)) {
@@ -211,6 +213,17 @@ void Graph::AddBlock(int id,
       if (!dims.known()) throw BlockIsNotStatic(id);
     }
   }
+}
+
+// A name for a variable of a block: the one that is wanted, or that with a
+// number where another variable has it.
+std::string Graph::InnerName(const std::string& wanted) {
+  std::string name = wanted;
+  for (int number = 1; HasVar(name) || !inner_names_.insert(name).second;
+       ++number) {
+    name = Format("{}_{}", wanted, number);
+  }
+  return name;
 }
 
 void Graph::AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own) {

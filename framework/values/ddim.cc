@@ -42,7 +42,13 @@ int64_t DDim::at(int axis) const {
   return sizes_[index];
 }
 
+void DDim::RaiseUnknownRank() {
+  platform::Raise(platform::ErrorCode::kInvalidArgument, "ddim.unknown_rank",
+                  "the rank of the shape is not known yet");
+}
+
 int64_t DDim::Product(int first, int last) const {
+  if (!rank_known()) RaiseUnknownRank();
   // A zero makes the product zero whatever the other sizes are.
   int64_t product = 1;
   bool overflow = false;
@@ -62,8 +68,6 @@ int64_t DDim::Product(int first, int last) const {
 }
 
 int64_t DDim::numel() const {
-  SLUICE_ENFORCE(rank_known(), ErrorCode::kInvalidArgument, "ddim.unknown_rank",
-                 "the rank of the shape is not known yet");
   return Product(0, rank_);
 }
 

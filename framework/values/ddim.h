@@ -36,8 +36,18 @@ class SLUICE_API DDim {
   // True when the rank and every size are known.
   bool known() const;
 
-  int64_t operator[](int axis) const { return sizes_[axis]; }
-  int64_t& operator[](int axis) { return sizes_[axis]; }
+  // The size of an axis from 0 on. Raises InvalidArgument while the rank is
+  // unknown: there is no size to read then, not even an unknown one.
+  int64_t operator[](int axis) const {
+    if (rank_ < 0) [[unlikely]]
+      RaiseUnknownRank();
+    return sizes_[axis];
+  }
+  int64_t& operator[](int axis) {
+    if (rank_ < 0) [[unlikely]]
+      RaiseUnknownRank();
+    return sizes_[axis];
+  }
   // Checked; a negative axis counts from the end. Raises OutOfRange.
   int64_t at(int axis) const;
   const int64_t* begin() const { return sizes_.data(); }
@@ -46,7 +56,7 @@ class SLUICE_API DDim {
   // The number of elements. Raises InvalidArgument while a size is unknown and
   // OutOfRange when the product does not fit into int64.
   int64_t numel() const;
-  // The product of the sizes of axes [first, last).
+  // The product of the sizes of axes [first, last). Raises as numel.
   int64_t Product(int first, int last) const;
 
   // Removes axes [first, last). A negative `last` counts from one past the
@@ -66,6 +76,8 @@ class SLUICE_API DDim {
   }
 
  private:
+  [[noreturn]] static void RaiseUnknownRank();
+
   std::array<int64_t, kMaxRank> sizes_{};
   int32_t rank_ = 0;
 };

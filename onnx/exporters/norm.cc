@@ -56,11 +56,16 @@ void Softmax(OpExport& op) {
             {{"axis", op.Attr("axis")}});
 }
 
-// Ones or zeros in the shape of the dims of X from `begin` to before `end`.
+// Ones or zeros in the shape of the dims of X from `begin` to before `end`,
+// or its last one.
 std::string Filled(OpExport& op, double value, int64_t begin, int64_t end) {
   const DDim x = op.Dims("X");
-  const Ints row(x.begin() + begin, x.begin() + end);
-  const bool known = std::count(row.begin(), row.end(), -1) == 0;
+  Ints row;
+  if (x.rank_known()) {
+    row.assign(x.begin() + begin, x.begin() + std::min<int64_t>(end, x.rank()));
+  }
+  const bool known =
+      x.rank_known() && std::count(row.begin(), row.end(), -1) == 0;
   const std::string shape = known ? op.Vector(row)
                                   : op.Append("Shape", {op.In("X")},
                                               {{"start", begin}, {"end", end}});
@@ -73,7 +78,7 @@ std::string OfRow(OpExport& op,
                   double otherwise,
                   int64_t axis) {
   const DDim x = op.Dims("X");
-  if (!op.Has(input)) return Filled(op, otherwise, axis, x.rank());
+  if (!op.Has(input)) return Filled(op, otherwise, axis, INT64_MAX);
   if (op.Dims(input).rank() == x.rank() - axis) return op.In(input);
   return op.Append("Reshape", {op.In(input), op.Append("Shape", {op.In("X")},
                                                        {{"start", axis}})});

@@ -81,7 +81,7 @@ std::optional<double> NumberFor(const Node& node, int constant, int input) {
   const Tensor* value = node.Constant(constant);
   if (value == nullptr || value->numel() != 1 ||
       value->dtype() != DType::kFloat32 || node.Constant(input) != nullptr ||
-      value->dims().rank() > node.Dims(input).rank()) {
+      value->dims().rank() > std::max(node.Dims(input).rank(), 0)) {
     return std::nullopt;
   }
   const double number = value->data<float>()[0];

@@ -26,14 +26,16 @@ class AttentionImport {
 
   void Run() {
     ReadHeads();
-    const std::string query = Heads(kQuery, query_heads_);
+    const std::string query = Computed(Heads(kQuery, query_heads_));
     const std::string key =
-        WithPast(Heads(kKey, key_heads_), kPastKey, kPresentKey);
-    const std::string value =
-        OfType(WithPast(Heads(kValue, key_heads_), kPastValue, kPresentValue));
+        Computed(WithPast(Heads(kKey, key_heads_), kPastKey, kPresentKey));
+    const std::string value = Computed(
+        WithPast(Heads(kValue, key_heads_), kPastValue, kPresentValue));
     rows_ = SizeOf(query, 2);
     columns_ = SizeOf(key, 2);
-    std::string scores = Products(query, Repeated(key));
+    std::string scores =
+        Append("matmul", query, Repeated(key),
+               {{"transpose_Y", true}, {"alpha", Scale(query)}});
     Show(0, scores);
     scores = Capped(scores);
     Show(1, scores);
@@ -41,12 +43,7 @@ class AttentionImport {
     Show(2, scores);
     const std::string weights = Softmax(scores);
     Show(3, weights);
-    const Inputs factors = {{"X", {weights}}, {"Y", {Repeated(value)}}};
-    if (!flat_) return node_.Finish("matmul", factors);
-    const std::string heads = node_.Append("matmul", factors);
-    const std::string turned = node_.Append("transpose", {{"X", {heads}}},
-                                            {{"axis", Ints{0, 2, 1, 3}}});
-    node_.Finish("reshape", {{"X", {turned}}}, {{"shape", Ints{0, 0, -1}}});
+    Finish({{"X", {weights}}, {"Y", {Repeated(value)}}});
   }
 
  private:
@@ -69,21 +66,23 @@ class AttentionImport {
   std::string Whole(int64_t number) {
     return node_.NewConstant(Tensor::FromVector<int64_t>({}, {number}));
   }
-  // A number of Q's dtype, or of `dtype`.
-  std::string Number(double number) {
-    return node_.Append(
-        "cast",
-        {{"X", {node_.NewConstant(Tensor::FromVector<double>({}, {number}))}}},
-        {{"dtype", node_.TypeOf(kQuery)}});
+  // Numbers of 16 bits are computed in float32: their products may overflow,
+  // and scores that are rounded to them make weights that are far off.
+  DType ComputedType() const {
+    const DType dtype = node_.TypeOf(kQuery);
+    return platform::SizeOf(dtype) == 2 ? DType::kFloat32 : dtype;
   }
-  std::string OfType(const std::string& x) {
-    if (node_.TypeOf(kQuery) == node_.TypeOf(kValue)) return x;
-    return node_.Append("cast", {{"X", {x}}},
-                        {{"dtype", node_.TypeOf(kQuery)}});
+  std::string Computed(const std::string& x) {
+    return node_.Cast(x, ComputedType());
+  }
+  // A number of the dtype that is computed in.
+  std::string Number(double number) {
+    return Computed(
+        node_.NewConstant(Tensor::FromVector<double>({}, {number})));
   }
   // int64 [1]; a constant where the size is known.
   std::string SizeOf(const std::string& x, int64_t axis) {
-    const int64_t size = node_.DimsOf(x)[static_cast<int>(axis)];
+    const int64_t size = node_.SizeOf(x, static_cast<int>(axis));
     if (size >= 0) {
       return node_.NewConstant(Tensor::FromVector<int64_t>({1}, {size}));
     }
@@ -164,26 +163,13 @@ class AttentionImport {
     if (node_.attributes().Has("scale")) {
       return node_.attributes().Float("scale", 1);
     }
-    const int64_t size = node_.DimsOf(query)[3];
+    const int64_t size = node_.SizeOf(query, 3);
     if (size < 0) {
       Node::Unsupported(
           "its scale is one over the root of a size that is known only when "
           "the model runs");
     }
     return size == 0 ? 1 : 1 / std::sqrt(static_cast<double>(size));
-  }
-
-  // Numbers of 16 bits are scaled before they are multiplied, as ONNX has it:
-  // their products might overflow.
-  std::string Products(std::string query, std::string key) {
-    double scale = Scale(query);
-    if (platform::SizeOf(node_.TypeOf(kQuery)) == 2) {
-      query = Times(query, std::sqrt(scale));
-      key = Times(key, std::sqrt(scale));
-      scale = 1;
-    }
-    return Append("matmul", query, key,
-                  {{"transpose_Y", true}, {"alpha", scale}});
   }
 
   std::string Capped(const std::string& scores) {
@@ -255,23 +241,45 @@ class AttentionImport {
 
   // The mask, whose last dim may lack the last keys; they get `value`.
   std::string FullMask(double value) {
-    const DDim mask = node_.Dims(kMask);
-    if (!mask.rank_known() || mask.rank() == 0) return node_.In(kMask);
+    const std::string& mask = node_.In(kMask);
+    const DDim dims = node_.Dims(kMask);
+    if (dims.rank() == 0) return mask;
+    const int64_t given =
+        dims.rank_known() ? dims[dims.rank() - 1] : kUnknownDim;
     const Tensor* columns = node_.ConstantOf(columns_);
-    const int64_t given = mask[mask.rank() - 1];
-    if (columns == nullptr || given < 0) return node_.In(kMask);
-    const int64_t missing = columns->data<int64_t>()[0] - given;
-    if (missing <= 0) return node_.In(kMask);
-    Ints pads(static_cast<size_t>(2 * mask.rank()), 0);
-    pads.back() = missing;
-    return node_.Append("pad", {{"X", {node_.In(kMask)}}},
-                        {{"pads", pads}, {"value", value}});
+    Inputs inputs = {{"X", {mask}}};
+    AttributeMap attributes = {{"axes", Ints{-1}}, {"value", value}};
+    if (columns == nullptr || given < 0) {
+      inputs.push_back({"Pads", {MissingKeys(mask)}});
+    } else {
+      const int64_t missing = columns->data<int64_t>()[0] - given;
+      if (missing <= 0) return mask;
+      attributes["pads"] = Ints{0, missing};
+    }
+    return node_.Append("pad", inputs, attributes);
+  }
+
+  // int64 [2]: 0, and how many keys the mask lacks, which is known when the
+  // model runs.
+  std::string MissingKeys(const std::string& mask) {
+    const std::string shape = node_.Append("shape", {{"X", {mask}}});
+    const std::string given = node_.Append(
+        "slice", {{"X", {shape}}},
+        {{"starts", Ints{-1}}, {"ends", Ints{INT64_MAX}}, {"axes", Ints{0}}});
+    const std::string missing =
+        Append("elementwise_max", Append("elementwise_sub", columns_, given),
+               Whole(0));
+    const std::string none =
+        node_.NewConstant(Tensor::FromVector<int64_t>({1}, {0}));
+    return node_.Append("concat", {{"X", {none, missing}}},
+                        {{"axis", int64_t{0}}});
   }
 
   std::string Masked(std::string scores) {
     const std::string allowed = Allowed();
     if (node_.HasInput(kMask) && node_.TypeOf(kMask) != DType::kBool) {
-      scores = Append("elementwise_add", scores, FullMask(-kInfinity));
+      scores =
+          Append("elementwise_add", scores, Computed(FullMask(-kInfinity)));
     }
     if (allowed.empty()) return scores;
     return node_.Append("where", {{"Condition", {allowed}},
@@ -280,22 +288,18 @@ class AttentionImport {
   }
 
   // Rows that have no key are 0.
-  std::string Softmax(std::string scores) {
-    const DType dtype = node_.TypeOf(kQuery);
+  std::string Softmax(const std::string& scores) {
+    const DType dtype = ComputedType();
     DType precise = dtype;
     if (node_.attributes().Has("softmax_precision")) {
       precise = ToDType(
           static_cast<int>(node_.attributes().NeededInt("softmax_precision")),
           "attribute softmax_precision");
     }
-    std::string weights = scores;
-    if (precise != dtype) {
-      weights = node_.Append("cast", {{"X", {weights}}}, {{"dtype", precise}});
-    }
-    weights = node_.Append("softmax", {{"X", {weights}}});
-    if (precise != dtype) {
-      weights = node_.Append("cast", {{"X", {weights}}}, {{"dtype", dtype}});
-    }
+    // Less precise than the scores is never needed.
+    if (platform::SizeOf(precise) < platform::SizeOf(dtype)) precise = dtype;
+    const std::string weights = node_.Cast(
+        node_.Append("softmax", {{"X", {node_.Cast(scores, precise)}}}), dtype);
     if (!may_be_empty_) return weights;
     const std::string largest =
         node_.Append("reduce_max", {{"X", {scores}}},
@@ -313,8 +317,25 @@ class AttentionImport {
                    "onnx.attention_output",
                    "qk_matmul_output_mode is {}; expected 0 to 3", wanted);
     if (mode == wanted && node_.HasOutput(kScores)) {
-      node_.FinishOutput(kScores, "assign", {{"X", {scores}}});
+      node_.FinishOutput(kScores, "cast", {{"X", {scores}}},
+                         {{"dtype", node_.TypeOf(kQuery)}});
     }
+  }
+
+  // The weighted values, in Q's dtype and with Q's rank.
+  void Finish(const Inputs& factors) {
+    const DType dtype = node_.TypeOf(kQuery);
+    if (!flat_ && dtype == ComputedType()) {
+      return node_.Finish("matmul", factors);
+    }
+    const std::string out = node_.Append("matmul", factors);
+    if (!flat_) {
+      return node_.Finish("cast", {{"X", {out}}}, {{"dtype", dtype}});
+    }
+    const std::string turned =
+        node_.Append("transpose", {{"X", {node_.Cast(out, dtype)}}},
+                     {{"axis", Ints{0, 2, 1, 3}}});
+    node_.Finish("reshape", {{"X", {turned}}}, {{"shape", Ints{0, 0, -1}}});
   }
 
   Node& node_;

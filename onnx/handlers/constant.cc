@@ -95,13 +95,62 @@ void EyeLike(Node& node) {
   node.Finish("trilu", {{"X", {upper}}}, {{"upper", false}, {"k", k}});
 }
 
+// Whether input `index` is a whole number that an attribute of range, which is
+// a float64, does not hold.
+bool IsBeyondAttributes(const Node& node, int index) {
+  constexpr int64_t kWholeNumbers = int64_t{1} << 53;
+  const Tensor* constant = node.Constant(index);
+  if (constant == nullptr || constant->numel() != 1 ||
+      constant->dtype() != DType::kInt64) {
+    return false;
+  }
+  const int64_t number = constant->data<int64_t>()[0];
+  return number <= -kWholeNumbers || number >= kWholeNumbers;
+}
+
+// start + i * step for as many i as come before the end.
+void LargeRange(Node& node) {
+  const Tensor* known = node.Constant(2);
+  SLUICE_ENFORCE(known == nullptr || known->data<int64_t>()[0] != 0,
+                 ErrorCode::kInvalidArgument, "onnx.range_step",
+                 "its input 2 (the step) is 0; expected another number");
+  const auto apply = [&node](const char* op, const std::string& x,
+                             const std::string& y) {
+    return node.Append(op, {{"X", {x}}, {"Y", {y}}});
+  };
+  const std::string zero =
+      node.NewConstant(Tensor::FromVector<int64_t>({}, {0}));
+  const std::string one =
+      node.NewConstant(Tensor::FromVector<int64_t>({}, {1}));
+  const std::string &start = node.In(0), &step = node.In(2);
+  const std::string back = apply("elementwise_sub", start, node.In(1));
+  const std::string count = apply(
+      "elementwise_max",
+      apply("elementwise_sub", zero, apply("elementwise_floordiv", back, step)),
+      zero);
+  const std::string index = node.Append(
+      "range", {{"Start", {zero}}, {"End", {count}}, {"Step", {one}}});
+  node.Finish("elementwise_add",
+              {{"X", {apply("elementwise_mul", index, step)}}, {"Y", {start}}});
+}
+
 // Numbers that are known while importing are the op's attributes then.
 void Range(Node& node) {
   node.attributes().Ignore("stash_type");  // they are computed in float64
-  node.Finish(
-      "range",
-      {{"Start", {node.In(0)}}, {"End", {node.In(1)}}, {"Step", {node.In(2)}}},
-      {{"dtype", node.TypeOf(0)}});
+  const bool large = IsBeyondAttributes(node, 0) ||
+                     IsBeyondAttributes(node, 1) || IsBeyondAttributes(node, 2);
+  if (large) return LargeRange(node);
+  const DType dtype = node.TypeOf(0);
+  const DType computed = dtype == DType::kInt16 ? DType::kInt64 : dtype;
+  Inputs inputs;
+  const char* const operands[] = {"Start", "End", "Step"};
+  for (int i = 0; i < 3; ++i) {
+    inputs.push_back({operands[i], {node.Cast(node.In(i), computed)}});
+  }
+  const AttributeMap attributes = {{"dtype", computed}};
+  if (computed == dtype) return node.Finish("range", inputs, attributes);
+  node.Finish("cast", {{"X", {node.Append("range", inputs, attributes)}}},
+              {{"dtype", dtype}});
 }
 
 constexpr HandlerRow kConstantRows[] = {{"Constant", 1, Constant},

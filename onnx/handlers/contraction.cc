@@ -1,5 +1,10 @@
+#include <cmath>
+#include <cstdint>
 #include <string>
+#include <variant>
+#include <vector>
 
+#include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
 
@@ -7,31 +12,113 @@ namespace sluice::onnx {
 
 namespace {
 
+// Bits `16 * i` to `16 * i + 15` of integers, as float64.
+std::string PartOf(Node& node, const std::string& x, int i) {
+  const auto apply = [&node](const char* op, const std::string& value,
+                             int64_t number) {
+    const std::string operand =
+        node.NewConstant(Tensor::FromVector<int64_t>({}, {number}));
+    return node.Append(op, {{"X", {value}}, {"Y", {operand}}});
+  };
+  std::string bits = node.Cast(x, DType::kInt64);
+  if (i > 0) bits = apply("bitwise_right_shift", bits, 16 * i);
+  return node.Cast(apply("bitwise_and", bits, 0xFFFF), DType::kFloat64);
+}
+
+// The product of matrices of integers modulo the power of two that their dtype
+// has: of parts of 16 bits, whose products float64 adds up exactly.
+std::string IntegerProduct(Node& node,
+                           const std::string& x,
+                           const std::string& y,
+                           const AttributeMap& transposed) {
+  const DType dtype = node.DTypeOf(x);
+  const int parts = platform::SizeOf(dtype) > 4 ? 4 : 2;
+  std::vector<std::string> left, right;
+  for (int i = 0; i < parts; ++i) {
+    left.push_back(PartOf(node, x, i));
+    right.push_back(PartOf(node, y, i));
+  }
+  std::string sum;
+  for (int i = 0; i < parts; ++i) {
+    for (int k = 0; i + k < parts; ++k) {
+      const Inputs factors = {{"X", {left[static_cast<size_t>(i)]}},
+                              {"Y", {right[static_cast<size_t>(k)]}}};
+      std::string product =
+          node.Cast(node.Append("matmul", factors, transposed), DType::kInt64);
+      const std::string place = node.NewConstant(
+          Tensor::FromVector<int64_t>({}, {int64_t{1} << (16 * (i + k))}));
+      product =
+          node.Append("elementwise_mul", {{"X", {product}}, {"Y", {place}}});
+      sum = sum.empty() ? product
+                        : node.Append("elementwise_add",
+                                      {{"X", {sum}}, {"Y", {product}}});
+    }
+  }
+  return node.Cast(sum, dtype);
+}
+
+// Up to so many terms of 32 bits are exact in float64.
+void CheckTerms(const Node& node, bool transposed) {
+  constexpr int64_t kMostTerms = int64_t{1} << 21;
+  const DDim x = node.Dims(0);
+  const int axis = x.rank() - (transposed && x.rank() > 1 ? 2 : 1);
+  if (axis >= 0 && x[axis] > kMostTerms) {
+    Node::Unsupported("sums of {} products of integers; at most {} are exact",
+                      x[axis], kMostTerms);
+  }
+}
+
 void MatMul(Node& node) {
-  node.Finish("matmul", {{"X", {node.In(0)}}, {"Y", {node.In(1)}}});
+  if (!IsInteger(node.TypeOf(0))) {
+    return node.Finish("matmul", {{"X", {node.In(0)}}, {"Y", {node.In(1)}}});
+  }
+  CheckTerms(node, false);
+  node.Finish("assign",
+              {{"X", {IntegerProduct(node, node.In(0), node.In(1), {})}}});
+}
+
+// x times a number, which is a whole one for integers.
+std::string Times(Node& node, const std::string& x, double number) {
+  if (number == 1) return x;
+  const DType dtype = node.DTypeOf(x);
+  if (!IsInteger(dtype)) {
+    return node.Append("scale", {{"X", {x}}}, {{"scale", number}});
+  }
+  if (number != std::trunc(number)) {
+    Node::Unsupported("attributes alpha and beta of integers, one of them {}",
+                      number);
+  }
+  const std::string factor = node.Cast(
+      node.NewConstant(Tensor::FromVector<double>({}, {number})), dtype);
+  return node.Append("elementwise_mul", {{"X", {x}}, {"Y", {factor}}});
 }
 
 // alpha * A * B + beta * C, with A and B of rank 2, transposed or not.
 void Gemm(Node& node) {
   const double alpha = node.attributes().Float("alpha", 1.0);
   const double beta = node.attributes().Float("beta", 1.0);
-  const AttributeMap attributes = {
+  AttributeMap attributes = {
       {"transpose_X", node.attributes().Int("transA", 0) != 0},
-      {"transpose_Y", node.attributes().Int("transB", 0) != 0},
-      {"alpha", alpha}};
+      {"transpose_Y", node.attributes().Int("transB", 0) != 0}};
   for (int i = 0; i < 2; ++i) {
     const int rank = RankOf(node, i);
     SLUICE_ENFORCE(rank == 2, ErrorCode::kInvalidArgument, "onnx.gemm_rank",
                    "input {} has {} dims; expected a matrix", i, rank);
   }
-  const Inputs factors = {{"X", {node.In(0)}}, {"Y", {node.In(1)}}};
-  if (!node.HasInput(2)) return node.Finish("matmul", factors, attributes);
-  const std::string product = node.Append("matmul", factors, attributes);
-  std::string summand = node.In(2);
-  if (beta != 1) {
-    summand = node.Append("scale", {{"X", {summand}}}, {{"scale", beta}});
+  std::string product;
+  if (IsInteger(node.TypeOf(0))) {
+    CheckTerms(node, std::get<bool>(attributes["transpose_X"]));
+    product = Times(
+        node, IntegerProduct(node, node.In(0), node.In(1), attributes), alpha);
+    if (!node.HasInput(2)) return node.Finish("assign", {{"X", {product}}});
+  } else {
+    attributes["alpha"] = alpha;
+    const Inputs factors = {{"X", {node.In(0)}}, {"Y", {node.In(1)}}};
+    if (!node.HasInput(2)) return node.Finish("matmul", factors, attributes);
+    product = node.Append("matmul", factors, attributes);
   }
-  node.Finish("elementwise_add", {{"X", {product}}, {"Y", {summand}}});
+  node.Finish("elementwise_add",
+              {{"X", {product}}, {"Y", {Times(node, node.In(2), beta)}}});
 }
 
 constexpr HandlerRow kContractionRows[] = {{"Gemm", 7, Gemm},

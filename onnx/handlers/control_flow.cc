@@ -88,13 +88,15 @@ void Loop(Node& node) {
   if (node.HasInput(0)) inputs.push_back({"MaxTrips", {node.In(0)}});
   if (node.HasInput(1)) inputs.push_back({"Cond", {node.In(1)}});
   if (carried > 0) inputs.emplace_back("Carried", first);
+  // Without a condition that of the body is ignored.
+  const std::string condition = node.HasInput(1) ? block.outputs[0] : "";
   node.FinishBlocks(
       "loop", std::move(inputs),
       {{"block", block.index},
        {"iteration", block.inputs[0]},
        {"condition_in", block.inputs[1]},
        {"carried", Part(block.inputs, 2, carried)},
-       {"condition_out", block.outputs[0]},
+       {"condition_out", condition},
        {"carried_out", Part(block.outputs, 1, carried)},
        {"stacked", Part(block.outputs, 1 + carried, outputs - carried)}},
       {{"Out", static_cast<int>(carried)},

@@ -1,9 +1,15 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/onnx/handlers/affine.h"
 #include "sluice/onnx/handlers/hard_swish.h"
+#include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -36,16 +42,12 @@ void Mul(Node& node) {
   Binary<kMul>(node);
 }
 
-// Integers are divided as in C, towards 0: what fmod leaves divides exactly.
+// Integers are divided as in C, towards 0.
 void Div(Node& node) {
   if (NumberFor(node, 1, 0) == 6 && ImportHardSwish(node)) return;
   if (platform::IsFloating(node.TypeOf(0))) return Binary<kDiv>(node);
-  const std::string y = node.In(1);
-  const std::string rest =
-      node.Append("elementwise_fmod", {{"X", {node.In(0)}}, {"Y", {y}}});
-  const std::string multiple =
-      node.Append("elementwise_sub", {{"X", {node.In(0)}}, {"Y", {rest}}});
-  node.Finish("elementwise_floordiv", {{"X", {multiple}}, {"Y", {y}}});
+  node.Finish("elementwise_floordiv",
+              QuotientInputs(node, node.In(0), node.In(1)));
 }
 
 void Mod(Node& node) {
@@ -65,29 +67,61 @@ void BitShift(Node& node) {
       {{"X", {node.In(0)}}, {"Y", {node.In(1)}}});
 }
 
+std::string Scalar(Node& node, double value, DType dtype) {
+  return node.Cast(node.NewConstant(Tensor::FromVector<double>({}, {value})),
+                   dtype);
+}
+
+// How many bits of whole numbers a float dtype has.
+int WholeBits(DType dtype) {
+  if (dtype == DType::kFloat64) return 53;
+  if (dtype == DType::kFloat32) return 24;
+  return dtype == DType::kFloat16 ? 11 : 8;
+}
+
+// Whether a float dtype has all exponents that input 1, of integers, may have.
+bool HoldsExponents(const Node& node, DType dtype) {
+  const int bits = WholeBits(dtype);
+  const auto size = static_cast<int>(8 * platform::SizeOf(node.TypeOf(1)));
+  if (size <= bits) return true;
+  const Tensor* constant = node.Constant(1);
+  if (constant == nullptr) return false;
+  const std::vector<double> values = framework::ToDoubles(*constant);
+  return std::all_of(values.begin(), values.end(), [bits](double value) {
+    return std::abs(value) <= std::ldexp(1.0, bits);
+  });
+}
+
+// What a base and an exponent of different dtypes are computed in, so that
+// neither is rounded: integers modulo 2^64.
+DType DTypeOfPower(const Node& node) {
+  const DType base = node.TypeOf(0), exponent = node.TypeOf(1);
+  if (IsInteger(base) && IsInteger(exponent)) {
+    return exponent == DType::kUInt64 ? exponent : DType::kInt64;
+  }
+  if (IsInteger(base)) return DType::kFloat64;
+  if (IsInteger(exponent)) {
+    return HoldsExponents(node, base) ? base : DType::kFloat64;
+  }
+  if (platform::SizeOf(base) == platform::SizeOf(exponent)) {
+    return DType::kFloat32;  // float16 and bfloat16
+  }
+  return platform::SizeOf(base) > platform::SizeOf(exponent) ? base : exponent;
+}
+
+// The result has the base's dtype.
 void Pow(Node& node) {
   const Inputs x = {{"X", {node.In(0)}}};
-  const Tensor* constant = node.Constant(1);
-  const bool one = constant != nullptr && constant->numel() == 1 &&
-                   constant->dtype() == DType::kFloat32;
-  const float exponent = one ? constant->data<float>()[0] : 0.0F;
+  const std::optional<double> exponent = NumberFor(node, 1, 0);
   if (exponent == 2) return node.Finish("square", x);
   if (exponent == 1) return node.Finish("assign", x);
   const DType base = node.TypeOf(0);
   if (base == node.TypeOf(1)) return Binary<kPow>(node);
-  // The result has the base's dtype; a whole number may have any exponent.
-  const bool as_float = !platform::IsFloating(base);
-  const DType computed = as_float ? DType::kFloat64 : base;
-  const auto as_computed = [&](int index) {
-    return node.Append("cast", {{"X", {node.In(index)}}},
-                       {{"dtype", computed}});
-  };
-  if (!as_float) {
-    return node.Finish(kPow, {{"X", {node.In(0)}}, {"Y", {as_computed(1)}}});
-  }
-  const std::string power =
-      node.Append(kPow, {{"X", {as_computed(0)}}, {"Y", {as_computed(1)}}});
-  node.Finish("cast", {{"X", {power}}}, {{"dtype", base}});
+  const DType dtype = DTypeOfPower(node);
+  const Inputs operands = {{"X", {node.Cast(node.In(0), dtype)}},
+                           {"Y", {node.Cast(node.In(1), dtype)}}};
+  node.Finish("cast", {{"X", {node.Append(kPow, operands)}}},
+              {{"dtype", base}});
 }
 
 // One op for each input after the first.
@@ -103,18 +137,18 @@ void Chain(Node& node) {
 }
 
 void IsInf(Node& node) {
+  const DType dtype = node.TypeOf(0);
+  SLUICE_ENFORCE(!IsInteger(dtype) && dtype != DType::kBool,
+                 ErrorCode::kInvalidArgument, "onnx.is_inf_dtype",
+                 "its input 0 is of {}; expected floats", dtype);
   const bool positive = node.attributes().Int("detect_positive", 1) != 0;
   const bool negative = node.attributes().Int("detect_negative", 1) != 0;
   if (positive && negative) {
     return node.Finish("isinf", {{"X", {node.In(0)}}});
   }
   const double sign = negative ? -1 : 1;
-  const std::string infinity = node.Append(
-      "cast",
-      {{"X",
-        {node.NewConstant(Tensor::FromVector<double>(
-            {}, {sign * std::numeric_limits<double>::infinity()}))}}},
-      {{"dtype", node.TypeOf(0)}});
+  const std::string infinity =
+      Scalar(node, sign * std::numeric_limits<double>::infinity(), dtype);
   // Nothing is greater than infinity: false everywhere, where neither counts.
   node.Finish(positive || negative ? "equal" : "greater_than",
               {{"X", {node.In(0)}}, {"Y", {infinity}}});
@@ -146,10 +180,11 @@ void SwiGlu(Node& node) {
   node.Finish(kMul, {{"X", {swish}}, {"Y", {node.In(1)}}});
 }
 
-// The sum of all inputs; inputs of one shape need one op only.
+// The sum of all inputs. One op adds those of one shape, which must be known:
+// equal unknown sizes may be repeated to each other.
 std::string SumOf(Node& node, bool finish) {
   framework::ArgVars all = {node.In(0)};
-  bool same = true;
+  bool same = node.input_count() == 1 || node.Dims(0).known();
   for (int i = 1; i < node.input_count(); ++i) {
     all.push_back(node.In(i));
     same = same && node.Dims(i) == node.Dims(0);
@@ -180,15 +215,98 @@ void Mean(Node& node) {
   node.Finish("scale", {{"X", {sum}}}, {{"scale", 1.0 / node.input_count()}});
 }
 
+// Bounds that are left out are the ends of float32; where the lower one is
+// above the upper one, all numbers become the upper one.
+void Clip6(Node& node) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  const double max = node.attributes().Float("max", kMost);
+  const double min = std::min(node.attributes().Float("min", -kMost), max);
+  node.Finish("clip", {{"X", {node.In(0)}}}, {{"min", min}, {"max", max}});
+}
+
+// Integers, which attributes of clip do not hold beyond 2^53.
+void ClipIntegers(Node& node) {
+  const auto bound = [&node](int index) {
+    return node.Append("reshape", {{"X", {node.In(index)}}},
+                       {{"shape", Ints()}});
+  };
+  std::string x = node.In(0);
+  if (node.HasInput(1)) x = node.Append(kMax, {{"X", {x}}, {"Y", {bound(1)}}});
+  if (!node.HasInput(2)) return node.Finish("assign", {{"X", {x}}});
+  node.Finish(kMin, {{"X", {x}}, {"Y", {bound(2)}}});
+}
+
+// From opset 11 on bounds are inputs.
+void Clip11(Node& node) {
+  if (IsInteger(node.TypeOf(0))) return ClipIntegers(node);
+  Inputs inputs = {{"X", {node.In(0)}}};
+  if (node.HasInput(1)) {
+    std::string min = node.In(1);
+    if (node.HasInput(2)) {
+      min = node.Append(kMin, {{"X", {min}}, {"Y", {node.In(2)}}});
+    }
+    inputs.push_back({"Min", {min}});
+  }
+  if (node.HasInput(2)) inputs.push_back({"Max", {node.In(2)}});
+  node.Finish("clip", std::move(inputs));
+}
+
+// Integers that the op does not take are computed in int64.
+void OfSign(Node& node, const char* op) {
+  const DType dtype = node.TypeOf(0);
+  const std::string& x = node.In(0);
+  if (!IsInteger(dtype) || TakesDType(op, dtype)) {
+    return node.Finish(op, {{"X", {x}}});
+  }
+  const std::string result =
+      node.Append(op, {{"X", {node.Cast(x, DType::kInt64)}}});
+  node.Finish("cast", {{"X", {result}}}, {{"dtype", dtype}});
+}
+
+void Abs(Node& node) {
+  if (!IsUnsigned(node.TypeOf(0))) return OfSign(node, "abs");
+  node.Finish("assign", {{"X", {node.In(0)}}});
+}
+
+void Neg(Node& node) {
+  OfSign(node, "neg");
+}
+
+// 0 or 1 where there is no sign.
+void Sign(Node& node) {
+  const DType dtype = node.TypeOf(0);
+  if (!IsUnsigned(dtype)) return OfSign(node, "sign");
+  node.Finish("cast", {{"X", {node.Cast(node.In(0), DType::kBool)}}},
+              {{"dtype", dtype}});
+}
+
+void Relu(Node& node) {
+  const DType dtype = node.TypeOf(0);
+  const std::string x = node.In(0);
+  if (!IsInteger(dtype)) return node.Finish("relu", {{"X", {x}}});
+  node.Finish(kMax, {{"X", {x}}, {"Y", {Scalar(node, 0, dtype)}}});
+}
+
+void PRelu(Node& node) {
+  const DType dtype = node.TypeOf(0);
+  const Inputs operands = {{"X", {node.In(0)}}, {"Y", {node.In(1)}}};
+  if (!IsInteger(dtype)) return node.Finish("prelu", operands);
+  const std::string negative = node.Append(
+      "less_than", {{"X", {node.In(0)}}, {"Y", {Scalar(node, 0, dtype)}}});
+  node.Finish("where", {{"Condition", {negative}},
+                        {"X", {node.Append(kMul, operands)}},
+                        {"Y", {node.In(0)}}});
+}
+
 // Others are known by their schemas (import/counterpart.h).
 constexpr HandlerRow kElementwiseRows[] = {
-    {"Add", 7, Add},      {"BitShift", 11, BitShift},
-    {"Div", 7, Div},      {"Gelu", 20, Gelu},
-    {"IsInf", 10, IsInf}, {"Max", 6, Chain<kMax>},
-    {"Mean", 6, Mean},    {"Min", 6, Chain<kMin>},
-    {"Mod", 10, Mod},     {"Mul", 7, Mul},
-    {"Pow", 7, Pow},      {"Selu", 6, Selu},
-    {"Sum", 6, Sum},      {"SwiGLU", 1, SwiGlu},
+    {"Abs", 6, Abs},    {"Add", 7, Add},         {"BitShift", 11, BitShift},
+    {"Clip", 6, Clip6}, {"Clip", 11, Clip11},    {"Div", 7, Div},
+    {"Gelu", 20, Gelu}, {"IsInf", 10, IsInf},    {"Max", 6, Chain<kMax>},
+    {"Mean", 6, Mean},  {"Min", 6, Chain<kMin>}, {"Mod", 10, Mod},
+    {"Mul", 7, Mul},    {"Neg", 6, Neg},         {"PRelu", 7, PRelu},
+    {"Pow", 7, Pow},    {"Relu", 6, Relu},       {"Selu", 6, Selu},
+    {"Sign", 9, Sign},  {"Sum", 6, Sum},         {"SwiGLU", 1, SwiGlu},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sluice/onnx/import/handlers.h"
+#include "sluice/platform/error.h"
 
 // ai.onnx.preview.training
 namespace sluice::onnx {
@@ -19,6 +20,11 @@ void Gradient(Node& node) {
       Node::Unsupported("its input {} is not the value that xs or zs names", i);
     }
   }
+  SLUICE_ENFORCE(static_cast<size_t>(node.output_count()) <= xs.size(),
+                 ErrorCode::kInvalidArgument, "onnx.gradient_outputs",
+                 "it has {} outputs, and attribute xs names {} values; "
+                 "expected an output for each",
+                 node.output_count(), xs.size());
   const DDim dims = node.DimsOf(y);
   if (!dims.known() || dims.numel() != 1) {
     Node::Unsupported("y has shape {}; expected one number",
@@ -27,7 +33,7 @@ void Gradient(Node& node) {
   const auto gradients = node.AppendGradients(y, xs);
   for (int i = 0; i < node.output_count(); ++i) {
     if (!node.HasOutput(i)) continue;
-    const std::string& gradient = gradients.at(static_cast<size_t>(i));
+    const std::string& gradient = gradients[static_cast<size_t>(i)];
     if (gradient.empty()) {
       Node::Unsupported("y does not depend on {}", xs[static_cast<size_t>(i)]);
     }

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
 
@@ -134,16 +135,6 @@ void DepthToSpace(Node& node) {
             {0, 3, 4, 1, 5, 2}, together);
 }
 
-// Half of each, towards 0: what is added before each dim, or removed.
-std::string Half(Node& node, const std::string& x) {
-  const std::string two = IntsOf(node, {2});
-  const std::string rest =
-      node.Append("elementwise_fmod", {{"X", {x}}, {"Y", {two}}});
-  const std::string even =
-      node.Append("elementwise_sub", {{"X", {x}}, {"Y", {rest}}});
-  return node.Append("elementwise_floordiv", {{"X", {even}}, {"Y", {two}}});
-}
-
 void CenterCropPad(Node& node) {
   const int rank = RankOf(node, 0);
   Ints axes = node.attributes().Ints("axes");
@@ -164,7 +155,8 @@ void CenterCropPad(Node& node) {
       node.Append("cast", {{"X", {node.In(1)}}}, {{"dtype", DType::kInt64}});
   const std::string added =
       node.Append("elementwise_sub", {{"X", {wanted}}, {"Y", {old}}});
-  const std::string before = Half(node, added);
+  // Half of it, rounded towards 0.
+  const std::string before = Quotient(node, added, IntsOf(node, {2}));
   const std::string after =
       node.Append("elementwise_sub", {{"X", {added}}, {"Y", {before}}});
   const std::string none = IntsOf(node, Ints(static_cast<size_t>(rank), 0));

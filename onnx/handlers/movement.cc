@@ -21,6 +21,24 @@ void ToShape(Node& node, const Ints& shape) {
   node.Finish("reshape", {{"X", {node.In(0)}}}, {{"shape", shape}});
 }
 
+// Sizes of 0 are sizes: X must have no elements either.
+void ToEmpty(Node& node, const Ints& shape) {
+  const DDim x = node.Dims(0);
+  const bool empty = std::count(x.begin(), x.end(), 0) > 0;
+  if (!empty && !x.known()) {
+    Node::Unsupported(
+        "sizes of 0 are to be taken as they are (allowzero), and whether its "
+        "input of shape {} has no elements is known only when the model runs",
+        platform::Printable(x));
+  }
+  SLUICE_ENFORCE(empty, ErrorCode::kInvalidArgument, "onnx.reshape_empty",
+                 "its input has {} elements, and sizes of 0 are to be taken as "
+                 "they are (allowzero); expected an input without elements",
+                 x.numel());
+  node.Finish("fill_constant", {},
+              {{"shape", shape}, {"dtype", node.TypeOf(0)}});
+}
+
 void Reshape(Node& node) {
   if (node.Constant(1) == nullptr) {
     if (node.attributes().Int("allowzero", 0) != 0) {
@@ -32,16 +50,7 @@ void Reshape(Node& node) {
   const Ints shape = node.ConstantInts(1, "sizes");
   const bool zeros = std::count(shape.begin(), shape.end(), 0) > 0;
   if (node.attributes().Int("allowzero", 0) != 0 && zeros) {
-    // Sizes of 0 are sizes: X has no elements either.
-    const DDim x = node.Dims(0);
-    SLUICE_ENFORCE(!x.known() || x.numel() == 0, ErrorCode::kInvalidArgument,
-                   "onnx.reshape_empty",
-                   "its input has {} elements, and sizes of 0 are to be taken "
-                   "as they are (allowzero); expected an input without "
-                   "elements",
-                   x.numel());
-    return node.Finish("fill_constant", {},
-                       {{"shape", shape}, {"dtype", node.TypeOf(0)}});
+    return ToEmpty(node, shape);
   }
   ToShape(node, shape);
 }
@@ -104,38 +113,14 @@ void Dropout12(Node& node) {
   Dropout(node);
 }
 
-// One slice for each output; `sizes` are theirs along the axis, empty for equal
-// parts, the last of which may be smaller from opset 18 on.
-void Split(Node& node, Ints sizes) {
-  const int rank = RankOf(node, 0);
-  const int64_t axis = AxisOf(node.attributes().Int("axis", 0), rank);
-  const auto parts = static_cast<int64_t>(node.output_count());
-  const int64_t size = node.Dims(0)[static_cast<int>(axis)];
-  if (sizes.empty()) {
-    if (size < 0) {
-      Node::Unsupported("dim {} of its input is known only when the model runs",
-                        axis);
-    }
-    const int64_t part = (size + parts - 1) / parts;
-    for (int64_t i = 0; i < parts; ++i) {
-      sizes.push_back(std::clamp<int64_t>(size - i * part, 0, part));
-    }
-  }
-  int64_t sum = 0;
-  for (const int64_t part : sizes) {
-    SLUICE_ENFORCE(part >= 0 && part <= INT64_MAX - sum,
-                   ErrorCode::kInvalidArgument, "onnx.split_part",
-                   "its input is split into a part of size {}", part);
-    sum += part;
-  }
-  SLUICE_ENFORCE(
-      static_cast<int64_t>(sizes.size()) == parts && (size < 0 || size == sum),
-      ErrorCode::kInvalidArgument, "onnx.split_sizes",
-      "its input has size {} along axis {}, and is split into {} outputs by {} "
-      "sizes that add up to {}",
-      size, axis, parts, sizes.size(), sum);
+int64_t SplitAxis(Node& node) {
+  return AxisOf(node.attributes().Int("axis", 0), RankOf(node, 0));
+}
+
+// One slice for each output; `sizes` are theirs along the axis.
+void FinishParts(Node& node, int64_t axis, const Ints& sizes) {
   int64_t begin = 0;
-  for (int i = 0; i < static_cast<int>(parts); ++i) {
+  for (int i = 0; i < node.output_count(); ++i) {
     const int64_t end = begin + sizes[i];
     if (node.HasOutput(i)) {
       node.FinishOutput(
@@ -146,6 +131,45 @@ void Split(Node& node, Ints sizes) {
   }
 }
 
+// Into parts of one size, the last of which may be smaller from opset 18 on;
+// as many as there are outputs, or more.
+void SplitEqually(Node& node, int64_t parts) {
+  const int64_t axis = SplitAxis(node);
+  const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
+  if (size < 0) {
+    Node::Unsupported("dim {} of its input is known only when the model runs",
+                      axis);
+  }
+  const int64_t part = size / parts + (size % parts == 0 ? 0 : 1);
+  Ints sizes;
+  for (int i = 0; i < node.output_count(); ++i) {
+    sizes.push_back(std::clamp<int64_t>(size - i * part, 0, part));
+  }
+  FinishParts(node, axis, sizes);
+}
+
+// Without sizes into equal parts.
+void Split(Node& node, const Ints& sizes) {
+  if (sizes.empty()) return SplitEqually(node, node.output_count());
+  const int64_t axis = SplitAxis(node);
+  const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
+  int64_t sum = 0;
+  for (const int64_t part : sizes) {
+    SLUICE_ENFORCE(part >= 0 && part <= INT64_MAX - sum,
+                   ErrorCode::kInvalidArgument, "onnx.split_part",
+                   "its input is split into a part of size {}", part);
+    sum += part;
+  }
+  const auto parts = static_cast<size_t>(node.output_count());
+  SLUICE_ENFORCE(
+      sizes.size() == parts && (size < 0 || size == sum),
+      ErrorCode::kInvalidArgument, "onnx.split_sizes",
+      "its input has size {} along axis {}, and is split into {} outputs by {} "
+      "sizes that add up to {}",
+      size, axis, parts, sizes.size(), sum);
+  FinishParts(node, axis, sizes);
+}
+
 // The sizes as an attribute.
 void Split2(Node& node) {
   Split(node, node.attributes().Ints("split"));
@@ -153,8 +177,7 @@ void Split2(Node& node) {
 
 // Sizes that are computed.
 void SplitLate(Node& node) {
-  const int rank = RankOf(node, 0);
-  const int64_t axis = AxisOf(node.attributes().Int("axis", 0), rank);
+  const int64_t axis = SplitAxis(node);
   const DDim sizes = node.Dims(1);
   SLUICE_ENFORCE(!sizes.known() || sizes == DDim{node.output_count()},
                  ErrorCode::kInvalidArgument, "onnx.split_count",
@@ -173,9 +196,24 @@ void SplitLate(Node& node) {
 
 // The sizes as an input.
 void Split13(Node& node) {
-  node.attributes().Ignore("num_outputs");  // as many as the node has
   if (node.HasInput(1) && node.Constant(1) == nullptr) return SplitLate(node);
   Split(node, node.HasInput(1) ? node.ConstantInts(1, "sizes") : Ints());
+}
+
+// Without sizes an attribute says how many parts there are.
+void Split18(Node& node) {
+  if (!node.attributes().Has("num_outputs")) return Split13(node);
+  const int64_t parts = node.attributes().NeededInt("num_outputs");
+  SLUICE_ENFORCE(!node.HasInput(1), ErrorCode::kInvalidArgument,
+                 "onnx.split_both",
+                 "it has attribute num_outputs, {}, and input 1 (its sizes); "
+                 "expected one of them",
+                 parts);
+  SLUICE_ENFORCE(parts >= node.output_count(), ErrorCode::kInvalidArgument,
+                 "onnx.split_outputs",
+                 "attribute num_outputs is {}, and it has {} outputs", parts,
+                 node.output_count());
+  SplitEqually(node, parts);
 }
 
 void Size(Node& node) {
@@ -185,11 +223,12 @@ void Size(Node& node) {
 
 // Others are known by their schemas (import/counterpart.h).
 constexpr HandlerRow kMovementRows[] = {
-    {"Concat", 4, Concat},     {"Dropout", 1, Dropout7},
-    {"Dropout", 10, Dropout},  {"Dropout", 12, Dropout12},
-    {"Identity", 1, Identity}, {"Reshape", 5, Reshape},
-    {"Size", 1, Size},         {"Split", 2, Split2},
-    {"Split", 13, Split13},    {"Transpose", 1, Transpose},
+    {"Concat", 4, Concat},       {"Dropout", 1, Dropout7},
+    {"Dropout", 10, Dropout},    {"Dropout", 12, Dropout12},
+    {"Identity", 1, Identity},   {"Reshape", 5, Reshape},
+    {"Size", 1, Size},           {"Split", 2, Split2},
+    {"Split", 13, Split13},      {"Split", 18, Split18},
+    {"Transpose", 1, Transpose},
 };
 
 }  // namespace

@@ -1,10 +1,12 @@
-#include <limits>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
 #include "sluice/onnx/handlers/window.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 // Integers are multiplied and added as float64, which has all their sums.
 namespace sluice::onnx {
@@ -71,10 +73,6 @@ std::string Apply(Node& node,
   return node.Append(type, {{"X", {x}}, {"Y", {y}}}, {{"axis", axis}});
 }
 
-std::string Cast(Node& node, const std::string& x, DType dtype) {
-  return node.Append("cast", {{"X", {x}}}, {{"dtype", dtype}});
-}
-
 // To uint8, with a range of 0 and all of X.
 void DynamicQuantizeLinear(Node& node) {
   const std::string x = node.In(0);
@@ -98,31 +96,78 @@ void DynamicQuantizeLinear(Node& node) {
   node.FinishOutput(2, "assign", {{"X", {zero_point}}});
 }
 
-// Input `index` in float64, less the zero point, input `zero`. A zero point of
-// several numbers goes along dim `axis`.
-std::string Offset(Node& node, int index, int zero, int64_t axis) {
-  std::string x = Cast(node, node.In(index), DType::kFloat64);
-  if (!node.HasInput(zero)) return x;
-  const DDim dims = node.Dims(zero);
-  const bool vector = dims.rank_known() && dims.rank() == 1 && dims[0] != 1;
-  return Apply(node, "elementwise_sub", x,
-               Cast(node, node.In(zero), DType::kFloat64),
-               vector ? axis : int64_t{-1});
+// Other numbers are none of ONNX here, and their products may be rounded.
+void RequireBytes(const Node& node, std::initializer_list<int> inputs) {
+  for (const int index : inputs) {
+    const DType dtype = node.TypeOf(index);
+    SLUICE_ENFORCE(dtype == DType::kInt8 || dtype == DType::kUInt8,
+                   ErrorCode::kInvalidArgument, "onnx.quantized_dtype",
+                   "its input {} is of {}; expected int8 or uint8", index,
+                   dtype);
+  }
 }
 
-// The dim of rows in a matrix or a batch of them.
-int64_t RowsOf(const Node& node, int index) {
-  const DDim dims = node.Dims(index);
-  return dims.rank_known() && dims.rank() >= 2 ? dims.rank() - 2 : -1;
+// Whether a tensor may have more than one element.
+bool MayBeSeveral(const DDim& dims) {
+  return !dims.known() || dims.numel() != 1;
+}
+
+// Scales or zero points: a vector goes along dim `axis` of what they are for;
+// one number, and as many dims as that has, need no axis (-1).
+struct Along {
+  std::string values;
+  int64_t axis = -1;
+};
+// Values of unknown rank become a vector.
+Along AlongAxis(Node& node, const std::string& values, int64_t axis) {
+  const DDim given = node.DimsOf(values);
+  if (axis == -1 || given.rank_known()) {
+    const bool vector = given.rank() == 1 && given[0] != 1;
+    return {values, vector ? axis : int64_t{-1}};
+  }
+  return {node.Append("reshape", {{"X", {values}}}, {{"shape", Ints{-1}}}),
+          axis};
+}
+
+// x times the values, which are converted to float64, or less them.
+std::string ApplyAlong(Node& node,
+                       const char* type,
+                       const std::string& x,
+                       const Along& along) {
+  return Apply(node, type, x, node.Cast(along.values, DType::kFloat64),
+               along.axis);
+}
+
+// Input `index` in float64, less the zero point, input `zero`, along `axis`.
+std::string Offset(Node& node, int index, int zero, int64_t axis) {
+  const std::string x = node.Cast(node.In(index), DType::kFloat64);
+  if (!node.HasInput(zero)) return x;
+  return ApplyAlong(node, "elementwise_sub", x,
+                    AlongAxis(node, node.In(zero), axis));
+}
+
+// The dim of rows of a matrix or a batch of them, along which the numbers of
+// input `numbers` go; -1 for a vector, and for one number.
+int64_t RowsOf(const Node& node, const std::string& matrix, int numbers) {
+  const int rank = node.DimsOf(matrix).rank();
+  if (rank < 0 && node.HasInput(numbers) && MayBeSeveral(node.Dims(numbers))) {
+    Node::Unsupported(
+        "the rank of {} is unknown, and input {} may have a number for each of "
+        "its rows",
+        platform::Shown(matrix), numbers);
+  }
+  return rank >= 2 ? rank - 2 : -1;
 }
 
 std::string Product(Node& node, int x, int x_zero, int y, int y_zero) {
-  const std::string left = Offset(node, x, x_zero, RowsOf(node, x));
+  const int64_t rows = RowsOf(node, node.In(x), x_zero);
+  const std::string left = Offset(node, x, x_zero, rows);
   const std::string right = Offset(node, y, y_zero, -1);
   return node.Append("matmul", {{"X", {left}}, {"Y", {right}}});
 }
 
 void MatMulInteger(Node& node) {
+  RequireBytes(node, {0, 1});
   const std::string product = Product(node, 0, 2, 1, 3);
   node.Finish("cast", {{"X", {product}}}, {{"dtype", DType::kInt32}});
 }
@@ -136,20 +181,16 @@ void Requantize(Node& node,
                 std::pair<int, int64_t> y,
                 int out) {
   std::string scaled = sums;
-  std::string factor;
-  const bool vector = node.Dims(x.first).numel() > 1;
-  if (vector) {
-    scaled = Apply(node, "elementwise_mul", scaled,
-                   Cast(node, node.In(x.first), DType::kFloat64), x.second);
-    factor = node.In(y.first);
+  std::string factor = node.In(y.first);
+  if (MayBeSeveral(node.Dims(x.first))) {
+    scaled = ApplyAlong(node, "elementwise_mul", scaled,
+                        AlongAxis(node, node.In(x.first), x.second));
   } else {
-    factor = Apply(node, "elementwise_mul", node.In(y.first), node.In(x.first));
+    factor = Apply(node, "elementwise_mul", factor, node.In(x.first));
   }
   factor = Apply(node, "elementwise_div", factor, node.In(out));
-  const bool along = node.DimsOf(factor).numel() > 1;
-  scaled = Apply(node, "elementwise_mul", scaled,
-                 Cast(node, factor, DType::kFloat64),
-                 along ? y.second : int64_t{-1});
+  scaled = ApplyAlong(node, "elementwise_mul", scaled,
+                      AlongAxis(node, factor, y.second));
   const DType dtype = node.TypeOf(out + 1);
   node.Finish("quantize_linear",
               {{"X", {scaled}},
@@ -160,7 +201,7 @@ void Requantize(Node& node,
 
 void QLinearMatMul(Node& node) {
   const std::string product = Product(node, 0, 2, 3, 5);
-  Requantize(node, product, {1, RowsOf(node, 0)}, {4, -1}, 6);
+  Requantize(node, product, {1, RowsOf(node, product, 1)}, {4, -1}, 6);
 }
 
 // The convolution of input 0 with the filter, each less its zero point.
@@ -181,15 +222,17 @@ std::string IntegerConv(Node& node, int filter, int x_zero, int filter_zero) {
 }
 
 void ConvInteger(Node& node) {
+  RequireBytes(node, {0, 1});
   const std::string sums = IntegerConv(node, 1, 2, 3);
   node.Finish("cast", {{"X", {sums}}}, {{"dtype", DType::kInt32}});
 }
 
 void QLinearConv(Node& node) {
+  RequireBytes(node, {0, 3});
   std::string sums = IntegerConv(node, 3, 2, 5);
   if (node.HasInput(8)) {
     sums = Apply(node, "elementwise_add", sums,
-                 Cast(node, node.In(8), DType::kFloat64), 1);
+                 node.Cast(node.In(8), DType::kFloat64), 1);
   }
   Requantize(node, sums, {1, -1}, {4, 1}, 6);
 }

@@ -1,6 +1,8 @@
+#include <cstdint>
 #include <string>
 #include <utility>
 
+#include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/counterpart.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
@@ -16,13 +18,106 @@ const char* OfBools(const std::string& op) {
   Node::Unsupported("its input is of bools");
 }
 
+std::string ProductOf(Node& node, const std::string& x) {
+  return node.Append("elementwise_mul", {{"X", {x}}, {"Y", {x}}});
+}
+
+// The reductions of integers that the op does not take, in int64, where sums
+// are those of ONNX modulo 2^64, or in float64 where there is a root.
+class IntegerReduction {
+ public:
+  // `axes` and `attributes` say which dims are reduced.
+  IntegerReduction(Node* node, Inputs axes, AttributeMap attributes)
+      : node_(*node),
+        axes_(std::move(axes)),
+        attributes_(std::move(attributes)),
+        dtype_(node_.TypeOf(0)) {}
+
+  void Finish(const std::string& op) {
+    const std::string x = node_.Cast(node_.In(0), DType::kInt64);
+    node_.Finish("cast", {{"X", {Of(op, x)}}}, {{"dtype", dtype_}});
+  }
+
+ private:
+  std::string Of(const std::string& op, const std::string& x) {
+    if (op == "reduce_l1") {
+      if (IsUnsigned(dtype_)) return Reduce("reduce_sum", x);
+      return Reduce("reduce_sum", node_.Append("abs", {{"X", {x}}}));
+    }
+    if (op == "reduce_sum_square") {
+      return Reduce("reduce_sum", ProductOf(node_, x));
+    }
+    if (op == "reduce_l2") {
+      const std::string number = node_.Cast(node_.In(0), DType::kFloat64);
+      const std::string sum = Reduce("reduce_sum", ProductOf(node_, number));
+      return node_.Append("sqrt", {{"X", {sum}}});
+    }
+    const bool large = dtype_ == DType::kUInt64;
+    if (op == "reduce_mean" && !large) return Mean(x);
+    const bool best = op == "reduce_max" || op == "reduce_min";
+    if (best && large) return Shifted(Reduce(op, Shifted(x)));
+    if (best || op == "reduce_sum" || op == "reduce_prod") return Reduce(op, x);
+    Node::Unsupported("its input is of {}", dtype_);
+  }
+
+  std::string Reduce(const std::string& op, const std::string& x) {
+    Inputs inputs = axes_;
+    inputs.insert(inputs.begin(), {"X", {x}});
+    return node_.Append(op, std::move(inputs), attributes_);
+  }
+
+  // The sum divided by the number of its terms, towards 0.
+  std::string Mean(const std::string& x) {
+    const std::string sum = Reduce("reduce_sum", x);
+    return Quotient(node_, sum, Quotient(node_, Count(x), Count(sum)));
+  }
+
+  std::string Count(const std::string& x) {
+    return node_.Append("reduce_prod",
+                        {{"X", {node_.Append("shape", {{"X", {x}}})}}});
+  }
+
+  // The bits of uint64 as int64 in the same order, and back.
+  std::string Shifted(const std::string& x) {
+    const std::string least =
+        node_.NewConstant(Tensor::FromVector<int64_t>({}, {INT64_MIN}));
+    return node_.Append("elementwise_add", {{"X", {x}}, {"Y", {least}}});
+  }
+
+  Node& node_;
+  Inputs axes_;
+  AttributeMap attributes_;
+  DType dtype_;
+};
+
 // `inputs` and `attributes` say which axes.
 void Reduce(Node& node, Inputs inputs, AttributeMap attributes) {
   std::string op = FindCounterpart(node.type())->name();
-  if (node.TypeOf(0) == DType::kBool) op = OfBools(op);
-  inputs.insert(inputs.begin(), {"X", {node.In(0)}});
+  const DType dtype = node.TypeOf(0);
   attributes["keep_dim"] = node.attributes().Int("keepdims", 1) != 0;
+  if (dtype == DType::kBool) {
+    op = OfBools(op);
+  } else if (IsInteger(dtype) && !TakesDType(op, dtype)) {
+    return IntegerReduction(&node, std::move(inputs), std::move(attributes))
+        .Finish(op);
+  }
+  inputs.insert(inputs.begin(), {"X", {node.In(0)}});
   node.Finish(op, std::move(inputs), std::move(attributes));
+}
+
+// No dims are reduced; what is done to each element is.
+void ReduceNothing(Node& node) {
+  node.attributes().Ignore("keepdims");
+  const std::string op = FindCounterpart(node.type())->name();
+  const std::string x = node.In(0);
+  if (op == "reduce_sum_square") {
+    return node.Finish("elementwise_mul", {{"X", {x}}, {"Y", {x}}});
+  }
+  const bool is_size = op == "reduce_l1" || op == "reduce_l2";
+  const char* element = "assign";
+  if (is_size && !IsUnsigned(node.TypeOf(0))) element = "abs";
+  if (op == "reduce_log_sum") element = "log";
+  node.Finish(element, {{"X", {x}}});
 }
 
 // The axes as an attribute.
@@ -37,10 +132,7 @@ void ReduceNew(Node& node) {
   const bool late = given && node.Constant(1) == nullptr;
   if (late && !nothing) return Reduce(node, {{"Dim", {node.In(1)}}}, {});
   const Ints axes = given ? node.ConstantInts(1, "axes") : Ints();
-  if (axes.empty() && nothing) {
-    node.attributes().Ignore("keepdims");
-    return node.Finish("assign", {{"X", {node.In(0)}}});
-  }
+  if (axes.empty() && nothing) return ReduceNothing(node);
   Reduce(node, {}, {{"dim", axes}});
 }
 

@@ -55,7 +55,7 @@ void RotaryEmbedding(Node& node) {
     x = node.Append("reshape", {{"X", {x}}},
                     {{"shape", Ints{0, 0, heads, -1}}});
   }
-  const int64_t size = node.DimsOf(x)[3];
+  const int64_t size = node.SizeOf(x, 3);
   int64_t turned = node.attributes().Int("rotary_embedding_dim", 0);
   if (turned == 0) turned = size;
   if (turned < 0) {

@@ -101,8 +101,12 @@ void Stft(Node& node) {
     return values[0];
   };
   const int64_t step = number(1, "frame_step");
-  int64_t length = node.HasInput(2) ? node.Dims(2)[0] : signal;
+  int64_t length = node.HasInput(2) ? node.SizeOf(node.In(2), 0) : signal;
   if (node.HasInput(3)) length = number(3, "frame_length");
+  if (length == kUnknownDim) {
+    Node::Unsupported(
+        "the length of its window is known only when the model runs");
+  }
   SLUICE_ENFORCE(length >= 1 && length <= signal, ErrorCode::kInvalidArgument,
                  "onnx.stft_length",
                  "its frames have {} elements, and its signal has {}; expected "

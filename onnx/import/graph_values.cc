@@ -1,6 +1,7 @@
 #include "sluice/onnx/import/graph_values.h"
 
 #include <memory>
+#include <set>
 
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -59,14 +60,19 @@ OnnxValue InputOf(const ::onnx::ValueInfoProto& input) {
 
 }  // namespace
 
-void AddInitialisers(const std::string& folder,
-                     ::onnx::GraphProto* graph,
-                     ValueMap* values) {
+namespace {
+
+// Initialisers of these names are left out.
+void AddInitialisersBut(const std::set<std::string>& left_out,
+                        const std::string& folder,
+                        ::onnx::GraphProto* graph,
+                        ValueMap* values) {
   SLUICE_ENFORCE(graph->sparse_initializer_size() == 0,
                  ErrorCode::kUnimplemented, "onnx.sparse_initialiser",
                  "{} initialisers are sparse, which Sluice lacks",
                  graph->sparse_initializer_size());
   for (auto& tensor : *graph->mutable_initializer()) {
+    if (left_out.contains(tensor.name())) continue;
     values->AddConstant(
         tensor.name(),
         ToTensor(tensor, folder, "initialiser " + Shown(tensor.name())));
@@ -77,11 +83,23 @@ void AddInitialisers(const std::string& folder,
   }
   for (auto& node : *graph->mutable_node()) {
     for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) {
-        AddInitialisers(folder, attribute.mutable_g(), values);
+      if (!attribute.has_g()) continue;
+      ::onnx::GraphProto* inner = attribute.mutable_g();
+      std::set<std::string> given;
+      for (const auto& input : inner->input()) {
+        given.insert(input.name());
       }
+      AddInitialisersBut(given, folder, inner, values);
     }
   }
+}
+
+}  // namespace
+
+void AddInitialisers(const std::string& folder,
+                     ::onnx::GraphProto* graph,
+                     ValueMap* values) {
+  AddInitialisersBut({}, folder, graph, values);
 }
 
 ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
+#include <map>
 
 #include <google/protobuf/io/coded_stream.h>
 
@@ -82,14 +82,17 @@ void CheckVersions(const ::onnx::ModelProto& model) {
                  "the model has IR version {}, this build of Sluice knows them "
                  "up to {}",
                  model.ir_version(), static_cast<int>(::onnx::IR_VERSION));
-  std::set<std::string_view> domains;
+  std::map<std::string_view, int64_t> versions;
   for (const auto& opset : model.opset_import()) {
     const std::string_view domain =
         opset.domain() == "ai.onnx" ? "" : std::string_view(opset.domain());
-    SLUICE_ENFORCE(domains.insert(domain).second, ErrorCode::kInvalidArgument,
+    const int64_t first =
+        versions.try_emplace(domain, opset.version()).first->second;
+    SLUICE_ENFORCE(first == opset.version(), ErrorCode::kInvalidArgument,
                    "onnx.opset_twice",
-                   "the model imports two opsets of domain {}",
-                   platform::Shown(opset.domain()));
+                   "the model imports opsets {} and {} of domain {}; expected "
+                   "one",
+                   first, opset.version(), platform::Shown(opset.domain()));
   }
   const int64_t opset = OpsetOf(model);
   SLUICE_ENFORCE(opset != 0, ErrorCode::kInvalidArgument, "onnx.no_opset",

@@ -159,33 +159,42 @@ DType ToDType(int data_type, const std::string& what) {
                   data_type, known ? kNames[data_type] : "none of ONNX's");
 }
 
-Tensor ToTensor(const ::onnx::TensorProto& tensor,
-                const std::string& folder,
-                const std::string& what) {
-  const DType dtype = ToDType(tensor.data_type(), what);
-  const DDim dims = DimsOf(tensor, what);
-  Tensor result;
-  result.Resize(dims);
-  if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) {
-    ReadExternalData(tensor, folder, what, dtype, &result);
-    return result;
-  }
+namespace {
+
+// The elements that the message itself has.
+void ReadFields(const ::onnx::TensorProto& tensor,
+                DType dtype,
+                const std::string& what,
+                Tensor* result) {
+  const DDim& dims = result->dims();
   const int fields = FieldsInUse(tensor);
   SLUICE_ENFORCE(fields <= 1, ErrorCode::kInvalidArgument, "onnx.tensor_fields",
                  "{} has its elements in {} fields; expected one", what,
                  fields);
+  if (!tensor.has_raw_data()) return CopyTyped(tensor, dtype, result, what);
   const uint64_t bytes = BytesInFile(dtype, dims.numel());
-  if (tensor.has_raw_data()) {
-    // Before the memory is taken: the shape may be a lie.
-    SLUICE_ENFORCE(tensor.raw_data().size() == bytes, ErrorCode::kDataLoss,
-                   "onnx.tensor_bytes",
-                   "{} has {} bytes, its shape {} of {} takes {}", what,
-                   tensor.raw_data().size(), dims, dtype, bytes);
-    void* to = result.mutable_data(dtype, platform::CPUPlace());
-    if (bytes > 0) std::memcpy(to, tensor.raw_data().data(), bytes);
-    UnpackInPlace(dtype, dims.numel(), to);
+  // Before the memory is taken: the shape may be a lie.
+  SLUICE_ENFORCE(tensor.raw_data().size() == bytes, ErrorCode::kDataLoss,
+                 "onnx.tensor_bytes",
+                 "{} has {} bytes, its shape {} of {} takes {}", what,
+                 tensor.raw_data().size(), dims, dtype, bytes);
+  void* to = result->mutable_data(dtype, platform::CPUPlace());
+  if (bytes > 0) std::memcpy(to, tensor.raw_data().data(), bytes);
+  UnpackInPlace(dtype, dims.numel(), to);
+}
+
+}  // namespace
+
+Tensor ToTensor(const ::onnx::TensorProto& tensor,
+                const std::string& folder,
+                const std::string& what) {
+  const DType dtype = ToDType(tensor.data_type(), what);
+  Tensor result;
+  result.Resize(DimsOf(tensor, what));
+  if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) {
+    ReadExternalData(tensor, folder, what, dtype, &result);
   } else {
-    CopyTyped(tensor, dtype, &result, what);
+    ReadFields(tensor, dtype, what, &result);
   }
   if (dtype == DType::kBool) {
     auto* values = static_cast<uint8_t*>(result.raw_data());

@@ -131,12 +131,6 @@ void ValueMap::MakeVariable(const std::string& name) {
   parameters_.emplace_back(name, *constant);
 }
 
-std::string ValueMap::NewConstant(const std::string& base, Tensor value) {
-  std::string name = NewName(base);
-  AddConstant(name, std::move(value));
-  return name;
-}
-
 std::string ValueMap::NewName(const std::string& base) {
   std::string name = base;
   for (int number = 1; !taken_.insert(name).second; ++number) {

@@ -42,10 +42,10 @@ bool ScaleFits(const DDim& x, const DDim& scale, int axis, int64_t block_size) {
   return true;
 }
 
-// One number for the whole of X.
-bool Single(const DDim& scale) {
-  return scale.rank_known() &&
-         (scale.rank() == 0 || (scale.rank() == 1 && scale[0] == 1));
+// Whether it may be one number for the whole of X.
+bool MayBeSingle(const DDim& scale) {
+  return scale.rank() == 0 ||
+         (scale.rank() == 1 && (scale[0] == 1 || scale[0] < 0));
 }
 
 void QuantizedShape(InferShapeContext& context) {
@@ -55,15 +55,13 @@ void QuantizedShape(InferShapeContext& context) {
   const auto block_size = context.Attr<int64_t>("block_size");
   if (context.HasInput("ZeroPoint")) {
     const DDim zero = context.input("ZeroPoint");
-    if (!Single(scale) || !Single(zero)) {
+    if (!MayBeSingle(scale) || !MayBeSingle(zero)) {
       context.Merge(context.input("Scale"), context.input("ZeroPoint"));
     }
   }
   context.SetOutput("Out", x);
   if (!x.rank_known() || !scale.rank_known()) return;
-  const bool single = block_size == 0 && (scale.rank() == 0 ||
-                                          (scale.rank() == 1 && scale[0] == 1));
-  if (single) return;
+  if (block_size == 0 && MayBeSingle(scale)) return;
   context.Require(given >= -x.rank() && given < x.rank(),
                   "quantize_linear.axis",
                   "attribute axis = {}; expected a dim of input X {}, from {} "

@@ -52,6 +52,38 @@ TEST(OnnxComposed, ActivationsAreNamedAsOnnxHasThem) {
           [](auto& node) { SetString(node, "activation", "relu"); });
 }
 
+TEST(OnnxComposed, DTypesThatOnnxHasNotAreRefused) {
+  Refuses("onnx.quantized_dtype", "input 0 is of float32", "MatMulInteger",
+          {{2, 3}, {3, 2}}, [](auto&) {});
+  Refuses("onnx.quantized_dtype", "input 0 is of float32", "ConvInteger",
+          {{1, 1, 3, 3}, {1, 1, 2, 2}}, [](auto&) {});
+  ModelBuilder integers(20);
+  integers.Ints("x", {INT64_MAX});
+  SetInt(integers.Node("IsInf", {"x"}, {"y"}, "node_4"), "detect_negative", 0);
+  integers.Output("y");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.is_inf_dtype",
+              {"node_4", "input 0 is of int64"}, [&] { integers.Load(); });
+}
+
+// Which rows numbers belong to is not guessed.
+TEST(OnnxComposed, ZeroPointsOfRowsNeedTheRankOfTheMatrix) {
+  ModelBuilder builder(20);
+  for (const char* name : {"a", "b", "a_zero"}) {
+    builder.Input(name, {2, 2});
+    auto* type = builder.graph()
+                     .mutable_input(builder.graph().input_size() - 1)
+                     ->mutable_type()
+                     ->mutable_tensor_type();
+    type->set_elem_type(::onnx::TensorProto::UINT8);
+    type->clear_shape();
+  }
+  builder.Node("MatMulInteger", {"a", "b", "a_zero"}, {"y"}, "node_4");
+  builder.Output("y");
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"node_4", "the rank of a is unknown", "input 2"},
+              [&] { builder.Load(); });
+}
+
 TEST(OnnxComposed, RotaryEmbeddingRefusesWhatHasNoPairs) {
   Refuses("onnx.rotary_shape", "3 dims and num_heads is 0", "RotaryEmbedding",
           {{2, 3, 8}, {3, 2}, {3, 2}}, [](auto&) {});

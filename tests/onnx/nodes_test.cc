@@ -114,6 +114,11 @@ TEST(OnnxNodes, ZeroMayBeASizeOfWhatHasNoElements) {
   builder.Input("x", {1, 2});
   ExpectError(ErrorCode::kInvalidArgument, "onnx.reshape_empty",
               {"2 elements", "allowzero"}, [&] { builder.Load(); });
+  // Its elements would be lost.
+  builder.graph().mutable_input()->Clear();
+  builder.Input("x", {-1, 2});
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"allowzero", "[?, 2]"}, [&] { builder.Load(); });
 }
 
 TEST(OnnxNodes, WindowsAreChecked) {

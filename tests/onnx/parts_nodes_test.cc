@@ -104,6 +104,26 @@ TEST(OnnxParts, SplitRefusesSizesThatDoNotAddUp) {
               {"dim 0 of its input is known only"}, [&] { late.Load(); });
 }
 
+TEST(OnnxParts, SplitRefusesCountsThatDoNotFit) {
+  const auto refuse = [](int64_t count, bool sizes, const char* id,
+                         const char* part) {
+    ModelBuilder builder(18);
+    builder.Input("x", {4});
+    auto& split = builder.Node("Split", {"x"}, {"a", "b"}, "node_9");
+    SetInt(split, "num_outputs", count);
+    if (sizes) {
+      builder.Ints("sizes", {2, 2});
+      split.add_input("sizes");
+    }
+    builder.Output("a");
+    ExpectError(ErrorCode::kInvalidArgument, id, {"node_9", part},
+                [&] { builder.Load(); });
+  };
+  refuse(1, false, "onnx.split_outputs", "num_outputs is 1, and it has 2");
+  refuse(0, false, "onnx.split_outputs", "num_outputs is 0");
+  refuse(2, true, "onnx.split_both", "num_outputs, 2, and input 1");
+}
+
 // The sizes are those of another input.
 TEST(OnnxParts, SplitTakesSizesThatAreComputed) {
   ModelBuilder builder;

@@ -266,6 +266,19 @@ TEST_F(SaveOnnxTest, ParametersHaveTheShapeOfTheProgram) {
                 {"w is float32 [2, 3]", "[3, 2] in the scope"});
 }
 
+// The dims of a row, where the model has no shape of them.
+TEST_F(SaveOnnxTest, RowsOfAnUnknownRankAreMeasuredByTheModel) {
+  program_.Data("any", DType::kFloat32, DDim::UnknownRank());
+  program_.AppendOp("layer_norm", {{"X", {"any"}}},
+                    {{"begin_norm_axis", int64_t{1}}}, {"net.py", 7},
+                    {{"Y", {"rows"}}, {"Mean", {"m"}}, {"Variance", {"v"}}});
+  const ::onnx::ModelProto model = Message({.outputs = {"rows"}});
+  ASSERT_EQ(model.graph().node(0).op_type(), "Shape");
+  for (const auto& attribute : model.graph().node(0).attribute()) {
+    EXPECT_EQ(attribute.i(), attribute.name() == "start" ? 1 : INT64_MAX);
+  }
+}
+
 TEST_F(SaveOnnxTest, SizesMayHaveNames) {
   program_.Data("z", DType::kFloat32, {-1, -1});
   Append("matmul", {{"X", {"z"}}, {"Y", {"y"}}}, "out");

@@ -197,6 +197,11 @@ TEST(OnnxGradients, AreThoseOfTheNodesBefore) {
   ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
               {"Gradient", "input 1 is not the value that xs"},
               [] { Gradients("square").Load(); });
+  ModelBuilder more = Gradients("b");
+  more.graph().mutable_node(3)->add_output("dc");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.gradient_outputs",
+              {"Gradient", "3 outputs", "names 2 values"},
+              [&] { more.Load(); });
 }
 
 }  // namespace

@@ -7,21 +7,30 @@ from onnx.reference import ReferenceEvaluator
 import sluice as sl
 
 
+def shape_of(name, value, known):
+    """The shape of a fed value; without sizes (False) or any (None)."""
+    if known is None:
+        return None
+    return [
+        size if known else f"{name}{i}" for i, size in enumerate(value.shape)
+    ]
+
+
 def node(op, inputs, outputs, opset, known, **attributes):
-    """A model with one node; sizes of its inputs are known or not."""
+    """A model with one node; the sizes of its inputs are known or not, and
+    with None their ranks are not. An input that is None is omitted."""
+    given = {name: value for name, value in inputs.items() if value is not None}
     values = [
         helper.make_tensor_value_info(
             name,
             helper.np_dtype_to_tensor_dtype(value.dtype),
-            [
-                size if known else f"{name}{i}"
-                for i, size in enumerate(value.shape)
-            ],
+            shape_of(name, value, known),
         )
-        for name, value in inputs.items()
+        for name, value in given.items()
     ]
+    names = [name if name in given else "" for name in inputs]
     graph = helper.make_graph(
-        [helper.make_node(op, list(inputs), outputs, **attributes)],
+        [helper.make_node(op, names, outputs, **attributes)],
         "one",
         values,
         [
@@ -32,6 +41,20 @@ def node(op, inputs, outputs, opset, known, **attributes):
     return helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
     )
+
+
+def run(op, inputs, opset=18, outputs=("y",), known=True, **attributes):
+    """What a node gives; an output "" is omitted."""
+    inputs = {
+        f"x{i}": x if x is None else np.asarray(x) for i, x in enumerate(inputs)
+    }
+    proto = node(op, inputs, list(outputs), opset, known, **attributes)
+    del proto.graph.output[:]
+    proto.graph.output.extend(
+        helper.make_empty_tensor_value_info(name) for name in outputs if name
+    )
+    feed = {name: x for name, x in inputs.items() if x is not None}
+    return sl.onnx.load(proto.SerializeToString()).run(feed)
 
 
 def check(op, inputs, opset=18, outputs=1, known=True, **attributes):

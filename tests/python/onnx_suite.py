@@ -1,64 +1,200 @@
 """The tests of the onnx package's backend suite that Sluice does not pass.
 
   python tests/python/onnx_suite.py          prints how many pass
-  python tests/python/onnx_suite.py --write  and rewrites LIST
+  python tests/python/onnx_suite.py --write  and rewrites LIST and VARIANT_LIST
 
 LIST has every test that does not pass, after the reason that Sluice gives.
-test_onnx_suite.py compares it with what the installed package shows.
+VARIANT_LIST has the same of the tests of nodes that pass, where the model says
+less of its inputs (Sizes, Ranks) or more (Constants). Only errors are on it: a
+test that gives other values is never expected.
+test_onnx_suite.py compares both with what the installed package shows.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import copy
+import functools
 import importlib.metadata
 import os
 import pathlib
 import re
+import sys
 import tempfile
 import warnings
+from typing import Any
 
-LIST = pathlib.Path(__file__).parents[1] / "onnx" / "suite_failures.txt"
+import numpy as np
+
+FOLDER = pathlib.Path(__file__).parents[1] / "onnx"
+LIST = FOLDER / "suite_failures.txt"
+VARIANT_LIST = FOLDER / "suite_variant_failures.txt"
 COMMAND = "./dev onnx_suite"
 HEAD = f"""\
 # The tests of ONNX's backend suite that Sluice does not pass, by reason.
 # {COMMAND} writes this file; a test compares it.
 """
+VARIANT_HEAD = f"""\
+# The tests of nodes that Sluice passes in ONNX's backend suite, but not where
+# - Sizes: the sizes of all inputs are symbols,
+# - Ranks: no input has a shape,
+# - Constants: all inputs are initialisers,
+# - OneRank and OneConstant: one input is so, each in its turn.
+# {COMMAND} writes this file; a test compares it.
+"""
 # As runner.Runner calls them, without "Model".
 KINDS = ("Node", "Simple", "PyTorchConverted", "PyTorchOperator", "Real")
+VARIANTS = ("Sizes", "Ranks", "Constants", "OneRank", "OneConstant")
+Outcomes = dict[str, BaseException | None]
 
 
-def outcomes() -> dict[str, BaseException | None]:
-    """What each test raises, by "Kind/test_name"; None for those that pass."""
+def fed(graph: Any) -> list[Any]:
+    """The inputs of a graph that are no initialisers."""
+    constants = {tensor.name for tensor in graph.initializer}
+    return [value for value in graph.input if value.name not in constants]
+
+
+def drop_sizes(value: Any) -> None:
+    """Make all sizes of an input symbols; its rank stays."""
+    for axis, size in enumerate(value.type.tensor_type.shape.dim):
+        size.dim_param = f"{value.name}_{axis}"
+
+
+def drop_rank(value: Any) -> None:
+    """Take the shape of an input away."""
+    if value.type.HasField("tensor_type"):
+        value.type.tensor_type.ClearField("shape")
+
+
+def suite() -> Any:
+    """The suite; its attribute `backend` runs the models."""
     # Values that are cast out of range, by the suite itself.
     warnings.filterwarnings("ignore", category=RuntimeWarning)
     import onnx.backend.test
+
+    runner = onnx.backend.test.BackendTest(backend_of("", None), __name__)
+    kinds = sorted(f"{kind}Model" for kind in KINDS)
+    assert sorted(runner._test_items) == kinds
+    return runner
+
+
+@functools.cache
+def backend_of(variant: str, only: int | None) -> type:
+    """A backend that loads models as they are (""), or changed.
+
+    Args:
+        variant: one of VARIANTS.
+        only: the input that is changed; None for all of them.
+    """
+    from onnx import numpy_helper
     from sluice.onnx import backend
 
-    class Everything(backend.SluiceBackend):
+    drop = drop_sizes if variant == "Sizes" else drop_rank
+    values = slice(None) if only is None else slice(only, only + 1)
+
+    class Changed(backend.SluiceBackend):
         """Models that cannot be loaded fail: they are not skipped."""
 
         is_compatible = None
 
-    items = onnx.backend.test.BackendTest(Everything, __name__)._test_items
-    assert sorted(items) == sorted(kind + "Model" for kind in KINDS)
-    found: dict[str, BaseException | None] = {}
+        @classmethod
+        def prepare(cls, model, device="CPU", **kwargs):
+            if variant:
+                model = copy.deepcopy(model)
+                for value in fed(model.graph)[values]:
+                    drop(value)
+            return super().prepare(model, device, **kwargs)
+
+    class Constants(backend.SluiceBackend):
+        """Loads a model when its inputs are known."""
+
+        is_compatible = None
+
+        @classmethod
+        def prepare(cls, model, device="CPU", **kwargs):
+            return cls(model)
+
+        def __init__(self, model):
+            self.model = model
+
+        def run(self, inputs):
+            model = copy.deepcopy(self.model)
+            given = dict(
+                zip([value.name for value in fed(model.graph)], inputs)
+            )
+            for value in fed(model.graph)[values]:
+                if value.type.HasField("tensor_type") and value.name in given:
+                    array = np.asarray(given.pop(value.name))
+                    model.graph.initializer.append(
+                        numpy_helper.from_array(array, value.name)
+                    )
+            return super().prepare(model).run(given)
+
+    return Constants if variant.endswith(("Constants", "Constant")) else Changed
+
+
+def outcome(item: Any) -> BaseException | None:
+    """What a test raises; None where it passes."""
+    try:
+        item.func(None)
+    # unittest.SkipTest, too: nothing is skipped.
+    except Exception as error:
+        return error
+    return None
+
+
+def outcomes() -> Outcomes:
+    """What each test raises, by "Kind/test_name"; None for those that pass."""
+    items = suite()._test_items
+    found: Outcomes = {}
     # The suite writes inputs of the real networks there.
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ONNX_MODELS"] = folder
         for kind in KINDS:
             for name, item in sorted(items[kind + "Model"].items()):
-                if not name.endswith("_cpu"):
-                    continue
-                key = f"{kind}/{name.removesuffix('_cpu')}"
-                try:
-                    item.func(None)
-                    found[key] = None
-                # unittest.SkipTest, too: nothing is skipped.
-                except Exception as error:
-                    found[key] = error
+                if name.endswith("_cpu"):
+                    key = f"{kind}/{name.removesuffix('_cpu')}"
+                    found[key] = outcome(item)
         del os.environ["ONNX_MODELS"]
     return found
+
+
+def variant_outcomes(plain: Outcomes) -> Outcomes:
+    """What the tests of nodes that pass raise in each variant, by
+    "Variant/test_name". Where a test runs several times, wrong values come
+    before errors."""
+    from onnx.backend.test.loader import load_model_tests
+
+    models = {case.name: case.model for case in load_model_tests(kind="node")}
+    runner = suite()
+    items = runner._test_items["NodeModel"]
+    names = [
+        key.removeprefix("Node/")
+        for key, error in plain.items()
+        if key.startswith("Node/") and error is None
+    ]
+    found: Outcomes = {}
+    for variant in VARIANTS:
+        for name in names:
+            item = items[f"{name}_cpu"]
+            inputs = len(fed(models[name].graph))
+            several = range(inputs) if inputs > 1 else []
+            errors = []
+            for only in several if variant.startswith("One") else [None]:
+                runner.backend = backend_of(variant, only)
+                errors.append(outcome(item))
+            errors.sort(key=lambda error: not isinstance(error, AssertionError))
+            raised = [error for error in errors if error is not None]
+            found[f"{variant}/{name}"] = raised[0] if raised else None
+    return found
+
+
+def wrong(found: Outcomes) -> list[str]:
+    """The tests that give something else than they should."""
+    return sorted(
+        key for key, error in found.items() if isinstance(error, AssertionError)
+    )
 
 
 def reason(error: BaseException) -> str:
@@ -89,8 +225,8 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}"
 
 
-def listed(found: dict[str, BaseException | None]) -> str:
-    """The text of LIST."""
+def listed(found: Outcomes, head: str = HEAD) -> str:
+    """The text of LIST, or of VARIANT_LIST with its head."""
     passed, total = collections.Counter(), collections.Counter()
     groups = collections.defaultdict(list)
     for key, error in found.items():
@@ -100,8 +236,8 @@ def listed(found: dict[str, BaseException | None]) -> str:
             passed[kind] += 1
         else:
             groups[reason(error)].append(key)
-    text = f"{HEAD}# onnx {importlib.metadata.version('onnx')}\n"
-    for kind in KINDS:
+    text = f"{head}# onnx {importlib.metadata.version('onnx')}\n"
+    for kind in total:
         text += f"# {kind}: {passed[kind]} of {total[kind]} pass\n"
     for why, keys in sorted(
         groups.items(), key=lambda one: (-len(one[1]), one[0])
@@ -140,6 +276,17 @@ def compare(old: dict[str, str], new: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
+def update(path: pathlib.Path, text: str, write: bool) -> None:
+    """Print what has changed in a list, and the counts; perhaps rewrite it."""
+    before = parsed(path.read_text(encoding="utf-8")) if path.exists() else {}
+    print(compare(before, parsed(text)) or f"{path.name} is up to date")
+    print(
+        "\n".join(line for line in text.splitlines() if line.endswith(" pass"))
+    )
+    if write:
+        path.write_text(text, encoding="utf-8")
+
+
 def main() -> None:
     """Run the suite; print what has changed, and the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -147,14 +294,12 @@ def main() -> None:
         "--write", action="store_true", help=f"rewrite {LIST.name}"
     )
     arguments = parser.parse_args()
-    text = listed(outcomes())
-    before = parsed(LIST.read_text(encoding="utf-8")) if LIST.exists() else {}
-    print(compare(before, parsed(text)) or f"{LIST.name} is up to date")
-    print(
-        "\n".join(line for line in text.splitlines() if line.endswith(" pass"))
-    )
-    if arguments.write:
-        LIST.write_text(text, encoding="utf-8")
+    plain = outcomes()
+    update(LIST, listed(plain), arguments.write)
+    variants = variant_outcomes(plain)
+    if wrong(variants):
+        sys.exit("other values than expected:\n" + "\n".join(wrong(variants)))
+    update(VARIANT_LIST, listed(variants, VARIANT_HEAD), arguments.write)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 #include "sluice/framework/values/ddim.h"
 
+#include <utility>
+
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -57,6 +59,16 @@ TEST(DDimTest, ChecksTheAxisOfAt) {
     ExpectError(ErrorCode::kOutOfRange, "ddim.axis", {"[4, 5, 6]"},
                 [&] { static_cast<void>(dims.at(axis)); });
   }
+}
+
+TEST(DDimTest, HasNoSizesWhileTheRankIsUnknown) {
+  DDim dims = DDim::UnknownRank();
+  ExpectError(ErrorCode::kInvalidArgument, "ddim.unknown_rank", {},
+              [&] { dims[0] = 1; });
+  ExpectError(ErrorCode::kInvalidArgument, "ddim.unknown_rank", {},
+              [&] { static_cast<void>(std::as_const(dims)[0]); });
+  ExpectError(ErrorCode::kInvalidArgument, "ddim.unknown_rank", {},
+              [&] { static_cast<void>(dims.Product(0, 1)); });
 }
 
 TEST(DDimTest, CountsElements) {

@@ -1,5 +1,6 @@
 #include "sluice/framework/run/stretches.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,40 @@ TEST_F(StretchesTest, AKnownConditionLeavesNoBlock) {
   // The other block is known late.
   const Feeds few = {{"x", StretchTensor({1, 2}, {0, 3})}};
   EXPECT_FALSE(executor_.Prepare(program_, few, {out[0]})->whole());
+}
+
+// A variable of the taken block gets a name of its own, here beside `o/t` of
+// the program.
+TEST_F(StretchesTest, AKnownConditionReplacesNoOtherVariable) {
+  const Var x = program_.Data("x", DType::kFloat32, {-1});
+  const auto add = [&](const char* type, const char* from, const char* to) {
+    program_.AppendOp(type, {{"X", {from}}}, {}, {}, {{"Out", {to}}});
+  };
+  add("relu", "x", "o/t");
+  const Var many = ops::GreaterThan(
+      ops::Shape(x),
+      ops::FillConstant(program_, {1}, {.dtype = DType::kInt64, .value = 1}));
+  const int64_t block = program_.BeginBlock();
+  add("neg", "x", "t");
+  add("exp", "t", "r");
+  program_.EndBlock();
+  const int64_t other = program_.BeginBlock();
+  add("exp", "x", "s");
+  program_.EndBlock();
+  program_.AppendOp("if", {{"Cond", {many.name()}}},
+                    {{"then_block", block},
+                     {"else_block", other},
+                     {"then_outputs", std::vector<std::string>{"r"}},
+                     {"else_outputs", std::vector<std::string>{"s"}}},
+                    {}, {{"Out", {"o"}}});
+  program_.AppendOp("elementwise_add", {{"X", {"o"}}, {"Y", {"o/t"}}}, {}, {},
+                    {{"Out", {"y"}}});
+  const Feeds feeds = {{"x", StretchTensor({2}, {0, 0})}};
+  EXPECT_TRUE(executor_.Prepare(program_, feeds, {"y"})->whole());
+  const Feeds some = {{"x", StretchTensor({2}, {1, -1})}};
+  const auto results = Run(some, {"y", "o/t"});
+  EXPECT_FLOAT_EQ(results[0].data<float>()[0], std::exp(-1.0F) + 1);
+  EXPECT_EQ(results[1].ToVector<float>(), (Floats{1, 0}));
 }
 
 TEST_F(StretchesTest, LoopsWhileTheConditionHolds) {

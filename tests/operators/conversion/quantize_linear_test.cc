@@ -142,6 +142,16 @@ void Refused(const char* id,
   });
 }
 
+TEST(QuantizeLinear, AVectorOfUnknownSizeMayBeOneNumber) {
+  EXPECT_EQ(InferOpShapes("dequantize_linear",
+                          {{"X", {4}}, {"Scale", {}}, {"ZeroPoint", {-1}}})
+                .at("Out"),
+            DDim{4});
+  EXPECT_EQ(
+      InferOpShapes("quantize_linear", {{"X", {4}}, {"Scale", {-1}}}).at("Out"),
+      DDim{4});
+}
+
 TEST(QuantizeLinear, RefusesScalesThatDoNotFit) {
   Refused("quantize_linear.axis", {2, 3}, {3}, {{"axis", int64_t{2}}});
   Refused("quantize_linear.scale", {2, 3}, {2}, {});

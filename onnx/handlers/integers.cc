@@ -1,0 +1,43 @@
+#include "sluice/onnx/handlers/integers.h"
+
+#include <algorithm>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
+
+namespace sluice::onnx {
+
+std::string Quotient(Node& node, const std::string& x, const std::string& y) {
+  return node.Append("elementwise_floordiv", QuotientInputs(node, x, y));
+}
+
+// What fmod leaves divides exactly.
+Inputs QuotientInputs(Node& node, const std::string& x, const std::string& y) {
+  const std::string rest =
+      node.Append("elementwise_fmod", {{"X", {x}}, {"Y", {y}}});
+  const std::string multiple =
+      node.Append("elementwise_sub", {{"X", {x}}, {"Y", {rest}}});
+  return {{"X", {multiple}}, {"Y", {y}}};
+}
+
+bool IsInteger(DType dtype) {
+  return IsUnsigned(dtype) || dtype == DType::kInt8 || dtype == DType::kInt16 ||
+         dtype == DType::kInt32 || dtype == DType::kInt64;
+}
+
+bool IsUnsigned(DType dtype) {
+  return dtype == DType::kUInt8 || dtype == DType::kUInt16 ||
+         dtype == DType::kUInt32 || dtype == DType::kUInt64;
+}
+
+bool TakesDType(const std::string& op, DType dtype) {
+  const auto& schema = framework::Registry::Global().Schema(op);
+  const framework::ArgDef& x = schema.inputs()[0];
+  for (const framework::TypeVarDef& var : schema.type_vars()) {
+    if (var.name != x.dtype) continue;
+    return std::count(var.allowed.begin(), var.allowed.end(), dtype) > 0;
+  }
+  return false;
+}
+
+}  // namespace sluice::onnx
