@@ -116,9 +116,10 @@ void Split(Node& node, Ints sizes) {
       Node::Unsupported("dim {} of its input is known only when the model runs",
                         axis);
     }
-    const int64_t part = (size + parts - 1) / parts;
-    for (int64_t i = 0; i < parts; ++i) {
-      sizes.push_back(std::clamp<int64_t>(size - i * part, 0, part));
+    const int64_t part = size / parts + (size % parts == 0 ? 0 : 1);
+    for (int64_t i = 0, left = size; i < parts; ++i) {
+      sizes.push_back(std::min(left, part));
+      left -= sizes.back();
     }
   }
   int64_t sum = 0;

@@ -69,7 +69,8 @@ void AddInitialisers(const std::string& folder,
   for (auto& tensor : *graph->mutable_initializer()) {
     values->AddConstant(
         tensor.name(),
-        ToTensor(tensor, folder, "initialiser " + Shown(tensor.name())));
+        ToTensor(tensor, folder, "initialiser " + Shown(tensor.name()),
+                 &values->cost()));
     // There is one copy of the weights, not two.
     if (tensor.has_raw_data()) {
       std::unique_ptr<std::string>(tensor.release_raw_data()).reset();

@@ -126,6 +126,8 @@ class Node {
   const std::vector<std::string>* Sequence(int index) const;
   // Output 0 is this sequence.
   void FinishSequence(std::vector<std::string> tensors);
+  // The tensors of an input that is a sequence, to be changed.
+  std::vector<std::string> TakeSequence(int index);
   // Adds the ops that compute the gradient of `y`, one number, by each of `xs`;
   // their names, "" for none.
   std::vector<std::string> AppendGradients(const std::string& y,
@@ -136,6 +138,11 @@ class Node {
   // A constant that the model does not have by itself; its name.
   std::string NewConstant(Tensor value);
   DDim DimsOf(const std::string& variable) const;
+
+  // What import_cost.h says of this import's memory; errors name the node.
+  ImportCost& cost() const { return values_.cost(); }
+  // Room for a table of int64, for NewConstant. Raises ResourceExhausted.
+  Tensor NewTable(const DDim& dims) const;
 
   // Raises Unimplemented: the node is listed with this reason.
   template <typename... Args>

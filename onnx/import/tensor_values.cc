@@ -161,13 +161,14 @@ DType ToDType(int data_type, const std::string& what) {
 
 Tensor ToTensor(const ::onnx::TensorProto& tensor,
                 const std::string& folder,
-                const std::string& what) {
+                const std::string& what,
+                ImportCost* cost) {
   const DType dtype = ToDType(tensor.data_type(), what);
   const DDim dims = DimsOf(tensor, what);
   Tensor result;
   result.Resize(dims);
   if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) {
-    ReadExternalData(tensor, folder, what, dtype, &result);
+    ReadExternalData(tensor, folder, what, dtype, cost, &result);
     return result;
   }
   const int fields = FieldsInUse(tensor);
