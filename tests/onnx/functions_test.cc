@@ -388,7 +388,7 @@ TEST(OnnxFunctions, ThatGrowByAttributesAndNamesAreRefused) {
     names.Output("out");
     expect_refused(names);
   }
-  // Each level hands a graph with the one before in it, twice.
+  // Each level hands a graph with the one before in it, 16 times.
   ModelBuilder graphs = OneInput();
   FunctionProto& first = Function(graphs, "f0", {"c"}, {"y"});
   first.add_attribute("g");
@@ -404,7 +404,7 @@ TEST(OnnxFunctions, ThatGrowByAttributesAndNamesAreRefused) {
     AttributeProto& both = *call.add_attribute();
     both.set_name("g");
     both.set_type(AttributeProto::GRAPH);
-    for (const char* made : {"p", "q"}) {
+    for (const char* made : {"p", "q", "r", "s", "t", "u", "v", "w"}) {
       NodeProto& node = *both.mutable_g()->add_node();
       node.set_op_type("If");
       node.add_input("c");
