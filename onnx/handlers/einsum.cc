@@ -174,8 +174,6 @@ class EinsumImport {
   // which each (size + 1)-th element is on the diagonal.
   void TakeDiagonal(char label, Term* term) {
     const DDim dims = node_.DimsOf(term->name);
-    const Labels others =
-        Only(term->labels, [label](char other) { return other != label; });
     const size_t i = term->labels.find(label);
     const size_t j = term->labels.find(label, i + 1);
     const int64_t size = dims[static_cast<int>(j)];
@@ -184,8 +182,11 @@ class EinsumImport {
                         platform::Printable(dims));
     }
     Ints order;
+    Labels labels;
     for (size_t k = 0; k < term->labels.size(); ++k) {
-      if (k != i && k != j) order.push_back(static_cast<int64_t>(k));
+      if (k == i || k == j) continue;
+      order.push_back(static_cast<int64_t>(k));
+      labels += term->labels[k];
     }
     order.push_back(static_cast<int64_t>(i));
     order.push_back(static_cast<int64_t>(j));
@@ -194,7 +195,7 @@ class EinsumImport {
       x = node_.Append("transpose", {{"X", {x}}}, {{"axis", order}});
     }
     const int64_t elements = DDim{size, size}.numel();
-    term->labels = others + label;
+    term->labels = labels + label;
     if (elements == 0) {
       term->name = Sum(x, {-1});
       return;
