@@ -181,7 +181,7 @@ class NodeImport {
   // Nodes that read its outputs are not tried.
   void Lose(const ::onnx::NodeProto& node) {
     for (const std::string& output : node.output()) {
-      values_.AddLost(output);
+      if (!output.empty()) values_.AddLost(output);
     }
   }
 

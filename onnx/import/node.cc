@@ -140,6 +140,17 @@ uint64_t BytesOfOp(const std::string& location,
 
 }  // namespace
 
+std::string Node::OutputName(int index, const std::string& end) {
+  return HasOutput(index) ? proto_.output(index) : InnerName(end);
+}
+
+std::string Node::InnerName(const std::string& end) {
+  const auto named =
+      std::find_if(proto_.output().begin(), proto_.output().end(),
+                   [](const std::string& output) { return !output.empty(); });
+  return values_.NewName(*named + "." + end);
+}
+
 bool Node::Fold(const std::string& type,
                 const Inputs& inputs,
                 const AttributeMap& attributes,
@@ -201,9 +212,14 @@ std::string Node::Append(const std::string& type,
                          Inputs inputs,
                          AttributeMap attributes,
                          const std::string& argument) {
-  std::string name = values_.NewName(proto_.output(0) + "." + type);
+  std::string name = InnerName(type);
   Add(type, std::move(inputs), std::move(attributes), {{argument, {name}}});
   return name;
+}
+
+std::string Node::Cast(const std::string& x, DType dtype) {
+  if (DTypeOf(x) == dtype) return x;
+  return Append("cast", {{"X", {x}}}, {{"dtype", dtype}});
 }
 
 void Node::Finish(const std::string& type,
@@ -220,10 +236,10 @@ std::vector<std::string> Node::FinishWith(
     AttributeMap attributes,
     const std::string& argument,
     const std::vector<std::string>& more) {
-  Inputs outputs = {{argument, {proto_.output(0)}}};
+  Inputs outputs = {{argument, {OutputName(0)}}};
   std::vector<std::string> names;
   for (const std::string& other : more) {
-    names.push_back(values_.NewName(proto_.output(0) + "." + other));
+    names.push_back(InnerName(other));
     outputs.emplace_back(other, framework::ArgVars{names.back()});
   }
   Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
@@ -237,10 +253,8 @@ void Node::FinishAll(const std::string& type,
   Inputs outputs;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto index = static_cast<int>(i);
-    outputs.emplace_back(
-        arguments[i],
-        framework::ArgVars{HasOutput(index) ? proto_.output(index)
-                                            : values_.NewName(arguments[i])});
+    outputs.emplace_back(arguments[i],
+                         framework::ArgVars{OutputName(index, arguments[i])});
   }
   Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
 }
@@ -253,7 +267,7 @@ std::vector<std::string> Node::AppendAll(
   Inputs outputs;
   std::vector<std::string> names;
   for (const std::string& argument : arguments) {
-    names.push_back(values_.NewName(proto_.output(0) + "." + argument));
+    names.push_back(InnerName(argument));
     outputs.emplace_back(argument, framework::ArgVars{names.back()});
   }
   Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
@@ -265,7 +279,7 @@ void Node::FinishOutput(int index,
                         Inputs inputs,
                         AttributeMap attributes) {
   Add(type, std::move(inputs), std::move(attributes),
-      {{"Out", {proto_.output(index)}}});
+      {{"Out", {OutputName(index)}}});
 }
 
 std::vector<std::string> Node::AddSubgraph(const ::onnx::GraphProto& graph) {
@@ -327,8 +341,7 @@ void Node::FinishBlocks(
   for (const auto& [argument, count] : outputs) {
     framework::ArgVars vars;
     for (const int end = next + count; next < end; ++next) {
-      vars.push_back(HasOutput(next) ? proto_.output(next)
-                                     : values_.NewName(location_));
+      vars.push_back(OutputName(next));
     }
     if (!vars.empty()) made.emplace_back(argument, std::move(vars));
   }
@@ -348,7 +361,7 @@ std::vector<std::string> Node::TakeSequence(int index) {
 }
 
 void Node::FinishSequence(std::vector<std::string> tensors) {
-  values_.AddSequence(proto_.output(0), std::move(tensors));
+  values_.AddSequence(OutputName(0), std::move(tensors));
 }
 
 std::vector<std::string> Node::AppendGradients(
@@ -377,11 +390,14 @@ std::vector<std::string> Node::AppendGradients(
 }
 
 void Node::FinishConstant(Tensor value) {
-  values_.AddConstant(proto_.output(0), std::move(value));
+  values_.AddConstant(OutputName(0), std::move(value));
 }
 
 std::string Node::NewConstant(Tensor value) {
-  return values_.NewConstant(proto_.output(0) + ".constant", std::move(value));
+  values_.cost().Need("its constants", value.bytes());
+  std::string name = InnerName("constant");
+  values_.AddConstant(name, std::move(value));
+  return name;
 }
 
 DDim Node::DimsOf(const std::string& variable) const {
@@ -395,6 +411,15 @@ Tensor Node::NewTable(const DDim& dims) const {
   table.Resize(dims);
   table.mutable_data<int64_t>(platform::CPUPlace());
   return table;
+}
+
+DType Node::DTypeOf(const std::string& variable) const {
+  return values_.DTypeOf(variable);
+}
+
+int64_t Node::SizeOf(const std::string& variable, int axis) const {
+  const DDim dims = DimsOf(variable);
+  return dims.rank_known() ? dims.at(axis) : kUnknownDim;
 }
 
 int64_t AxisOf(int64_t axis, int64_t rank) {

@@ -63,6 +63,8 @@ class Node {
   Ints ConstantInts(int index, const char* what) const;
 
   int output_count() const;
+  // Whether the model names it; other outputs may be omitted, the first one,
+  // too.
   bool HasOutput(int index) const;
   // Its name, for an op to read once FinishOutput has added it.
   const std::string& Out(int index) const;
@@ -70,11 +72,14 @@ class Node {
   void AllowOutputs(int index) const;
 
   // Adds an op whose result is another op's input; its name. An op of constants
-  // is computed instead, here and below.
+  // is computed instead, here and below. Outputs that the model omits get names
+  // that nothing reads.
   std::string Append(const std::string& type,
                      Inputs inputs,
                      AttributeMap attributes = {},
                      const std::string& argument = "Out");
+  // x in another dtype, for an op to read; x itself where it has that dtype.
+  std::string Cast(const std::string& x, DType dtype);
   // Adds the op that makes output 0. `more`: other outputs by argument, which
   // get names of their own.
   void Finish(const std::string& type,
@@ -138,6 +143,10 @@ class Node {
   // A constant that the model does not have by itself; its name.
   std::string NewConstant(Tensor value);
   DDim DimsOf(const std::string& variable) const;
+  DType DTypeOf(const std::string& variable) const;
+  // The size of dim `axis`, from 0 on; kUnknownDim while it, or the rank, is
+  // unknown. Raises OutOfRange for a dim that the variable does not have.
+  int64_t SizeOf(const std::string& variable, int axis) const;
 
   // What import_cost.h says of this import's memory; errors name the node.
   ImportCost& cost() const { return values_.cost(); }
@@ -157,6 +166,11 @@ class Node {
   static constexpr const char* kFormId = "onnx.node_form";
 
   const std::string& InputName(int index) const;
+  // What the output is called in the program; one that the model omits gets a
+  // new name with this end.
+  std::string OutputName(int index, const std::string& end = "omitted");
+  // A new name that begins with that of an output.
+  std::string InnerName(const std::string& end);
   // Computes an op of constants; false where it is none.
   bool Fold(const std::string& type,
             const Inputs& inputs,

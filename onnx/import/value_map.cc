@@ -158,13 +158,6 @@ void ValueMap::MakeVariable(const std::string& name) {
   parameters_.emplace_back(name, *constant);
 }
 
-std::string ValueMap::NewConstant(const std::string& base, Tensor value) {
-  cost_.Need("its constants", value.bytes());
-  std::string name = NewName(base);
-  AddConstant(name, std::move(value));
-  return name;
-}
-
 std::string ValueMap::NewName(const std::string& base) {
   std::string name = base;
   if (taken_.insert(name).second) return name;

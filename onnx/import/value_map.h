@@ -60,9 +60,6 @@ class ValueMap {
   // Makes a variable of a value that was a constant only, for an op to read: a
   // persistable one; a few integers are part of the program.
   void MakeVariable(const std::string& name);
-  // Adds a constant with a new name, of which `base` is the beginning. Raises
-  // ResourceExhausted.
-  std::string NewConstant(const std::string& base, framework::Tensor value);
   // A name that is not taken: base, or base with a number.
   std::string NewName(const std::string& base);
 
