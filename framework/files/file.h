@@ -9,6 +9,8 @@
 
 #include <sys/types.h>
 
+#include "sluice/platform/export.h"
+
 namespace sluice::framework {
 
 // How long a writer waits for another one that holds the lock of a file and
@@ -21,7 +23,7 @@ inline constexpr double kWriterPatienceSeconds = 60;
 // of the old one. A symbolic link stays, and the file that it points to is
 // replaced. Used by one thread. Writers of one path take turns: each waits,
 // when it is made, until the one before is gone.
-class FileReplacement {
+class SLUICE_API FileReplacement {
  public:
   // Raises InvalidArgument for what is no regular file (/dev/null, a FIFO, a
   // folder) and for a path with a zero byte, NotFound when the file beside it
@@ -52,8 +54,8 @@ class FileReplacement {
 
 // Replaces the file at `path` by one that holds `parts`. Raises as
 // FileReplacement.
-void ReplaceFile(const std::string& path,
-                 const std::vector<std::string_view>& parts);
+SLUICE_API void ReplaceFile(const std::string& path,
+                            const std::vector<std::string_view>& parts);
 
 // A regular file that is open for reading; used by one thread. Errors name the
 // path.
