@@ -244,7 +244,7 @@ with sl.program_guard(slow):
     for _ in range(3000):
         z = sl.layers.manhattan_distance(z, x)
 exe = sl.Executor()
-with sl.kernel_hints("require variant=py_nested"):
+with sl.kernel_hints("relu: require variant=py_nested"):
     exe.run(feed={"x": np.ones((1, 3), "f4")}, fetch_list=[y])
 for program, feed, fetch in [
     (slow, {"x": np.zeros((200, 200), "f4")}, z),
@@ -287,7 +287,7 @@ def test_ctrl_c_ends_the_runs_that_are_in_one_another():
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         with (
-            sl.kernel_hints("require variant=py_slow_inside"),
+            sl.kernel_hints("relu: require variant=py_slow_inside"),
             pytest.raises(KeyboardInterrupt),
         ):
             exe.run(feed=one, fetch_list=[z])

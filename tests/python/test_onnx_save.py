@@ -292,9 +292,9 @@ def test_ctrl_c_ends_a_save_that_waits_for_another_process(tmp_path, what):
             if what == "model":
                 sl.onnx.save(test, path, [logits])
             elif what == "program":
-                sl.save_program(test, path)
+                sl.io.save_program(test, path)
             else:
-                sl.save_params(path, test)
+                sl.io.save_params(path, test)
         timer.join()
     assert path.read_bytes() == b"old"
 
