@@ -106,7 +106,8 @@ def doxygen(build: Path, output: Path) -> None:
                 str(one / header) for one in folders if (one / header).exists()
             )
         )
-    inputs.append(str(ROOT / "onnx" / "load_onnx.h"))
+    for header in ("load_onnx.h", "limits.h"):
+        inputs.append(str(ROOT / "onnx" / header))
     output.mkdir(parents=True, exist_ok=True)
     subprocess.run(
         ["doxygen", "-"],

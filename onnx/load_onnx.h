@@ -9,6 +9,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/values/scope.h"
 #include "sluice/framework/values/tensor.h"
+#include "sluice/onnx/limits.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::onnx {
@@ -67,6 +68,8 @@ struct OnnxOptions {
   std::string folder = {};
   // What errors and locations call the model; by default the file's name.
   std::string name = {};
+  // What the import may cost.
+  OnnxLimits limits = {};
 };
 
 // The model in the file at `path`: IR version 3 or newer, opset 7 to 28. What
@@ -80,7 +83,8 @@ struct OnnxOptions {
 //    data outside of the folder, shapes that contradict each other;
 //  - Unimplemented for dtypes, opsets, operators and forms of them that Sluice
 //    lacks, and in a build without onnx.proto;
-//  - ResourceExhausted past 2 GiB in one file, and without memory.
+//  - ResourceExhausted past 2 GiB in one file, past a bound of OnnxLimits, and
+//    without memory.
 // Thread-safe.
 SLUICE_API OnnxModel LoadOnnx(const std::string& path,
                               const OnnxOptions& options = {});

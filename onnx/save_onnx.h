@@ -31,7 +31,9 @@ struct OnnxSaveOptions {
   // kDefaultSavedOpset to kNewestSavedOpset.
   int64_t opset = kDefaultSavedOpset;
   // Writes large parameters into a second file beside the model, with ".data"
-  // after its name. Models beyond 2 GiB have it anyway.
+  // after its name, or ".1.data" and so on where the model that is replaced has
+  // that one: its data file is deleted last. Models beyond 2 GiB have it
+  // anyway.
   bool external_data = false;
   // The graph's name, and its description.
   std::string name = "program";
@@ -45,14 +47,16 @@ struct OnnxSaveOptions {
 
 // Writes the part of `program` that the outputs are computed from as an ONNX
 // model, with the values that `scope` has for its persistable variables as
-// initialisers. Variables keep their names. The old file stays until the new
-// one is whole; on errors nothing is written. Takes the scope's lock. Raises
+// initialisers. Variables keep their names. The old model, with its data,
+// stays until the new one is whole; on errors nothing is written. Takes the
+// scope's lock. Raises
 //  - Unimplemented for ops that ONNX has no operators for: all of them in one
 //    error; for other opsets; and in a build without onnx.proto;
 //  - InvalidArgument for gradient and optimizer ops, for inputs that are no
 //    data variables, or miss some that are needed, and for parameters of
 //    another dtype or shape than the program says;
-//  - FailedPrecondition for parameters without a value;
+//  - FailedPrecondition for parameters without a value, and when another
+//    process keeps the file locked (framework/files/file.h);
 //  - NotFound for unknown variables, and for a file that cannot be created;
 //  - ResourceExhausted for a file that cannot be written (a full disk).
 SLUICE_API void SaveOnnx(const framework::Program& program,

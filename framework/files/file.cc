@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <optional>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
@@ -28,57 +30,9 @@ const std::string& WithoutNul(const std::string& path) {
   return path;
 }
 
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags, mode_t mode = 0)
-      : number_(open(path.c_str(), flags | O_CLOEXEC, mode)) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int number() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-
-  bool Write(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t written = write(number_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-    return true;
-  }
-
- private:
-  int number_;
-};
-
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-}
-
-// Waits for other writers. False when one of them has renamed the file away
-// meanwhile. Where files cannot be locked nobody waits.
-bool LockedInPlace(const Descriptor& file, const std::string& path) {
-  while (flock(file.number(), LOCK_EX) != 0 && errno == EINTR) {
-  }
-  struct stat own {};
-  struct stat there {};
-  return fstat(file.number(), &own) == 0 && stat(path.c_str(), &there) == 0 &&
-         own.st_ino == there.st_ino && own.st_dev == there.st_dev;
-}
-
-bool WriteAll(const Descriptor& file,
-              const std::vector<std::string_view>& parts) {
-  // A writer that was killed may have left something.
-  if (ftruncate(file.number(), 0) != 0) return false;
-  for (const std::string_view part : parts) {
-    if (!file.Write(part)) return false;
-  }
-  return fsync(file.number()) == 0;
 }
 
 // The file that `path` means: what symbolic links point to, also where that is
@@ -116,34 +70,129 @@ std::optional<mode_t> Permissions(const std::string& path) {
 
 }  // namespace
 
-void ReplaceFile(const std::string& wanted,
-                 const std::vector<std::string_view>& parts) {
-  const std::string path = RegularFile(WithoutNul(wanted));
-  const std::string temporary = path + ".saving";
-  const std::string folder = FolderOf(path);
-  const std::optional<mode_t> mode = Permissions(path);
-  while (true) {
-    const Descriptor file(temporary,
-                          O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
-                          mode.value_or(0666));
-    if (!file.is_open()) {
-      platform::Raise(ErrorCode::kNotFound, "file.create",
-                      "cannot create {}: {}", temporary, std::strerror(errno));
-    }
-    if (!LockedInPlace(file, temporary)) continue;
-    // The umask has no say in what was decided before, nor has a file that a
-    // killed writer left. Some file systems know no permissions.
-    if (mode) static_cast<void>(fchmod(file.number(), *mode));
-    const bool saved =
-        WriteAll(file, parts) && rename(temporary.c_str(), path.c_str()) == 0;
-    const int error = errno;
-    if (!saved) unlink(temporary.c_str());
-    SLUICE_ENFORCE(saved, ErrorCode::kResourceExhausted, "file.write",
-                   "cannot write {}: {}", path, std::strerror(error));
-    break;
+class FileReplacement::Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags, mode_t mode = 0)
+      : number_(open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
   }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+
+  bool Write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      if (platform::CancelRequested()) {
+        errno = ECANCELED;
+        return false;
+      }
+      const size_t piece = std::min(bytes.size(), kPiece);
+      const ssize_t written = write(number_, bytes.data(), piece);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+    return true;
+  }
+
+  // False when another process holds the lock. Where files cannot be locked,
+  // there is none.
+  bool TryLock() const {
+    while (flock(number_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EINTR) return errno != EWOULDBLOCK;
+    }
+    return true;
+  }
+
+  off_t Size() const {
+    struct stat status {};
+    return fstat(number_, &status) == 0 ? status.st_size : -1;
+  }
+
+  // Whether it is the file at `path`.
+  bool IsAt(const std::string& path) const {
+    struct stat own {};
+    struct stat there {};
+    return fstat(number_, &own) == 0 && stat(path.c_str(), &there) == 0 &&
+           own.st_ino == there.st_ino && own.st_dev == there.st_dev;
+  }
+
+  bool WriteAll(const std::vector<std::string_view>& parts) const {
+    // A writer that was killed may have left something.
+    if (ftruncate(number_, 0) != 0) return false;
+    for (const std::string_view part : parts) {
+      if (!Write(part)) return false;
+    }
+    return fsync(number_) == 0;
+  }
+
+ private:
+  // So much is written between two looks at the request to cancel.
+  static constexpr size_t kPiece = size_t{1} << 26;
+
+  int number_;
+};
+
+FileReplacement::FileReplacement(const std::string& path,
+                                 double patience_seconds)
+    : path_(RegularFile(WithoutNul(path))),
+      temporary_(path_ + ".saving"),
+      mode_(Permissions(path_)) {
+  do {
+    file_ = std::make_unique<Descriptor>(
+        temporary_, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
+        mode_.value_or(0666));
+    if (!file_->is_open()) {
+      platform::Raise(ErrorCode::kNotFound, "file.create",
+                      "cannot create {}: {}", temporary_, std::strerror(errno));
+    }
+    Lock(patience_seconds);
+    // Another writer may have renamed it meanwhile.
+  } while (!file_->IsAt(temporary_));
+}
+
+FileReplacement::~FileReplacement() {
+  if (!written_) unlink(temporary_.c_str());
+}
+
+void FileReplacement::Lock(double patience_seconds) {
+  using Clock = std::chrono::steady_clock;
+  off_t size = -1;
+  Clock::time_point last_change = Clock::now();
+  while (!file_->TryLock()) {
+    platform::CheckCancelled();
+    if (const off_t now = file_->Size(); now != size) {
+      size = now;
+      last_change = Clock::now();
+    }
+    const std::chrono::duration<double> idle = Clock::now() - last_change;
+    SLUICE_ENFORCE(idle.count() < patience_seconds,
+                   ErrorCode::kFailedPrecondition, "file.locked",
+                   "cannot write {}: another process holds the lock of {}, and "
+                   "has written nothing to it for {} seconds",
+                   path_, temporary_, patience_seconds);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+void FileReplacement::Write(const std::vector<std::string_view>& parts) {
+  // The umask has no say in what was decided before, nor has a file that a
+  // killed writer left. Some file systems know no permissions.
+  if (mode_) static_cast<void>(fchmod(file_->number(), *mode_));
+  written_ =
+      file_->WriteAll(parts) && rename(temporary_.c_str(), path_.c_str()) == 0;
+  SLUICE_ENFORCE(written_, ErrorCode::kResourceExhausted, "file.write",
+                 "cannot write {}: {}", path_, std::strerror(errno));
   // The new name is there; now it survives a power cut, too.
-  fsync(Descriptor(folder, O_RDONLY | O_DIRECTORY).number());
+  fsync(Descriptor(FolderOf(path_), O_RDONLY | O_DIRECTORY).number());
+}
+
+void ReplaceFile(const std::string& path,
+                 const std::vector<std::string_view>& parts) {
+  FileReplacement(path).Write(parts);
 }
 
 InputFile::InputFile(std::string path)

@@ -211,8 +211,9 @@ std::vector<std::string> FilesOf(const std::string& entry) {
   std::error_code error;
   if (!fs::is_directory(entry, error)) return {entry};
   std::vector<std::string> files;
-  for (const auto& file : fs::directory_iterator(entry, error)) {
-    const std::string path = file.path().string();
+  for (fs::directory_iterator file(entry, error), end; !error && file != end;
+       file.increment(error)) {
+    const std::string path = file->path().string();
     if (path.ends_with(".so") && IsKernelLibrary(path)) files.push_back(path);
   }
   std::sort(files.begin(), files.end());
@@ -234,7 +235,7 @@ bool IsKernelLibrary(const std::string& path) {
   try {
     return !platform::ReadLibraryNote(path, kKernelNoteName, kKernelNoteType)
                 .empty();
-  } catch (const platform::Error&) {
+  } catch (const std::exception&) {
     return false;
   }
 }

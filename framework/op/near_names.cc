@@ -33,11 +33,15 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 std::string SuggestNames(std::string_view name,
                          const std::vector<std::string>& names) {
   constexpr size_t kShortList = 12;
+  constexpr size_t kLongest = 256;  // comparing megabytes takes hours
   std::string text;
   for (const std::string& candidate : names) {
     const size_t allowed = std::max<size_t>(1, name.size() / 3);
-    // The lengths alone are that far apart: no need to compare megabytes.
-    if (name.size() > candidate.size() + allowed) continue;
+    // Other lengths alone are that far apart.
+    if (name.size() > kLongest || name.size() > candidate.size() + allowed ||
+        candidate.size() > name.size() + allowed) {
+      continue;
+    }
     const size_t distance = EditDistance(name, candidate);
     // At a distance of its whole length, nothing of a name is left.
     if (distance > allowed || distance >= name.size()) continue;

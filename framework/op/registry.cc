@@ -56,9 +56,11 @@ void LoadKernelPathOnce(Registry& registry) {
   thread_local bool loading = false;
   if (loading) return;
   std::call_once(once, [&registry] {
-    loading = true;
+    const struct Loading {
+      Loading() { loading = true; }
+      ~Loading() { loading = false; }
+    } guard;
     LoadKernelPath(registry);
-    loading = false;
   });
 }
 

@@ -9,16 +9,14 @@
 
 namespace sluice::framework {
 
-std::map<std::string, Tensor> RunOp(
-    const std::string& op,
-    const std::vector<std::pair<std::string, Tensor>>& inputs,
-    const AttributeMap& attributes,
-    const RunOpOptions& options) try {
-  Program program;
+OneOp MakeOneOp(const std::string& op,
+                const std::vector<std::pair<std::string, Tensor>>& inputs,
+                const AttributeMap& attributes,
+                const std::vector<std::string>& outputs) {
+  OneOp made;
   OpDesc desc;
   desc.type = op;
   desc.attributes = attributes;
-  Feeds feeds;
   for (const auto& [argument, tensor] : inputs) {
     auto entry = std::find_if(desc.inputs.begin(), desc.inputs.end(),
                               [&argument = argument](auto& input) {
@@ -32,25 +30,33 @@ std::map<std::string, Tensor> RunOp(
             ? argument
             : platform::Format("{}[{}]", argument, entry->second.size());
     entry->second.push_back(name);
-    program.Data(name, tensor.dtype(), tensor.dims(), "", 0);
-    feeds.emplace_back(name, tensor);
+    made.program.Data(name, tensor.dtype(), tensor.dims(), "", 0);
+    made.feeds.emplace_back(name, tensor);
   }
-  for (const std::string& output : options.outputs) {
+  for (const std::string& output : outputs) {
     desc.outputs.emplace_back(output, ArgVars{"out." + output});
   }
-  const OpDesc& added = program.AppendOp(std::move(desc));
-  Fetches fetches;
-  std::vector<std::string> arguments;
+  const OpDesc& added = made.program.AppendOp(std::move(desc));
   for (const auto& [argument, vars] : added.outputs) {
-    arguments.push_back(argument);
-    fetches.emplace_back(vars.front());
+    made.arguments.push_back(argument);
+    made.fetches.emplace_back(vars.front());
   }
-  if (!options.hint.empty()) program.Hint(options.hint);
+  return made;
+}
+
+std::map<std::string, Tensor> RunOp(
+    const std::string& op,
+    const std::vector<std::pair<std::string, Tensor>>& inputs,
+    const AttributeMap& attributes,
+    const RunOpOptions& options) try {
+  OneOp made = MakeOneOp(op, inputs, attributes, options.outputs);
+  if (!options.hint.empty()) made.program.Hint(options.hint);
   Executor executor(options.place, {.isolate = options.isolate});
-  std::vector<Tensor> results = executor.Run(program, feeds, fetches);
+  std::vector<Tensor> results =
+      executor.Run(made.program, made.feeds, made.fetches);
   std::map<std::string, Tensor> outputs;
   for (size_t i = 0; i < results.size(); ++i) {
-    outputs.emplace(arguments[i], std::move(results[i]));
+    outputs.emplace(made.arguments[i], std::move(results[i]));
   }
   return outputs;
 } catch (const std::bad_alloc&) {

@@ -175,6 +175,30 @@ Program WriteGraph(const Program& program,
   return pruned;
 }
 
+// Files of external data that a model may have, so that a new one is written
+// beside the one that the old model has: net.onnx.data, net.onnx.1.data, ...
+struct DataFiles {
+  std::string unused;
+  std::vector<std::string> used;
+};
+
+DataFiles DataFilesOf(const std::string& path) {
+  constexpr int kNames = 4;  // savers that were killed may have left some
+  DataFiles files;
+  std::error_code ignored;
+  for (int i = 0; i < kNames || files.unused.empty(); ++i) {
+    const std::string number = i == 0 ? "" : platform::Format(".{}", i);
+    const std::string file = platform::Format("{}{}.data", path, number);
+    if (std::filesystem::exists(
+            std::filesystem::symlink_status(file, ignored))) {
+      files.used.push_back(file);
+    } else if (files.unused.empty()) {
+      files.unused = file;
+    }
+  }
+  return files;
+}
+
 std::string BytesOf(const ::onnx::ModelProto& model, const std::string& what) {
   CheckFileSize(model.ByteSizeLong(), what);
   return model.SerializeAsString();
@@ -194,20 +218,24 @@ void SaveOnnx(const Program& program,
   const bool external =
       options.external_data || BytesOf(parameters) > kMostBytes;
   namespace fs = std::filesystem;
-  const std::string data_path = path + ".data";
+  // Other savers of this model wait from here on.
+  framework::FileReplacement file(path);
+  const DataFiles data = DataFilesOf(path);
   const auto content = AddParameters(
-      parameters, external ? fs::path(data_path).filename().string() : "",
+      parameters, external ? fs::path(data.unused).filename().string() : "",
       model.mutable_graph());
   const std::string bytes = BytesOf(model, path);
-  if (content.empty()) return framework::ReplaceFile(path, {bytes});
+  if (content.empty()) return file.Write({bytes});
   std::error_code ignored;
-  const bool was_there = fs::exists(data_path, ignored);
-  framework::ReplaceFile(data_path, content);
+  framework::ReplaceFile(data.unused, content);
   try {
-    framework::ReplaceFile(path, {bytes});
+    file.Write({bytes});
   } catch (...) {
-    if (!was_there) fs::remove(data_path, ignored);
+    fs::remove(data.unused, ignored);
     throw;
+  }
+  for (const std::string& old : data.used) {
+    fs::remove(old, ignored);
   }
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();

@@ -149,12 +149,11 @@ class AttentionImport {
                    ErrorCode::kInvalidArgument, "onnx.attention_groups",
                    "{} heads of queries do not divide by {} of keys",
                    query_heads_, key_heads_);
-    std::vector<int64_t> index(static_cast<size_t>(query_heads_));
+    Tensor index = node_.NewTable({query_heads_});
     for (int64_t i = 0; i < query_heads_; ++i) {
-      index[static_cast<size_t>(i)] = i / (query_heads_ / key_heads_);
+      index.data<int64_t>()[i] = i / (query_heads_ / key_heads_);
     }
-    const std::string heads =
-        node_.NewConstant(Tensor::FromVector<int64_t>({query_heads_}, index));
+    const std::string heads = node_.NewConstant(std::move(index));
     return node_.Append("gather", {{"X", {x}}, {"Index", {heads}}},
                         {{"axis", int64_t{1}}});
   }

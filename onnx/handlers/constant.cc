@@ -21,7 +21,8 @@ void Constant(Node& node) {
   Attributes& attributes = node.attributes();
   if (const auto* tensor = attributes.Tensor("value")) {
     // Models that hold their weights so keep external data to initialisers.
-    return node.FinishConstant(ToTensor(*tensor, "", "attribute value"));
+    return node.FinishConstant(
+        ToTensor(*tensor, "", "attribute value", &node.cost()));
   }
   if (attributes.Has("value_float")) {
     return node.FinishConstant(Tensor::FromVector<float>(
@@ -47,18 +48,21 @@ void Constant(Node& node) {
 void ConstantOfShape(Node& node) {
   Tensor value = Tensor::FromVector<float>({1}, {0.0F});
   if (const auto* tensor = node.attributes().Tensor("value")) {
-    value = ToTensor(*tensor, "", "attribute value");
+    value = ToTensor(*tensor, "", "attribute value", &node.cost());
   }
   SLUICE_ENFORCE(
       value.numel() == 1, ErrorCode::kInvalidArgument, "onnx.fill_value",
       "attribute value has shape {}; expected one element", value.dims());
-  if (node.Constant(0) == nullptr) {
+  const bool known = node.Constant(0) != nullptr;
+  Tensor filled;
+  if (known) filled.Resize(DDim(node.ConstantInts(0, "sizes")));
+  const int64_t count = filled.numel();
+  // One that is too large is made when the model runs.
+  if (!known || !node.cost().Take(static_cast<uint64_t>(count),
+                                  platform::SizeOf(value.dtype()))) {
     const std::string one = node.NewConstant(value.Reshaped({}));
     return node.Finish("expand", {{"X", {one}}, {"Shape", {node.In(0)}}});
   }
-  const DDim dims(node.ConstantInts(0, "sizes"));
-  Tensor filled;
-  const int64_t count = filled.Resize(dims).numel();
   platform::VisitDType(value.dtype(), [&]<typename T>() {
     T* to = filled.mutable_data<T>(platform::CPUPlace());
     std::fill_n(to, count, value.data<T>()[0]);

@@ -43,13 +43,16 @@ class EinsumImport {
     for (Term& term : terms_) {
       TakeDiagonals(&term);
     }
+    // The labels that the output or a later term has.
+    std::vector<Labels> needed(terms_.size(), out_);
+    for (size_t i = terms_.size() - 1; i-- > 0;) {
+      needed[i] = needed[i + 1] + Only(terms_[i + 1].labels, [&](char label) {
+                    return !Has(needed[i + 1], label);
+                  });
+    }
     Term result = terms_[0];
     for (size_t i = 1; i < terms_.size(); ++i) {
-      Labels needed = out_;
-      for (size_t j = i + 1; j < terms_.size(); ++j) {
-        needed += terms_[j].labels;
-      }
-      result = Product(result, terms_[i], needed);
+      result = Product(result, terms_[i], needed[i]);
     }
     result = SumAllBut(result, out_);
     Ints order;
@@ -158,34 +161,53 @@ class EinsumImport {
   // Of a label that stands twice in a term only equal indices count.
   void TakeDiagonals(Term* term) {
     for (size_t j = 1; j < term->labels.size();) {
-      const size_t i = term->labels.find(term->labels[j]);
-      if (i == j) {
+      if (term->labels.find(term->labels[j]) == j) {
         ++j;
         continue;
       }
-      const DDim dims = node_.DimsOf(term->name);
-      const int64_t size = dims[static_cast<int>(j)];
-      if (size < 0 || dims[static_cast<int>(i)] != size) {
-        Node::Unsupported("a diagonal of input of shape {}",
-                          platform::Printable(dims));
-      }
-      std::vector<bool> diagonal(static_cast<size_t>(size * size), false);
-      for (int64_t k = 0; k < size; ++k) {
-        diagonal[static_cast<size_t>(k * size + k)] = true;
-      }
-      Ints shape(term->labels.size(), 1);
-      shape[i] = shape[j] = size;
-      const std::string mask =
-          node_.NewConstant(Tensor::FromVector<bool>(DDim(shape), diagonal));
-      const std::string zero = node_.Append(
-          "cast",
-          {{"X", {node_.NewConstant(Tensor::FromVector<float>({}, {0}))}}},
-          {{"dtype", node_.TypeOf(0)}});
-      const std::string masked = node_.Append(
-          "where", {{"Condition", {mask}}, {"X", {term->name}}, {"Y", {zero}}});
-      term->name = Sum(masked, {static_cast<int64_t>(j)});
-      term->labels.erase(j, 1);
+      TakeDiagonal(term->labels[j], term);
+      j = 1;
     }
+  }
+
+  // The dims of the label become the last ones, and then one of size * size, of
+  // which each (size + 1)-th element is on the diagonal.
+  void TakeDiagonal(char label, Term* term) {
+    const DDim dims = node_.DimsOf(term->name);
+    const size_t i = term->labels.find(label);
+    const size_t j = term->labels.find(label, i + 1);
+    const int64_t size = dims[static_cast<int>(j)];
+    if (size < 0 || dims[static_cast<int>(i)] != size) {
+      Node::Unsupported("a diagonal of input of shape {}",
+                        platform::Printable(dims));
+    }
+    Ints order;
+    Labels labels;
+    for (size_t k = 0; k < term->labels.size(); ++k) {
+      if (k == i || k == j) continue;
+      order.push_back(static_cast<int64_t>(k));
+      labels += term->labels[k];
+    }
+    order.push_back(static_cast<int64_t>(i));
+    order.push_back(static_cast<int64_t>(j));
+    std::string x = term->name;
+    if (!std::is_sorted(order.begin(), order.end())) {
+      x = node_.Append("transpose", {{"X", {x}}}, {{"axis", order}});
+    }
+    const int64_t elements = DDim{size, size}.numel();
+    term->labels = labels + label;
+    if (elements == 0) {
+      term->name = Sum(x, {-1});
+      return;
+    }
+    Ints shape(order.size() - 2, 0);
+    shape.push_back(elements);
+    x = node_.Append("reshape", {{"X", {x}}}, {{"shape", shape}});
+    term->name = node_.Append("slice", {{"X", {x}}},
+                              {{"starts", Ints{0}},
+                               {"ends", Ints{elements}},
+                               {"axes", Ints{-1}},
+                               {"steps", Ints{size + 1}}});
   }
 
   std::string Sum(const std::string& x, const Ints& axes) {
@@ -266,10 +288,10 @@ class EinsumImport {
     for (const Labels& labels : {rows, columns}) {
       int64_t size = 1;
       for (const int64_t one : Sizes(term, labels)) {
-        size *= one;
+        // An unknown size is that of one label.
+        size = one < 0 ? one : DDim{size, one}.numel();
       }
-      // An unknown size is that of one label.
-      shape.push_back(size < 0 ? -1 : size);
+      shape.push_back(size);
     }
     return node_.Append("reshape", {{"X", {x}}}, {{"shape", shape}});
   }

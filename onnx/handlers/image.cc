@@ -40,7 +40,10 @@ void ShapeOf(Node& node,
     const bool copied = size.dim == static_cast<int>(i) && size.times == 1 &&
                         size.divided == 1 && old < 0;
     known = known && (copied || old >= 0);
-    shape.push_back(copied ? 0 : old * size.times / size.divided);
+    // One that is unknown is not used.
+    const int64_t known_old = std::max<int64_t>(old, 0);
+    shape.push_back(
+        copied ? 0 : DDim{known_old, size.times}.numel() / size.divided);
     which.push_back(size.dim < 0 ? dims.rank() : size.dim);
     times.push_back(size.times);
     divided.push_back(size.divided);

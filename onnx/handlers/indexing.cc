@@ -47,9 +47,9 @@ std::string IntsOf(Node& node, const DDim& dims, const Ints& values) {
 std::string Positions(Node& node, const std::string& x) {
   const DDim dims = node.DimsOf(x);
   if (dims.rank() > 1 && dims[1] >= 0) {
-    Ints positions(static_cast<size_t>(dims[1]));
-    std::iota(positions.begin(), positions.end(), 0);
-    return IntsOf(node, {1, dims[1]}, positions);
+    const std::string counted =
+        node.Append("range", {{"End", {IntsOf(node, {}, {dims[1]})}}});
+    return node.Append("unsqueeze", {{"X", {counted}}}, {{"axes", Ints{0}}});
   }
   const std::string shape = node.Append("shape", {{"X", {x}}});
   const std::string size = node.Append(

@@ -3,6 +3,8 @@
 namespace sluice::onnx {
 
 std::vector<LatePart> LateParts(Node& node, int sizes, int64_t count) {
+  node.cost().Check("its parts, two ops each,", static_cast<uint64_t>(count),
+                    2 * kOpBytes);
   const std::string ends = node.Append("cumsum", {{"X", {node.In(sizes)}}});
   const std::string starts =
       node.Append("elementwise_sub", {{"X", {ends}}, {"Y", {node.In(sizes)}}});

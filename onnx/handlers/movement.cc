@@ -142,8 +142,10 @@ void SplitEqually(Node& node, int64_t parts) {
   }
   const int64_t part = size / parts + (size % parts == 0 ? 0 : 1);
   Ints sizes;
+  int64_t left = size;
   for (int i = 0; i < node.output_count(); ++i) {
-    sizes.push_back(std::clamp<int64_t>(size - i * part, 0, part));
+    sizes.push_back(std::min(left, part));
+    left -= sizes.back();
   }
   FinishParts(node, axis, sizes);
 }

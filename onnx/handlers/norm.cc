@@ -86,14 +86,9 @@ void ByRows(Node& node, const Compute& compute) {
   const Ints shape(x.begin(), x.end());  // -1 for the one that is unknown
   const int64_t unknown =
       std::find(x.begin(), x.end(), kUnknownDim) - x.begin();
-  int64_t length = 1;
-  for (int i = axis; i < rank; ++i) {
-    length *= x[i];
-  }
-  Ints flat = {-1, length};
-  if (unknown >= axis && unknown < rank) {
-    flat = {x.Product(0, axis), -1};
-  }
+  const bool open = unknown >= axis && unknown < rank;
+  const Ints flat =
+      open ? Ints{x.Product(0, axis), -1} : Ints{-1, x.Product(axis, rank)};
   const std::string rows =
       node.Append("reshape", {{"X", {node.In(0)}}}, {{"shape", flat}});
   const std::string result = compute(rows, 1, false);

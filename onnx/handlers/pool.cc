@@ -17,10 +17,11 @@ namespace {
 bool ReachesPastPadding(const Node& node, const Windows& windows) {
   for (size_t i = 0; i < windows.dims; ++i) {
     const int64_t size = ImageSize(node, windows.dims, i);
-    if (size < 0 || windows.strides[i] < 1) return true;
-    const int64_t padded =
-        size + windows.paddings[2 * i] + windows.paddings[2 * i + 1];
-    if ((padded - windows.kernel[i]) % windows.strides[i] != 0) return true;
+    const int64_t stride = windows.strides[i];
+    if (size < 0 || stride < 1) return true;
+    const int64_t more = windows.paddings[2 * i] + windows.paddings[2 * i + 1] -
+                         windows.kernel[i];
+    if ((size % stride + more % stride) % stride != 0) return true;
   }
   return false;
 }

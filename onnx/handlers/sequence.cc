@@ -49,24 +49,24 @@ void SequenceConstruct(Node& node) {
 
 // In front of the tensor at the position, or at the end.
 void SequenceInsert(Node& node) {
-  Names tensors = SequenceOf(node, 0);
-  const auto count = static_cast<int64_t>(tensors.size());
+  const auto count = static_cast<int64_t>(SequenceOf(node, 0).size());
   int64_t position = count;
   if (node.HasInput(2)) {
     const Ints given = node.ConstantInts(2, "position");
     position = given == Ints{count} ? count : PositionOf(node, 2, count);
   }
+  Names tensors = node.TakeSequence(0);
   tensors.insert(tensors.begin() + position, node.In(1));
   node.FinishSequence(std::move(tensors));
 }
 
 void SequenceErase(Node& node) {
-  Names tensors = SequenceOf(node, 0);
-  const auto count = static_cast<int64_t>(tensors.size());
+  const auto count = static_cast<int64_t>(SequenceOf(node, 0).size());
   SLUICE_ENFORCE(count > 0, ErrorCode::kInvalidArgument, "onnx.sequence_empty",
                  "its sequence has no tensors");
   const int64_t position =
       node.HasInput(1) ? PositionOf(node, 1, count) : count - 1;
+  Names tensors = node.TakeSequence(0);
   tensors.erase(tensors.begin() + position);
   node.FinishSequence(std::move(tensors));
 }
@@ -117,6 +117,8 @@ Names EqualParts(Node& node, int64_t axis, int64_t part) {
         "when the model runs",
         axis);
   }
+  node.cost().Check("its parts, one op each,",
+                    static_cast<uint64_t>(size / part), kOpBytes);
   Names parts;
   for (int64_t begin = 0; begin < size; begin += std::min(part, size - begin)) {
     parts.push_back(

@@ -113,14 +113,14 @@ void Stft(Node& node) {
                  "1 to so many",
                  length, signal);
   const int64_t frames = (signal - length) / step + 1;
-  Ints places;
+  Tensor places = node.NewTable({frames, length});
+  auto* place = places.data<int64_t>();
   for (int64_t frame = 0; frame < frames; ++frame) {
     for (int64_t i = 0; i < length; ++i) {
-      places.push_back(frame * step + i);
+      *place++ = frame * step + i;
     }
   }
-  const std::string index =
-      node.NewConstant(Tensor::FromVector<int64_t>({frames, length}, places));
+  const std::string index = node.NewConstant(std::move(places));
   std::string pieces =
       node.Append("gather", {{"X", {node.In(0)}}, {"Index", {index}}},
                   {{"axis", int64_t{1}}});

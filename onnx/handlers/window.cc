@@ -19,6 +19,18 @@ Ints AddedAxes(const Node& node, size_t dims) {
   return axes;
 }
 
+// So that no sum or product of two numbers of windows overflows.
+constexpr int64_t kMostOfWindow = int64_t{1} << 30;
+
+void CheckWindowNumbers(const Ints& numbers, const char* what) {
+  for (const int64_t number : numbers) {
+    SLUICE_ENFORCE(number >= -kMostOfWindow && number <= kMostOfWindow,
+                   ErrorCode::kInvalidArgument, "onnx.window_number",
+                   "a number of its {} is {}; expected at most {}", what,
+                   number, kMostOfWindow);
+  }
+}
+
 // What SAME_UPPER and SAME_LOWER mean: as many windows as strides begin.
 void PadSame(const Node& node, bool more_before, Windows* windows) {
   for (size_t i = 0; i < windows->dims; ++i) {
@@ -29,6 +41,7 @@ void PadSame(const Node& node, bool more_before, Windows* windows) {
           "its input has shape {}",
           platform::Printable(node.Dims(0)));
     }
+    CheckWindowNumbers({size}, "input's sizes");
     const int64_t stride = std::max<int64_t>(windows->strides[i], 1);
     const int64_t count = (size + stride - 1) / stride;
     const int64_t extent = (windows->kernel[i] - 1) * windows->dilations[i] + 1;
@@ -143,6 +156,10 @@ Windows ReadWindows(Node& node,
   windows.dilations =
       ForDims(node, dims, WindowInts(node, "dilations", rank, 1), 1);
   const Ints pads = WindowInts(node, "pads", 2 * rank, 0);
+  CheckWindowNumbers(windows.kernel, "kernel_shape");
+  CheckWindowNumbers(windows.strides, "strides");
+  CheckWindowNumbers(windows.dilations, "dilations");
+  CheckWindowNumbers(pads, "pads");
   if (std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; })) {
     Node::Unsupported("a negative padding");
   }

@@ -1,5 +1,7 @@
 #include "sluice/onnx/import/counterpart.h"
 
+#include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +28,7 @@ void ImportOperand(const OpSchema& schema,
                    AttributeMap* attributes) {
   if (!node.HasInput(index)) return;
   if (const Tensor* constant = node.Constant(index)) {
+    node.cost().Need("its attributes", constant->bytes());
     (*attributes)[def.attribute] = framework::OperandValue(
         schema.name(), def, *schema.FindAttr(def.attribute), *constant);
   } else {
@@ -37,11 +40,19 @@ void ImportOperand(const OpSchema& schema,
 
 const OpSchema* FindCounterpart(std::string_view type) {
   if (type.empty()) return nullptr;
+  // Libraries of operators may be loaded at any time, and stay: what was found
+  // is kept, what was not is looked for again.
+  static std::mutex mutex;
+  static auto* const found =
+      new std::map<std::string, const OpSchema*, std::less<>>();
+  const std::lock_guard lock(mutex);
+  const auto known = found->find(type);
+  if (known != found->end()) return known->second;
   const Registry& registry = Registry::Global();
-  // Libraries of operators may be loaded at any time, so nothing is kept.
   for (const std::string& name : registry.OpNames()) {
     const OpSchema& schema = registry.Schema(name);
-    if (schema.onnx().op_type == type) return &schema;
+    if (schema.onnx().op_type != type) continue;
+    return found->emplace(type, &schema).first->second;
   }
   return nullptr;
 }

@@ -99,6 +99,7 @@ void ReadExternalData(const ::onnx::TensorProto& tensor,
                       const std::string& folder,
                       const std::string& what,
                       platform::DType dtype,
+                      ImportCost* cost,
                       framework::Tensor* result) {
   const Place place = PlaceOf(tensor, what);
   framework::InputFile file(FileOf(place.location, folder, what).string());
@@ -113,6 +114,7 @@ void ReadExternalData(const ::onnx::TensorProto& tensor,
       ErrorCode::kDataLoss, "onnx.external_range",
       "{}: its external data is bytes {} to {} of {}, which has {}", what,
       place.offset, place.offset + wanted, file.path(), file.size());
+  cost->NeedExternal(file.path(), file.size(), wanted);
   void* to = result->mutable_data(dtype, platform::CPUPlace());
   lseek(file.descriptor(), static_cast<off_t>(place.offset), SEEK_SET);
   if (wanted > 0) file.Read(to, wanted);

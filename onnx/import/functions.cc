@@ -10,9 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include <google/protobuf/arena.h>
+
 #include "sluice/framework/op/near_names.h"
 #include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/handlers.h"
+#include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/model_file.h"
 #include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -34,10 +37,6 @@ namespace {
 using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
 using Names = Renaming::Names;
 
-constexpr int64_t kMostNodes = int64_t{1} << 18;
-constexpr size_t kMostBytes = size_t{1} << 29;
-constexpr size_t kMostCalls = 64;  // one in another
-
 std::string_view DomainOf(std::string_view domain) {
   return domain == "ai.onnx" ? "" : domain;
 }
@@ -55,35 +54,17 @@ std::string PathName(const NodeProto& node, int index) {
                              : node.name();
 }
 
-// Nodes of all functions that were put in the place of calls, and their bytes.
-class Growth {
- public:
-  // Raises ResourceExhausted where it is too much; to be called before memory
-  // is taken for them.
-  void Add(int64_t nodes, size_t bytes) {
-    nodes_ += nodes;
-    bytes_ += bytes;
-    SLUICE_ENFORCE(nodes_ <= kMostNodes && bytes_ <= kMostBytes,
-                   ErrorCode::kResourceExhausted, "onnx.function_size",
-                   "in the place of their calls, the functions of the model "
-                   "have more than {} nodes or {} bytes",
-                   kMostNodes, kMostBytes);
-  }
+constexpr const char* kBodies = "functions, in the place of their calls,";
+// What the tables of names take for one.
+constexpr uint64_t kNameBytes = 256;
 
- private:
-  int64_t nodes_ = 0;
-  size_t bytes_ = 0;
-};
-
-// With those of subgraphs.
-int64_t CountNodes(const Nodes& nodes) {
-  int64_t count = nodes.size();
-  for (const NodeProto& node : nodes) {
-    VisitSubgraphs(node, [&](const GraphProto& graph) {
-      count += CountNodes(graph.node());
-    });
-  }
-  return count;
+// What a copy of a message takes: its parts, which may have many times the
+// bytes that they have in a file, and its strings.
+template <typename Message>
+uint64_t BytesInMemory(const Message& message) {
+  google::protobuf::Arena arena;
+  google::protobuf::Arena::CreateMessage<Message>(&arena)->CopyFrom(message);
+  return arena.SpaceUsed() + message.ByteSizeLong();
 }
 
 // The values that nodes and subgraphs name, each time.
@@ -99,18 +80,18 @@ size_t CountNames(const GraphProto& graph) {
 }
 
 // Nodes of subgraphs are named after the node that holds them, too.
-void NameNodes(const std::string& prefix, Nodes* nodes, Growth* growth) {
+void NameNodes(const std::string& prefix, Nodes* nodes, ImportCost* cost) {
   int index = 0;
   for (NodeProto& node : *nodes) {
-    growth->Add(0, prefix.size());
+    cost->Need(kBodies, prefix.size());
     node.set_name(prefix + PathName(node, index++));
     const std::string inner = node.name() + "/";
     for (AttributeProto& attribute : *node.mutable_attribute()) {
       if (attribute.has_g()) {
-        NameNodes(inner, attribute.mutable_g()->mutable_node(), growth);
+        NameNodes(inner, attribute.mutable_g()->mutable_node(), cost);
       }
       for (GraphProto& graph : *attribute.mutable_graphs()) {
-        NameNodes(inner, graph.mutable_node(), growth);
+        NameNodes(inner, graph.mutable_node(), cost);
       }
     }
   }
@@ -160,13 +141,14 @@ struct Callee {
   std::set<std::string> declared;
   std::map<std::string, const AttributeProto*> defaults;
   bool checked = false;
+  uint64_t bytes = 0;  // of its body in memory, once it was checked
 };
 
 // The attributes of a call.
 class Given {
  public:
-  Given(const NodeProto& call, const Callee& callee, Growth* growth)
-      : callee_(callee), growth_(*growth) {
+  Given(const NodeProto& call, const Callee& callee, ImportCost* cost)
+      : callee_(callee), cost_(*cost) {
     for (const AttributeProto& attribute : call.attribute()) {
       const std::string& name = attribute.name();
       SLUICE_ENFORCE(
@@ -191,7 +173,7 @@ class Given {
       }
       const AttributeProto* value = Find(attribute.name(), wanted);
       if (value == nullptr) continue;
-      growth_.Add(CountNodes(*value), value->ByteSizeLong());
+      cost_.Need(kBodies, BytesInMemory(*value));
       AttributeProto* added = bound.add_attribute();
       *added = *value;
       added->set_name(attribute.name());
@@ -200,15 +182,6 @@ class Given {
   }
 
  private:
-  static int64_t CountNodes(const AttributeProto& attribute) {
-    int64_t count =
-        attribute.has_g() ? sluice::onnx::CountNodes(attribute.g().node()) : 0;
-    for (const GraphProto& graph : attribute.graphs()) {
-      count += sluice::onnx::CountNodes(graph.node());
-    }
-    return count;
-  }
-
   // nullptr where neither the call nor the function has a value.
   const AttributeProto* Find(const std::string& attribute,
                              const std::string& wanted) const {
@@ -224,13 +197,14 @@ class Given {
   }
 
   const Callee& callee_;
-  Growth& growth_;
+  ImportCost& cost_;
   std::map<std::string, const AttributeProto*> values_;
 };
 
 class Inliner {
  public:
-  explicit Inliner(::onnx::ModelProto* model) : model_(*model) {
+  Inliner(::onnx::ModelProto* model, ImportCost* cost)
+      : model_(*model), cost_(*cost) {
     for (const FunctionProto& function : model_.functions()) {
       const bool added =
           functions_.try_emplace(KeyOf(function), function).second;
@@ -242,8 +216,7 @@ class Inliner {
   void Run() {
     if (functions_.empty()) return;
     renaming_.TakeAll(model_.graph(), /*subgraphs=*/true);
-    Expand(model_.mutable_graph()->mutable_node());
-    CheckNesting(model_.graph());
+    Expand(model_.mutable_graph()->mutable_node(), 0);
   }
 
  private:
@@ -265,8 +238,11 @@ class Inliner {
     if (callee->checked) return;
     callee->checked = true;
     CheckOpset(callee->proto);
+    const GraphProto graph = GraphOf(callee->proto);
+    callee->bytes = BytesInMemory(graph);
     try {
-      CheckNames(GraphOf(callee->proto));
+      CheckNesting(graph);
+      CheckNames(graph);
     } catch (platform::Error& error) {
       error.AddContext("in " + FunctionName(callee->proto));
       throw;
@@ -295,21 +271,24 @@ class Inliner {
     });
   }
 
-  void Expand(Nodes* nodes) {
+  // `around`: how many graphs are around that of the nodes.
+  void Expand(Nodes* nodes, int around) {
     Nodes expanded;
     int index = 0;
     for (NodeProto& node : *nodes) {
       for (AttributeProto& attribute : *node.mutable_attribute()) {
-        if (attribute.has_g()) Expand(attribute.mutable_g()->mutable_node());
+        if (attribute.has_g()) {
+          Expand(attribute.mutable_g()->mutable_node(), around + 1);
+        }
         for (GraphProto& graph : *attribute.mutable_graphs()) {
-          Expand(graph.mutable_node());
+          Expand(graph.mutable_node(), around + 1);
         }
       }
       Callee* callee = Find(node);
       if (callee == nullptr) {
         expanded.Add()->Swap(&node);
       } else {
-        ExpandCall(node, index, callee, &expanded);
+        ExpandCall(node, index, around, callee, &expanded);
       }
       ++index;
     }
@@ -318,6 +297,7 @@ class Inliner {
 
   void ExpandCall(const NodeProto& call,
                   int index,
+                  int around,
                   Callee* callee,
                   Nodes* expanded) try {
     CheckCall(call, callee->proto);
@@ -325,8 +305,8 @@ class Inliner {
     Enter(callee->proto);
     // Handing values on is no call, whatever functions the model has.
     Nodes identities;
-    Nodes body = BodyFor(call, index, *callee, &identities);
-    Expand(&body);
+    Nodes body = BodyFor(call, index, around, *callee, &identities);
+    Expand(&body, around);
     for (Nodes* nodes : {&body, &identities}) {
       for (NodeProto& node : *nodes) {
         expanded->Add()->Swap(&node);
@@ -344,16 +324,18 @@ class Inliner {
   // in the place of the call.
   Nodes BodyFor(const NodeProto& call,
                 int index,
+                int around,
                 const Callee& callee,
                 Nodes* identities) {
     const FunctionProto& function = callee.proto;
-    growth_.Add(CountNodes(function.node()), function.ByteSizeLong());
+    cost_.Need(kBodies, callee.bytes);
     GraphProto body = GraphOf(function);
-    const Given given(call, callee, &growth_);
+    const Given given(call, callee, &cost_);
     ForEachNode(body.mutable_node(),
                 [&](NodeProto& node) { given.Bind(&node); });
+    CheckNesting(body, around);
     const std::string prefix = PathName(call, index) + "/";
-    NameNodes(prefix, body.mutable_node(), &growth_);
+    NameNodes(prefix, body.mutable_node(), &cost_);
     Names inputs;
     size_t longest = prefix.size();
     for (int i = 0; i < function.input_size(); ++i) {
@@ -361,7 +343,7 @@ class Inliner {
       if (i < call.input_size()) given_name = call.input(i);
       longest = std::max(longest, given_name.size());
     }
-    growth_.Add(0, CountNames(body) * longest);
+    cost_.Need(kBodies, CountNames(body), longest + kNameBytes);
     Names outputs;
     const int handed_on =
         BindOutputs(call, function, prefix, inputs, &outputs, &body);
@@ -382,6 +364,7 @@ class Inliner {
                          Names* outputs,
                          GraphProto* body) {
     int added = 0;
+    std::set<std::string_view> made;
     for (int i = 0; i < call.output_size(); ++i) {
       std::string formal = function.output(i);
       if (call.output(i).empty()) continue;
@@ -395,7 +378,8 @@ class Inliner {
         identity->add_input(formal);
         // A name that the function does not have.
         formal = Format("\n{}", i);
-        while (Makes(function, formal)) {
+        if (made.empty()) made = NamesIn(function);
+        while (made.contains(formal)) {
           formal += '\n';
         }
         identity->add_output(formal);
@@ -406,14 +390,14 @@ class Inliner {
     return added;
   }
 
-  static bool Makes(const FunctionProto& function, const std::string& name) {
-    const auto makes = [&](const NodeProto& node) {
-      return std::find(node.output().begin(), node.output().end(), name) !=
-             node.output().end();
-    };
-    return std::any_of(function.node().begin(), function.node().end(), makes) ||
-           std::find(function.input().begin(), function.input().end(), name) !=
-               function.input().end();
+  // The values that a function makes or is given.
+  static std::set<std::string_view> NamesIn(const FunctionProto& function) {
+    std::set<std::string_view> names(function.input().begin(),
+                                     function.input().end());
+    for (const NodeProto& node : function.node()) {
+      names.insert(node.output().begin(), node.output().end());
+    }
+    return names;
   }
 
   static void CheckCall(const NodeProto& call, const FunctionProto& function) {
@@ -442,14 +426,14 @@ class Inliner {
   std::map<Key, Callee> functions_;
   Renaming renaming_;
   std::vector<const FunctionProto*> calls_;  // from the graph to this one
-  Growth growth_;
+  ImportCost& cost_;
   bool located_ = false;  // an error names the call
 };
 
 }  // namespace
 
-void InlineFunctions(::onnx::ModelProto* model) {
-  Inliner(model).Run();
+void InlineFunctions(::onnx::ModelProto* model, ImportCost* cost) {
+  Inliner(model, cost).Run();
 }
 
 }  // namespace sluice::onnx

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
@@ -14,8 +15,9 @@ namespace sluice::onnx {
 //    have the inputs, outputs or attributes of the call;
 //  - Unimplemented where a function is of another opset than the model, and an
 //    operator that it uses differs between them;
-//  - ResourceExhausted past 64 functions in one another, and past 2^18 nodes or
-//    512 MiB of all of them.
-void InlineFunctions(::onnx::ModelProto* model);
+//  - InvalidArgument past kMostGraphs graphs in one another;
+//  - ResourceExhausted past kMostCalls functions in one another, and for more
+//    memory than `cost` has.
+void InlineFunctions(::onnx::ModelProto* model, ImportCost* cost);
 
 }  // namespace sluice::onnx

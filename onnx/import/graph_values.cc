@@ -75,7 +75,8 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
     if (left_out.contains(tensor.name())) continue;
     values->AddConstant(
         tensor.name(),
-        ToTensor(tensor, folder, "initialiser " + Shown(tensor.name())));
+        ToTensor(tensor, folder, "initialiser " + Shown(tensor.name()),
+                 &values->cost()));
     // There is one copy of the weights, not two.
     if (tensor.has_raw_data()) {
       std::unique_ptr<std::string>(tensor.release_raw_data()).reset();

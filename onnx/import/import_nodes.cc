@@ -11,6 +11,7 @@
 #include "sluice/onnx/import/model_file.h"
 #include "sluice/onnx/import/node.h"
 #include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
@@ -57,6 +58,7 @@ class NodeImport {
   }
 
   void Import(const ::onnx::NodeProto& node, int index) {
+    platform::CheckCancelled();
     const auto lost = [&](const std::string& input) {
       return values_.IsLost(input);
     };

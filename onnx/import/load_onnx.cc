@@ -41,14 +41,16 @@ OnnxMetadata MetadataOf(const ::onnx::ModelProto& model) {
 
 OnnxModel Import(std::string_view bytes,
                  const std::string& name,
-                 const std::string& folder) {
+                 const std::string& folder,
+                 const OnnxLimits& limits) {
   ::onnx::ModelProto model;
   ParseModel(bytes, name, &model);
   CheckNames(model.graph());
-  InlineFunctions(&model);
+  ImportCost cost(limits, bytes.size());
+  InlineFunctions(&model, &cost);
   if (model.functions_size() > 0) CheckNames(model.graph());
   MakeNamesUnique(model.mutable_graph());
-  ValueMap values(model.graph());
+  ValueMap values(model.graph(), &cost);
   OnnxModel result;
   result.metadata = MetadataOf(model);
   AddInitialisers(folder, model.mutable_graph(), &values);
@@ -62,8 +64,9 @@ OnnxModel Import(std::string_view bytes,
 
 OnnxModel ImportNamed(std::string_view bytes,
                       const std::string& name,
-                      const std::string& folder) try {
-  return Import(bytes, name, folder);
+                      const std::string& folder,
+                      const OnnxLimits& limits) try {
+  return Import(bytes, name, folder, limits);
 } catch (platform::Error& error) {
   if (std::string_view(error.what()).find(name) == std::string_view::npos) {
     error.AddContext(platform::Format("in {}", name));
@@ -99,13 +102,14 @@ OnnxModel LoadOnnx(const std::string& path, const OnnxOptions& options) {
   CheckFileSize(input.size(), name);  // before it is read
   const std::string bytes = input.ReadAll();
   return ImportNamed(bytes, name,
-                     options.folder.empty() ? folder : options.folder);
+                     options.folder.empty() ? folder : options.folder,
+                     options.limits);
 }
 
 OnnxModel ParseOnnx(std::string_view bytes, const OnnxOptions& options) {
   return ImportNamed(bytes,
                      options.name.empty() ? "the ONNX model" : options.name,
-                     options.folder);
+                     options.folder, options.limits);
 }
 
 }  // namespace sluice::onnx

@@ -6,6 +6,7 @@
 
 #include <google/protobuf/io/coded_stream.h>
 
+#include "sluice/onnx/limits.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -15,8 +16,6 @@ namespace sluice::onnx {
 namespace {
 
 constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
-constexpr int kMostMessages = 100;  // one in another
-constexpr int kMostGraphs = 16;
 
 using google::protobuf::io::CodedInputStream;
 
@@ -137,8 +136,8 @@ void ParseModel(std::string_view bytes,
   CheckNesting(model->graph());
 }
 
-void CheckNesting(const ::onnx::GraphProto& graph) {
-  const int depth = Depth(graph);
+void CheckNesting(const ::onnx::GraphProto& graph, int around) {
+  const int depth = around + Depth(graph);
   SLUICE_ENFORCE(
       depth <= kMostGraphs, ErrorCode::kInvalidArgument, "onnx.nesting",
       "{} graphs lie in one another; expected at most {}", depth, kMostGraphs);

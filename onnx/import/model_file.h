@@ -24,8 +24,9 @@ void ParseModel(std::string_view bytes,
                 const std::string& name,
                 ::onnx::ModelProto* model);
 
-// Raises InvalidArgument where more than 16 graphs lie in one another.
-void CheckNesting(const ::onnx::GraphProto& graph);
+// Raises InvalidArgument where more than kMostGraphs graphs lie in one another;
+// `around` of them are around this one.
+void CheckNesting(const ::onnx::GraphProto& graph, int around = 0);
 
 // The opset of ONNX's own operators; the model was checked.
 int64_t OpsetOf(const ::onnx::ModelProto& model);

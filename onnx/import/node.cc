@@ -1,12 +1,13 @@
 #include "sluice/onnx/import/node.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sluice/framework/op/operand.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/backward.h"
-#include "sluice/framework/run/run_op.h"
+#include "sluice/onnx/import/folding.h"
 #include "sluice/onnx/import/graph_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/text.h"
@@ -117,6 +118,28 @@ void Node::AllowOutputs(int index) const {
   }
 }
 
+namespace {
+
+// What the pass that makes gradients takes to look at an op.
+constexpr uint64_t kLookBytes = 256;
+
+// What the op and its outputs take in the program and in the tables of names.
+uint64_t BytesOfOp(const std::string& location,
+                   const Inputs& inputs,
+                   const Inputs& outputs) {
+  uint64_t names = location.size();
+  for (const Inputs* arguments : {&inputs, &outputs}) {
+    for (const auto& [argument, vars] : *arguments) {
+      for (const std::string& name : vars) {
+        names += sizeof(name) + name.size();
+      }
+    }
+  }
+  return kOpBytes + 4 * names;
+}
+
+}  // namespace
+
 std::string Node::OutputName(int index, const std::string& end) {
   return HasOutput(index) ? proto_.output(index) : InnerName(end);
 }
@@ -143,9 +166,10 @@ bool Node::Fold(const std::string& type,
     }
   }
   const auto& [argument, names] = outputs[0];
-  values_.AddConstant(names[0],
-                      framework::RunOp(type, values, attributes).at(argument));
-  return true;
+  const std::optional<Tensor> value =
+      ComputeConstant(type, values, attributes, argument, &values_.cost());
+  if (value) values_.AddConstant(names[0], *value);
+  return value.has_value();
 }
 
 void Node::SetKnownAttributes(const std::string& type,
@@ -161,6 +185,7 @@ void Node::SetKnownAttributes(const std::string& type,
     if (given == inputs->end()) continue;
     const Tensor* constant = values_.FindConstant(given->second[0]);
     if (constant == nullptr) continue;
+    values_.cost().Need("its attributes", constant->bytes());
     (*attributes)[def.attribute] = framework::OperandValue(
         type, def, *schema.FindAttr(def.attribute), *constant);
     inputs->erase(given);
@@ -171,6 +196,7 @@ void Node::Add(const std::string& type,
                Inputs inputs,
                AttributeMap attributes,
                Inputs outputs) {
+  values_.cost().Need("its ops", BytesOfOp(location_, inputs, outputs));
   if (Fold(type, inputs, attributes, outputs)) return;
   SetKnownAttributes(type, &inputs, &attributes);
   for (const auto& [argument, names] : inputs) {
@@ -319,6 +345,7 @@ void Node::FinishBlocks(
     }
     if (!vars.empty()) made.emplace_back(argument, std::move(vars));
   }
+  values_.cost().Need("its ops", BytesOfOp(location_, inputs, made));
   values_.program().AppendOp(type, std::move(inputs), std::move(attributes),
                              {location_, 0}, std::move(made));
 }
@@ -327,6 +354,10 @@ const std::vector<std::string>* Node::Sequence(int index) const {
   const auto* sequence = values_.FindSequence(InputName(index));
   if (sequence == nullptr) In(index);
   return sequence;
+}
+
+std::vector<std::string> Node::TakeSequence(int index) {
+  return values_.TakeSequence(InputName(index));
 }
 
 void Node::FinishSequence(std::vector<std::string> tensors) {
@@ -340,8 +371,14 @@ std::vector<std::string> Node::AppendGradients(
   for (const std::string& x : xs) {
     values_.program().SetStopGradient(values_.Name(x), false);
   }
+  const auto count = [this] { return values_.program().block().ops.size(); };
+  const size_t before = count();
+  // Each op is looked at, and may have a gradient, and a sum of gradients.
+  values_.cost().Need("gradients", before, kLookBytes);
+  values_.cost().Check("gradients", before, 2 * kOpBytes);
   const auto made = framework::AppendBackward(
       values_.program(), values_.Name(y), options, {location_, 0});
+  values_.cost().Need("gradients", count() - before, kOpBytes);
   std::vector<std::string> gradients;
   for (const std::string& x : xs) {
     const auto found =
@@ -357,6 +394,7 @@ void Node::FinishConstant(Tensor value) {
 }
 
 std::string Node::NewConstant(Tensor value) {
+  values_.cost().Need("its constants", value.bytes());
   std::string name = InnerName("constant");
   values_.AddConstant(name, std::move(value));
   return name;
@@ -364,6 +402,15 @@ std::string Node::NewConstant(Tensor value) {
 
 DDim Node::DimsOf(const std::string& variable) const {
   return values_.DimsOf(variable);
+}
+
+Tensor Node::NewTable(const DDim& dims) const {
+  cost().Check("its table of indices", static_cast<uint64_t>(dims.numel()),
+               sizeof(int64_t));
+  Tensor table;
+  table.Resize(dims);
+  table.mutable_data<int64_t>(platform::CPUPlace());
+  return table;
 }
 
 DType Node::DTypeOf(const std::string& variable) const {

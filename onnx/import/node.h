@@ -131,6 +131,8 @@ class Node {
   const std::vector<std::string>* Sequence(int index) const;
   // Output 0 is this sequence.
   void FinishSequence(std::vector<std::string> tensors);
+  // The tensors of an input that is a sequence, to be changed.
+  std::vector<std::string> TakeSequence(int index);
   // Adds the ops that compute the gradient of `y`, one number, by each of `xs`;
   // their names, "" for none.
   std::vector<std::string> AppendGradients(const std::string& y,
@@ -145,6 +147,11 @@ class Node {
   // The size of dim `axis`, from 0 on; kUnknownDim while it, or the rank, is
   // unknown. Raises OutOfRange for a dim that the variable does not have.
   int64_t SizeOf(const std::string& variable, int axis) const;
+
+  // What import_cost.h says of this import's memory; errors name the node.
+  ImportCost& cost() const { return values_.cost(); }
+  // Room for a table of int64, for NewConstant. Raises ResourceExhausted.
+  Tensor NewTable(const DDim& dims) const;
 
   // Raises Unimplemented: the node is listed with this reason.
   template <typename... Args>

@@ -187,12 +187,13 @@ void ReadFields(const ::onnx::TensorProto& tensor,
 
 Tensor ToTensor(const ::onnx::TensorProto& tensor,
                 const std::string& folder,
-                const std::string& what) {
+                const std::string& what,
+                ImportCost* cost) {
   const DType dtype = ToDType(tensor.data_type(), what);
   Tensor result;
   result.Resize(DimsOf(tensor, what));
   if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) {
-    ReadExternalData(tensor, folder, what, dtype, &result);
+    ReadExternalData(tensor, folder, what, dtype, cost, &result);
   } else {
     ReadFields(tensor, dtype, what, &result);
   }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "sluice/framework/values/tensor.h"
+#include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
 #include "sluice/platform/dtype.h"
 
@@ -18,6 +19,7 @@ platform::DType ToDType(int data_type, const std::string& what);
 // LoadOnnx.
 framework::Tensor ToTensor(const ::onnx::TensorProto& tensor,
                            const std::string& folder,
-                           const std::string& what);
+                           const std::string& what,
+                           ImportCost* cost);
 
 }  // namespace sluice::onnx

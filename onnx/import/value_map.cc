@@ -11,7 +11,8 @@ using framework::DDim;
 using framework::Tensor;
 using platform::ErrorCode;
 
-ValueMap::ValueMap(const ::onnx::GraphProto& graph) {
+ValueMap::ValueMap(const ::onnx::GraphProto& graph, ImportCost* cost)
+    : cost_(*cost) {
   NoteNames(graph);
 }
 
@@ -45,6 +46,14 @@ bool IsOperand(const Tensor& constant) {
          !platform::IsStoredNumber(constant.dtype());
 }
 
+uint64_t BytesOfSequence(const std::vector<std::string>& sequence) {
+  uint64_t bytes = 0;
+  for (const std::string& tensor : sequence) {
+    bytes += sizeof(tensor) + tensor.size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void ValueMap::AddConstant(const std::string& name, Tensor value) {
@@ -60,6 +69,24 @@ const std::vector<std::string>* ValueMap::FindSequence(
     const std::string& name) const {
   const auto found = sequences_.find(name);
   return found == sequences_.end() ? nullptr : &found->second;
+}
+
+void ValueMap::AddSequence(const std::string& name,
+                           std::vector<std::string> tensors) {
+  cost_.Need("sequences", BytesOfSequence(tensors));
+  sequences_[name] = std::move(tensors);
+}
+
+std::vector<std::string> ValueMap::TakeSequence(const std::string& name) {
+  const auto found = sequences_.find(name);
+  if (ReadCount(name) > 1) {
+    cost_.Check("sequences", BytesOfSequence(found->second));
+    return found->second;
+  }
+  std::vector<std::string> tensors = std::move(found->second);
+  cost_.Return(BytesOfSequence(tensors));
+  found->second.clear();
+  return tensors;
 }
 
 const framework::VarDesc& ValueMap::VarOf(const std::string& name) const {
@@ -133,9 +160,11 @@ void ValueMap::MakeVariable(const std::string& name) {
 
 std::string ValueMap::NewName(const std::string& base) {
   std::string name = base;
-  for (int number = 1; !taken_.insert(name).second; ++number) {
-    name = platform::Format("{}_{}", base, number);
-  }
+  if (taken_.insert(name).second) return name;
+  int& number = numbers_[base];
+  do {
+    name = platform::Format("{}_{}", base, ++number);
+  } while (!taken_.insert(name).second);
   return name;
 }
 

@@ -9,6 +9,7 @@
 
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/values/tensor.h"
+#include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
@@ -24,10 +25,11 @@ struct ValueType {
 class ValueMap {
  public:
   // Knows the names of all values in `graph` and its subgraphs, so that others
-  // get other names.
-  explicit ValueMap(const ::onnx::GraphProto& graph);
+  // get other names. `cost` outlives the map.
+  ValueMap(const ::onnx::GraphProto& graph, ImportCost* cost);
 
   framework::Program& program() { return program_; }
+  ImportCost& cost() { return cost_; }
 
   // Whether a node reads the value, or it is an output of the graph.
   bool IsRead(const std::string& name) const { return ReadCount(name) > 0; }
@@ -44,12 +46,13 @@ class ValueMap {
   platform::DType DTypeOf(const std::string& name) const;
 
   // A sequence of tensors, which the import knows and the program does not:
-  // the names of the tensors, in order.
-  void AddSequence(const std::string& name, std::vector<std::string> tensors) {
-    sequences_[name] = std::move(tensors);
-  }
+  // the names of the tensors, in order. Raises ResourceExhausted.
+  void AddSequence(const std::string& name, std::vector<std::string> tensors);
   // nullptr for what is none.
   const std::vector<std::string>* FindSequence(const std::string& name) const;
+  // A copy to be changed of a sequence that is there; the sequence itself where
+  // nothing else reads it.
+  std::vector<std::string> TakeSequence(const std::string& name);
 
   // The name itself, of a tensor; raises NotFound where there is no such value,
   // and Unimplemented for a sequence, here, in DimsOf and in DTypeOf.
@@ -80,8 +83,10 @@ class ValueMap {
   std::map<std::string, framework::Tensor> constants_;
   std::map<std::string, std::vector<std::string>> sequences_;
   std::set<std::string> taken_;
+  std::map<std::string, int> numbers_;  // given last, by the base of a name
   std::map<std::string, int> read_;
   std::set<std::string> lost_;
+  ImportCost& cost_;
 };
 
 }  // namespace sluice::onnx

@@ -17,6 +17,9 @@ bool Read(std::ifstream& file, uint64_t offset, void* to, size_t bytes) {
       file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)));
 }
 
+// Segments of notes are small; what a header says may be any number.
+constexpr uint64_t kMostNoteBytes = uint64_t{1} << 20;
+
 // The note in the bytes of one segment. Names and contents begin at multiples
 // of `alignment`, which is 4, or 8 in segments that say so.
 std::string FindNote(const std::vector<char>& notes,
@@ -58,7 +61,8 @@ std::string ReadLibraryNote(const std::string& path,
               sizeof(segment))) {
       return "";
     }
-    if (segment.p_type != PT_NOTE) continue;
+    if (segment.p_type != PT_NOTE || segment.p_filesz > kMostNoteBytes)
+      continue;
     std::vector<char> notes(segment.p_filesz);
     if (!Read(file, segment.p_offset, notes.data(), notes.size())) return "";
     std::string text =

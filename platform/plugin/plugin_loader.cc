@@ -208,9 +208,10 @@ std::vector<std::string> PluginKinds() {
   std::set<std::string> kinds;
   for (const std::string& folder : PluginFolders()) {
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      const std::string stem = entry.path().stem().string();
-      if (entry.path().extension() == ".so" && stem.starts_with(kPrefix)) {
+    for (fs::directory_iterator entry(folder, error), end;
+         !error && entry != end; entry.increment(error)) {
+      const std::string stem = entry->path().stem().string();
+      if (entry->path().extension() == ".so" && stem.starts_with(kPrefix)) {
         kinds.insert(stem.substr(kPrefix.size()));
       }
     }

@@ -9,6 +9,7 @@
 #include "sluice/framework/program/program_io.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/interrupt.h"
 
 namespace sluice::python {
 
@@ -17,8 +18,7 @@ void BindFiles(nb::module_& m) {
   m.def("_save_program", [](nb::handle object, nb::handle path) {
     const Program& program = ToProgram(object, "save_program");
     const std::string file = ToPath(path);
-    const nb::gil_scoped_release release;
-    framework::SaveProgram(program, file);
+    RunInterruptibly([&] { framework::SaveProgram(program, file); });
   });
   m.def("_load_program", [](Program& program, nb::handle path) {
     const std::string file = ToPath(path);
@@ -30,8 +30,7 @@ void BindFiles(nb::module_& m) {
     const std::string file = ToPath(path);
     const auto& program = ToProgram(program_object, "save_params");
     const auto& scope = ToScope(scope_object, "save_params");
-    const nb::gil_scoped_release release;
-    framework::SaveParameters(file, program, scope);
+    RunInterruptibly([&] { framework::SaveParameters(file, program, scope); });
   });
   m.def("_load_parameters", [](nb::handle path, nb::handle program_object,
                                nb::handle scope_object, bool partial) {

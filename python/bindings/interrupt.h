@@ -8,7 +8,9 @@ namespace sluice::python {
 
 // Makes Ctrl-C stop the run that the main thread is in, at its next
 // instruction: while it lives, SIGINT also requests the cancellation of runs,
-// before Python's own handler sees it. Does nothing in other threads.
+// before Python's own handler sees it. Does nothing in other threads. Runs may
+// be in one another, where a Python kernel runs a program: SIGINT ends all of
+// them.
 class InterruptibleRun {
  public:
   InterruptibleRun();
@@ -23,19 +25,18 @@ class InterruptibleRun {
   static void SetMainThread();
 
  private:
-  bool installed_ = false;
+  bool counted_ = false;  // among the runs in one another
 };
 
 // Runs without the GIL; Ctrl-C raises what Python's own handler raises.
 template <typename Run>
 std::invoke_result_t<Run> RunInterruptibly(Run run) {
-  std::invoke_result_t<Run> results;
   bool interrupted = false;
   try {
     const nb::gil_scoped_release release;
     const InterruptibleRun interruptible;
     try {
-      results = run();
+      return run();
     } catch (...) {
       interrupted = interruptible.interrupted();
       throw;
@@ -44,7 +45,6 @@ std::invoke_result_t<Run> RunInterruptibly(Run run) {
     if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
     throw;
   }
-  return results;
 }
 
 }  // namespace sluice::python

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "sluice/onnx/save_onnx.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/interrupt.h"
 
 namespace sluice::python {
 
@@ -79,6 +82,46 @@ nb::dict MetadataOf(const onnx::OnnxMetadata& metadata) {
   return result;
 }
 
+// A number of at least 0.
+double ToLimit(nb::handle value, const std::string& what) {
+  const double number =
+      PyNumber_Check(value.ptr()) != 0 ? PyFloat_AsDouble(value.ptr()) : -1.0;
+  if (PyErr_Occurred() != nullptr) PyErr_Clear();
+  if (!(number >= 0)) RaiseArgument(what, "a number of 0 or more", value);
+  return number;
+}
+
+uint64_t ToBytes(double number) {
+  return static_cast<uint64_t>(std::min(number, 0x1p62));
+}
+
+// Of a dict by the names of OnnxLimits.
+onnx::OnnxLimits ToLimits(nb::handle given) {
+  onnx::OnnxLimits limits;
+  if (PyDict_Check(given.ptr()) == 0) {
+    RaiseArgument("onnx.load: limits", "a dict", given);
+  }
+  for (const auto& [key, value] : nb::borrow<nb::dict>(given)) {
+    const std::string name = ToText(key, "onnx.load: a name in limits");
+    const double number = ToLimit(value, "onnx.load: limits: " + name);
+    if (name == "memory_bytes") {
+      limits.memory_bytes = ToBytes(number);
+    } else if (name == "memory_bytes_per_file_byte") {
+      limits.memory_bytes_per_file_byte = ToBytes(number);
+    } else if (name == "folded_operations") {
+      limits.folded_operations = number;
+    } else if (name == "folded_operations_per_file_byte") {
+      limits.folded_operations_per_file_byte = number;
+    } else {
+      RaiseArgument("onnx.load: a name in limits",
+                    "memory_bytes or folded_operations, perhaps with "
+                    "_per_file_byte",
+                    key);
+    }
+  }
+  return limits;
+}
+
 // The bytes of the model, or with `is_path` None: it was written to `path`.
 nb::object Save(nb::handle program_object,
                 nb::handle scope_object,
@@ -110,15 +153,11 @@ nb::object Save(nb::handle program_object,
         ToText(property[1], "onnx.save: a value of properties"));
   }
   const std::string file = is_path ? ToPath(path) : "";
-  std::string bytes;
-  {
-    const nb::gil_scoped_release release;
-    if (is_path) {
-      onnx::SaveOnnx(program, scope, file, options);
-    } else {
-      bytes = onnx::SerializeOnnx(program, scope, options);
-    }
-  }
+  const std::string bytes = RunInterruptibly([&]() -> std::string {
+    if (!is_path) return onnx::SerializeOnnx(program, scope, options);
+    onnx::SaveOnnx(program, scope, file, options);
+    return "";
+  });
   if (is_path) return nb::none();
   return nb::bytes(bytes.data(), bytes.size());
 }
@@ -137,8 +176,10 @@ void BindOnnx(nb::module_& m) {
   m.def(
       "_load_onnx",
       [](framework::Program& program, framework::Scope& scope,
-         nb::handle source, bool is_bytes, nb::handle folder, nb::handle name) {
+         nb::handle source, bool is_bytes, nb::handle folder, nb::handle name,
+         nb::handle limits) {
         onnx::OnnxOptions options;
+        if (!limits.is_none()) options.limits = ToLimits(limits);
         if (!folder.is_none()) options.folder = ToPath(folder);
         if (!name.is_none()) options.name = ToText(name, "onnx.load: name");
         const std::string path = is_bytes ? "" : ToPath(source);
@@ -147,13 +188,12 @@ void BindOnnx(nb::module_& m) {
           const auto held = nb::borrow<nb::bytes>(source);
           bytes = {static_cast<const char*>(held.data()), held.size()};
         }
-        OnnxModel model;
-        {
-          const nb::gil_scoped_release release;
-          model = is_bytes ? onnx::ParseOnnx(bytes, options)
-                           : onnx::LoadOnnx(path, options);
-          model.PutParameters(scope);
-        }
+        OnnxModel model = RunInterruptibly([&] {
+          OnnxModel loaded = is_bytes ? onnx::ParseOnnx(bytes, options)
+                                      : onnx::LoadOnnx(path, options);
+          loaded.PutParameters(scope);
+          return loaded;
+        });
         program = std::move(model.program);
         nb::list parameters;
         for (const auto& [parameter, value] : model.parameters) {
@@ -163,7 +203,8 @@ void BindOnnx(nb::module_& m) {
                               MetadataOf(model.metadata), parameters);
       },
       nb::arg("program"), nb::arg("scope"), nb::arg("source"),
-      nb::arg("is_bytes"), nb::arg("folder").none(), nb::arg("name").none());
+      nb::arg("is_bytes"), nb::arg("folder").none(), nb::arg("name").none(),
+      nb::arg("limits").none());
 }
 
 }  // namespace sluice::python

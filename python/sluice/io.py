@@ -39,7 +39,8 @@ def save_params(
         scope: where the values are; the global scope if None.
 
     Raises:
-        FailedPreconditionError: a variable has no value yet.
+        FailedPreconditionError: a variable has no value yet, or another process
+            has kept the file locked for a minute.
         NotFoundError: the file cannot be created.
         ResourceExhaustedError: it cannot be written; the disk may be full.
     """
@@ -86,6 +87,8 @@ def save_program(program: Program, path: str | os.PathLike[str]) -> None:
     """Write a program; the old file stays until the new one is whole.
 
     Raises:
+        FailedPreconditionError: another process has kept the file locked for a
+            minute.
         NotFoundError: the file cannot be created.
         ResourceExhaustedError: it cannot be written.
     """

@@ -344,21 +344,23 @@ TEST(OnnxFunctions, ThatGrowWithoutEndAreRefused) {
   }
   Call(builder, last, {"x", "w"}, {"out"});
   builder.Output("out");
-  ExpectError(ErrorCode::kResourceExhausted, "onnx.function_size", {"nodes"},
+  ExpectError(ErrorCode::kResourceExhausted, "onnx.import_memory",
+              {"functions, in the place of their calls", "memory_bytes"},
               [&] { builder.Load(); });
 }
 
 // Small files that grow by what calls hand to functions.
 TEST(OnnxFunctions, ThatGrowByAttributesAndNamesAreRefused) {
   const auto expect_refused = [](const ModelBuilder& builder) {
-    ExpectError(ErrorCode::kResourceExhausted, "onnx.function_size",
-                {"or 536870912 bytes"}, [&] { builder.Load(); });
+    ExpectError(ErrorCode::kResourceExhausted, "onnx.import_memory",
+                {"functions, in the place of their calls", "memory_bytes"},
+                [&] { builder.Load(); });
   };
-  // 1,000 times a tensor of 1 MB.
+  // 2,000 times a tensor of 1 MB.
   ModelBuilder tensors = OneInput();
   FunctionProto& many = Function(tensors, "many", {"a"}, {"y"});
   many.add_attribute("value");
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     Refer(Node(many, "Constant", {}, {"c" + std::to_string(i)}), "value",
           AttributeProto::TENSOR, "value");
   }
@@ -386,7 +388,7 @@ TEST(OnnxFunctions, ThatGrowByAttributesAndNamesAreRefused) {
     names.Output("out");
     expect_refused(names);
   }
-  // Each level hands a graph with the one before in it, twice.
+  // Each level hands a graph with the one before in it, 16 times.
   ModelBuilder graphs = OneInput();
   FunctionProto& first = Function(graphs, "f0", {"c"}, {"y"});
   first.add_attribute("g");
@@ -402,7 +404,7 @@ TEST(OnnxFunctions, ThatGrowByAttributesAndNamesAreRefused) {
     AttributeProto& both = *call.add_attribute();
     both.set_name("g");
     both.set_type(AttributeProto::GRAPH);
-    for (const char* made : {"p", "q"}) {
+    for (const char* made : {"p", "q", "r", "s", "t", "u", "v", "w"}) {
       NodeProto& node = *both.mutable_g()->add_node();
       node.set_op_type("If");
       node.add_input("c");

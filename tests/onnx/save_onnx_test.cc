@@ -10,6 +10,9 @@
 #include "tests/testing/resource_limit.h"
 #include "tests/testing/temp_folder.h"
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sluice/framework/run/executor.h"
 #include "sluice/onnx/load_onnx.h"
@@ -208,6 +211,100 @@ TEST_F(SaveOnnxTest, LargeParametersMayHaveAFileOfTheirOwn) {
   EXPECT_EQ(std::filesystem::file_size(path + ".data"), 3u * 700 * 4);
   EXPECT_LT(std::filesystem::file_size(path), 1500u);
   ExpectSame(onnx::LoadOnnx(path), program_, {{"x", Counted({5, 2})}});
+}
+
+// A model whose weights are all `number`, which its description is, too.
+class SaveOnnxAgainTest : public SaveOnnxTest {
+ protected:
+  static constexpr int64_t kColumns = 1 << 14;
+
+  SaveOnnxAgainTest() : path_(folder_.File("net.onnx")) {
+    program_.Persistable("large", DType::kFloat32, {3, kColumns});
+    Append("mul", {{"X", {"y"}}, {"Y", {"large"}}}, "wide");
+  }
+
+  void Save(int number, const std::string& more = "") {
+    Set("large",
+        Tensor::FromVector(
+            DDim{3, kColumns},
+            std::vector<float>(3 * kColumns, static_cast<float>(number))));
+    OnnxSaveOptions options;
+    options.external_data = true;
+    options.description = std::to_string(number) + more;
+    SaveOnnx(program_, scope_, path_, options);
+  }
+
+  // The number of the model that is there, of which all parts must be.
+  int Number() const {
+    const OnnxModel model = onnx::LoadOnnx(path_);
+    const int number = std::stoi(model.metadata.description);
+    for (const auto& [name, value] : model.parameters) {
+      if (name != "large") continue;
+      EXPECT_EQ(value.data<float>()[0], static_cast<float>(number));
+      EXPECT_EQ(value.data<float>()[3 * kColumns - 1],
+                static_cast<float>(number));
+    }
+    return number;
+  }
+
+  size_t Files() const {
+    const auto folder = std::filesystem::path(path_).parent_path();
+    return static_cast<size_t>(
+        std::distance(std::filesystem::directory_iterator(folder),
+                      std::filesystem::directory_iterator()));
+  }
+
+  const std::string path_;
+};
+
+TEST_F(SaveOnnxAgainTest, AModelWhoseNewFileCannotBeWrittenKeepsItsData) {
+  Save(1);
+  ExpectError(ErrorCode::kResourceExhausted, "file.write", {"net.onnx"}, [&] {
+    // Enough for the data, and not for the model.
+    const ResourceLimit limit(RLIMIT_FSIZE, 1 << 18);
+    Save(2, std::string(1 << 19, ' '));
+  });
+  EXPECT_EQ(Number(), 1);
+  EXPECT_EQ(Files(), 2u);
+}
+
+TEST_F(SaveOnnxAgainTest, TheDataOfTheOldModelIsDeletedLast) {
+  for (int number = 1; number < 6; ++number) {
+    Save(number);
+    EXPECT_EQ(Number(), number);
+    EXPECT_EQ(Files(), 2u);
+    EXPECT_EQ(std::filesystem::exists(path_ + ".data"), number % 2 == 1);
+  }
+}
+
+TEST_F(SaveOnnxAgainTest, SaversThatAreKilledLeaveAWholeModel) {
+  int last = 1;
+  Save(last);
+  int saved = 0;
+  unsigned longest = 20'000;  // microseconds
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (int number = last + 1;; ++number) {
+        Save(number);
+      }
+    }
+    usleep(longest * static_cast<unsigned>(round + 1) / 20);
+    kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child could not save";
+    const int number = Number();
+    ASSERT_GE(number, last);
+    // On a busy machine children need longer to get anywhere.
+    if (number == last) longest = std::min(longest * 2, 500'000U);
+    saved += number - last;
+    last = number;
+  }
+  EXPECT_GT(saved, 0) << "every child was killed before it had saved";
+  // The next saver clears up.
+  Save(last + 1);
+  EXPECT_EQ(Files(), 2u);
 }
 
 TEST_F(SaveOnnxTest, NodesSayWhichKernelComputedThem) {

@@ -2,6 +2,8 @@ import gc
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -219,6 +221,79 @@ def test_ctrl_c_does_not_wait_for_the_end_of_a_kernel(exe):
             exe.run(feed=feed, fetch_list=[y])
     timer.join()
     assert time.monotonic() - start < 3  # the whole kernel takes some 10
+
+
+# A kernel runs a program of its own.
+NESTED = """
+import os, signal, threading
+import numpy as np
+import sluice as sl
+
+program = sl.Program()
+with sl.program_guard(program):
+    inner = sl.layers.scale(sl.data("x", [None, 3]), 2.0)
+
+@sl.kernel("relu", variant="py_nested")
+def relu(x):
+    return sl.Executor().run(program, {"x": np.array(x)}, [inner])[0]
+
+y = sl.layers.relu(sl.data("x", [None, 3]))
+slow = sl.Program()
+with sl.program_guard(slow):
+    x = z = sl.data("x", [200, 200])
+    for _ in range(3000):
+        z = sl.layers.manhattan_distance(z, x)
+exe = sl.Executor()
+with sl.kernel_hints("relu: require variant=py_nested"):
+    exe.run(feed={"x": np.ones((1, 3), "f4")}, fetch_list=[y])
+for program, feed, fetch in [
+    (slow, {"x": np.zeros((200, 200), "f4")}, z),
+    (None, None, None),
+]:
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        if program is None:
+            threading.Event().wait(30)
+        else:
+            exe.run(program, feed, [fetch])
+    except KeyboardInterrupt:
+        print("interrupted")
+    timer.join()
+"""
+
+
+def test_ctrl_c_works_after_a_kernel_ran_a_program():
+    done = subprocess.run(
+        [sys.executable, "-c", NESTED], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "interrupted\ninterrupted\n"
+
+
+def test_ctrl_c_ends_the_runs_that_are_in_one_another():
+    y, feed = slow_program()
+    slow = sl.default_main_program()
+
+    @sl.kernel("relu", variant="py_slow_inside")
+    def relu(x):
+        sl.Executor().run(slow, feed, [y])
+        return x
+
+    with sl.program_guard(sl.Program()):
+        z = sl.layers.relu(sl.data("x", [None, 3]))
+        exe = sl.Executor()
+        one = {"x": np.ones((1, 3), "f4")}
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with (
+            sl.kernel_hints("relu: require variant=py_slow_inside"),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            exe.run(feed=one, fetch_list=[z])
+        timer.join()
+        (result,) = exe.run(feed=one, fetch_list=[z])
+        np.testing.assert_array_equal(result, one["x"])
 
 
 def test_other_threads_go_on_while_a_program_runs(exe):

@@ -419,6 +419,33 @@ def test_a_refused_model_leaves_nothing_behind():
     assert scope.names() == []
 
 
+def test_limits_are_those_of_the_caller():
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]>
+        net (float[1000000, 1000] x) => (int64 n) {
+            list = SplitToSequence (x)
+            n = SequenceLength (list)
+        }"""
+    ).SerializeToString()
+    with pytest.raises(sl.ResourceExhaustedError, match="memory_bytes"):
+        sl.onnx.load(model)
+    small = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]>
+        net (float[2] x) => (float[2] y) {
+            y = Relu (x)
+        }"""
+    ).SerializeToString()
+    none = {"memory_bytes": 0, "memory_bytes_per_file_byte": 0}
+    with pytest.raises(sl.ResourceExhaustedError, match="0 are left of the 0"):
+        sl.onnx.load(small, limits=none)
+    assert sl.onnx.load(small, limits={"folded_operations": 0.0}).outputs
+    for limits in ({"memory": 1}, {"memory_bytes": -1}, {1: 1}, "none"):
+        with pytest.raises(sl.InvalidArgumentError, match="limits"):
+            sl.onnx.load(small, limits=limits)
+    with pytest.raises(sl.InvalidArgumentError, match="limits: memory_bytes"):
+        sl.onnx.load(small, limits={"memory_bytes": "all"})
+
+
 def test_external_data_is_read_beside_the_model(tmp_path):
     x = {"x": np.ones((1, 3), "float32")}
     weights = np.arange(6, dtype="float32").reshape(2, 3)

@@ -1,9 +1,12 @@
 """Writing networks as ONNX models, and what they say."""
 
+import fcntl
 import io
 import os
 import pathlib
+import signal
 import sys
+import threading
 from importlib.util import find_spec
 
 import numpy as np
@@ -273,6 +276,54 @@ def test_wrong_arguments_are_named(tmp_path):
     with pytest.raises(sl.NotFoundError, match="cannot create"):
         sl.onnx.save(test, tmp_path / "none" / "net.onnx", [logits])
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("what", ["model", "program", "parameters"])
+def test_ctrl_c_ends_a_save_that_waits_for_another_process(tmp_path, what):
+    test, logits, _, _ = network()
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    temporary = tmp_path / "file.saving"
+    with temporary.open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            if what == "model":
+                sl.onnx.save(test, path, [logits])
+            elif what == "program":
+                sl.io.save_program(test, path)
+            else:
+                sl.io.save_params(path, test)
+        timer.join()
+    assert path.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("what", ["onnx", "onnxruntime"])
+def test_models_that_were_saved_twice_are_read_by_others(tmp_path, what):
+    pytest.importorskip(what)
+    x = sl.data("x", [None, 64])
+    weights = np.ones((64, 64), "f4")
+    w = sl.default_main_program().persistable("w", [64, 64])
+    y = sl.layers.matmul(x, w)
+    path = tmp_path / "net.onnx"
+    feed = {"x": np.ones((1, 64), "f4")}
+    for times in (1, 2, 3):
+        sl.global_scope()["w"] = times * weights
+        sl.onnx.save(
+            sl.default_main_program(), path, [y], external_data=True
+        )
+        if what == "onnx":
+            onnx.checker.check_model(path)
+            (got,) = ReferenceEvaluator(onnx.load(path)).run(None, feed)
+        else:
+            from onnxruntime import InferenceSession
+
+            (got,) = InferenceSession(
+                path, providers=["CPUExecutionProvider"]
+            ).run(None, feed)
+        np.testing.assert_array_equal(got, np.full((1, 64), 64 * times))
+        assert len(os.listdir(tmp_path)) == 2
 
 
 def computed(program, op, inputs, attrs=None):

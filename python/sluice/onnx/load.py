@@ -102,6 +102,7 @@ def load(
     name: str | None = None,
     scope: _core.Scope | None = None,
     place: Any = None,
+    limits: Mapping[str, float] | None = None,
 ) -> Model:
     """Read an ONNX model.
 
@@ -112,6 +113,12 @@ def load(
         name: what errors call the model; by default the file's name.
         scope: where its parameters are put; a new one if None.
         place: where :meth:`Model.run` runs it; the CPU if None.
+        limits: what the import may cost beyond the bytes of the model:
+            ``memory_bytes`` (by default 2**30), past which it is refused, and
+            ``folded_operations`` (4e9), past which constants are computed when
+            the model runs. For each byte of the model there are
+            ``memory_bytes_per_file_byte`` (64) and
+            ``folded_operations_per_file_byte`` (4000) more.
 
     Raises:
         NotFoundError: a file cannot be read.
@@ -122,6 +129,8 @@ def load(
             data outside of its folder. The node is named.
         UnimplementedError: Sluice lacks a dtype, an operator or a form of one;
             all nodes that it concerns are listed.
+        ResourceExhaustedError: the import would take more memory than there is,
+            or than ``limits`` allow.
     """
     program = Program()
     scope = _core.Scope() if scope is None else scope
@@ -135,6 +144,7 @@ def load(
         is_bytes,
         folder,
         name,
+        limits,
     )
     return Model(
         program,

@@ -60,8 +60,9 @@ def save(
         UnimplementedError: ONNX has nothing for some ops; all are named, with
             the lines that appended them.
         InvalidArgumentError: some ops train, or a list has a wrong variable.
-        FailedPreconditionError: parameters have no value, or ``executor`` has
-            not run the program.
+        FailedPreconditionError: parameters have no value, ``executor`` has not
+            run the program, or another process has kept the file locked for a
+            minute.
         NotFoundError: no such variable, or the file cannot be created.
         ResourceExhaustedError: the file cannot be written.
     """

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temp_folder.h"
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -101,6 +104,28 @@ TEST_F(PatchedKernelLibrary, TruncatedIsRefused) {
   const std::string bytes = testing::ReadFile(SLUICE_GOOD_KERNELS);
   ExpectRefused(ErrorCode::kDataLoss, "plugin.truncated", {"libcut.so"},
                 folder_.Write("libcut.so", bytes.substr(0, 5000)));
+}
+
+// A sparse file may say so, and be as large.
+TEST_F(PatchedKernelLibrary, WhoseNotesAreTerabytesIsPassedOver) {
+  std::string bytes = testing::ReadFile(SLUICE_GOOD_KERNELS);
+  Elf64_Ehdr header{};
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  for (int i = 0; i < header.e_phnum; ++i) {
+    char* at = bytes.data() + header.e_phoff + i * sizeof(Elf64_Phdr);
+    Elf64_Phdr segment{};
+    std::memcpy(&segment, at, sizeof(segment));
+    if (segment.p_type != PT_NOTE) continue;
+    segment.p_filesz = uint64_t{1} << 42;
+    std::memcpy(at, &segment, sizeof(segment));
+  }
+  const std::string path = folder_.Write("libsparse.so", bytes);
+  std::error_code error;
+  std::filesystem::resize_file(path, (uint64_t{1} << 42) + bytes.size(), error);
+  if (error) GTEST_SKIP() << "no such files here: " << error.message();
+  EXPECT_FALSE(IsKernelLibrary(path));
+  ExpectRefused(ErrorCode::kInvalidArgument, "kernel_library.stamp",
+                {"libsparse.so"}, path);
 }
 
 TEST_F(PatchedKernelLibrary, MissingOrNoLibraryIsRefused) {

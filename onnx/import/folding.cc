@@ -1,0 +1,71 @@
+#include "sluice/onnx/import/folding.h"
+
+#include <cstdint>
+
+#include "sluice/framework/run/run_op.h"
+
+namespace sluice::onnx {
+
+using framework::Plan;
+using framework::Tensor;
+
+namespace {
+
+// Of what the plan gives; what a kernel finds out is not known yet.
+uint64_t BytesOfResults(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (const framework::Slot& slot : plan.slots()) {
+    if (slot.kind == framework::SlotKind::kFetch) bytes += slot.bytes;
+  }
+  return bytes;
+}
+
+uint64_t BytesOfArenas(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (const auto& [place, arena] : plan.arenas()) {
+    bytes += arena;
+  }
+  return bytes;
+}
+
+// Arithmetic and bytes moved, by the estimates of the chosen kernels.
+double OperationsOf(const Plan& plan) {
+  double operations = kFoldOperations;
+  for (const framework::Decision& decision : plan.decisions()) {
+    for (const framework::Candidate& candidate : decision.candidates()) {
+      if (candidate.kernel != decision.kernel) continue;
+      const framework::KernelWork& work = candidate.work;
+      operations += work.flops + work.bytes + work.extra_bytes + work.moves;
+      break;
+    }
+  }
+  return operations;
+}
+
+}  // namespace
+
+std::optional<Tensor> ComputeConstant(
+    const std::string& op,
+    const std::vector<std::pair<std::string, Tensor>>& inputs,
+    const framework::AttributeMap& attributes,
+    const std::string& argument,
+    ImportCost* cost) {
+  const framework::OneOp one = framework::MakeOneOp(op, inputs, attributes);
+  framework::Executor executor;
+  const auto plan = executor.Prepare(one.program, one.feeds, one.fetches);
+  const uint64_t arenas = BytesOfArenas(*plan);
+  const uint64_t results = BytesOfResults(*plan);
+  if (!cost->TakeOperations(OperationsOf(*plan)) || !cost->Take(arenas)) {
+    return std::nullopt;
+  }
+  cost->Return(arenas);
+  if (!cost->Take(results)) return std::nullopt;
+  const std::vector<Tensor> values =
+      executor.Run(one.program, one.feeds, one.fetches);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (one.arguments[i] == argument) return values[i];
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,79 @@
+#include "sluice/onnx/import/import_cost.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sluice/platform/error.h"
+
+namespace sluice::onnx {
+
+namespace {
+
+constexpr uint64_t kMostMemory = std::numeric_limits<uint64_t>::max();
+
+uint64_t SaturatedProduct(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kMostMemory : product;
+}
+
+}  // namespace
+
+ImportCost::ImportCost(const OnnxLimits& limits, uint64_t file_bytes)
+    : limits_(limits),
+      memory_(limits.memory_bytes),
+      left_(limits.memory_bytes),
+      operations_(limits.folded_operations) {
+  AddFileBytes(file_bytes);
+}
+
+void ImportCost::AddFileBytes(uint64_t bytes) {
+  const uint64_t more =
+      std::min(SaturatedProduct(limits_.memory_bytes_per_file_byte, bytes),
+               kMostMemory - memory_);
+  memory_ += more;
+  left_ += more;
+  operations_ +=
+      limits_.folded_operations_per_file_byte * static_cast<double>(bytes);
+}
+
+void ImportCost::Need(std::string_view what, uint64_t count, uint64_t bytes) {
+  Check(what, count, bytes);
+  left_ -= count * bytes;
+}
+
+void ImportCost::Check(std::string_view what,
+                       uint64_t count,
+                       uint64_t bytes) const {
+  const uint64_t wanted = SaturatedProduct(count, bytes);
+  if (wanted <= left_) return;
+  platform::Raise(platform::ErrorCode::kResourceExhausted, "onnx.import_memory",
+                  "{} would take {} bytes of memory; {} are left of the {} "
+                  "that the import may take beyond the model's own bytes "
+                  "(memory_bytes of OnnxLimits)",
+                  what, wanted, left_, memory_);
+}
+
+bool ImportCost::Take(uint64_t count, uint64_t bytes) {
+  const uint64_t wanted = SaturatedProduct(count, bytes);
+  if (wanted > left_) return false;
+  left_ -= wanted;
+  return true;
+}
+
+bool ImportCost::TakeOperations(double count) {
+  if (count > operations_) return false;
+  operations_ -= count;
+  return true;
+}
+
+void ImportCost::NeedExternal(const std::string& path,
+                              uint64_t size,
+                              uint64_t bytes) {
+  uint64_t& unread = unread_.try_emplace(path, size).first->second;
+  const uint64_t first = std::min(unread, bytes);
+  unread -= first;
+  AddFileBytes(first);
+  Need("external data that is read several times", bytes - first);
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,86 @@
+#include "tests/fuzz/try_model.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <vector>
+
+#include "sluice/framework/run/executor.h"
+#include "sluice/onnx/load_onnx.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::fuzz {
+
+using framework::DDim;
+using framework::Tensor;
+
+namespace {
+
+constexpr int64_t kMostElements = 1 << 12;
+
+// Whether all values are known to be small, so that a run takes no time.
+bool IsSmall(const framework::Program& program) {
+  if (program.blocks().size() > 1) return false;
+  const auto& vars = program.block().vars();
+  return std::all_of(vars.begin(), vars.end(), [](const auto& var) {
+    if (!var.dims.known()) return false;
+    int64_t left = kMostElements;
+    for (const int64_t size : var.dims) {
+      left /= std::max<int64_t>(size, 1);
+    }
+    return left > 0;
+  });
+}
+
+Tensor ValueOf(const onnx::OnnxValue& input) {
+  std::vector<int64_t> sizes;
+  for (const onnx::OnnxDim& dim : input.shape) {
+    sizes.push_back(dim.size);
+  }
+  Tensor value;
+  value.Resize(DDim(sizes));
+  auto* bytes = static_cast<unsigned char*>(
+      value.mutable_data(input.dtype, platform::CPUPlace()));
+  for (size_t i = 0; i < value.bytes(); ++i) {
+    bytes[i] = static_cast<unsigned char>(i % 2);
+  }
+  return value;
+}
+
+void Run(const onnx::OnnxModel& model) {
+  framework::Executor executor;
+  model.PutParameters(executor.scope());
+  framework::Feeds feeds;
+  for (const onnx::OnnxValue& input : model.inputs) {
+    feeds.emplace_back(input.name, ValueOf(input));
+  }
+  framework::Fetches fetches;
+  for (const onnx::OnnxValue& output : model.outputs) {
+    fetches.push_back(output.name);
+  }
+  executor.Run(model.program, feeds, fetches);
+}
+
+[[noreturn]] void Fault(const char* what) {
+  std::fprintf(stderr, "fault: %s\n", what);
+  std::abort();
+}
+
+}  // namespace
+
+void TryModel(std::string_view bytes) {
+  try {
+    const onnx::OnnxModel model = onnx::ParseOnnx(bytes);
+    if (IsSmall(model.program)) Run(model);
+  } catch (const platform::Error& error) {
+    const bool memory = error.check_id().starts_with("memory.");
+    if (memory || error.code() == platform::ErrorCode::kInternal) {
+      Fault(error.what());
+    }
+  } catch (const std::exception& error) {
+    Fault(error.what());
+  }
+}
+
+}  // namespace sluice::fuzz

@@ -1,0 +1,53 @@
+"""Writes onnx_operators.inc: the operators of the installed onnx package, with
+how many inputs and outputs they have and the types of their attributes.
+
+    build/venv/bin/python tests/fuzz/write_operators.py
+"""
+
+import pathlib
+
+from onnx import defs
+
+LETTERS = {
+    "FLOAT": "f",
+    "INT": "i",
+    "STRING": "s",
+    "TENSOR": "t",
+    "GRAPH": "g",
+    "FLOATS": "F",
+    "INTS": "I",
+    "STRINGS": "S",
+}
+DOMAINS = {"", "ai.onnx.preview.training"}
+MOST = 8  # inputs and outputs, where there may be any number
+
+
+def attributes(op):
+    found = {}
+    for schema in defs.get_all_schemas_with_history():
+        if schema.name != op.name or schema.domain != op.domain:
+            continue
+        for name, attribute in schema.attributes.items():
+            letter = LETTERS.get(attribute.type.name)
+            if letter is not None:
+                found[name] = letter
+    return " ".join(f"{name}:{letter}" for name, letter in sorted(found.items()))
+
+
+def main():
+    rows = []
+    for op in defs.get_all_schemas():
+        if op.domain not in DOMAINS:
+            continue
+        counts = (op.min_input, op.max_input, op.min_output, op.max_output)
+        counts = ", ".join(str(min(count, MOST)) for count in counts)
+        rows.append(
+            f'{{"{op.name}", "{op.domain}", {counts}, "{attributes(op)}"}},\n'
+        )
+    path = pathlib.Path(__file__).with_name("onnx_operators.inc")
+    header = "// Written by write_operators.py.\n"
+    path.write_text(header + "".join(sorted(rows)))
+
+
+if __name__ == "__main__":
+    main()
