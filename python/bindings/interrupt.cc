@@ -13,6 +13,7 @@ namespace {
 std::thread::id g_main_thread;
 std::atomic<bool> g_interrupted{false};
 struct sigaction g_previous;
+int g_depth = 0;  // runs inside of each other, of the main thread
 
 void OnInterrupt(int signal, siginfo_t* info, void* context) {
   g_interrupted = true;
@@ -24,6 +25,31 @@ void OnInterrupt(int signal, siginfo_t* info, void* context) {
   }
 }
 
+// False where the handler stays as it is.
+bool InstallHandler() {
+  if (sigaction(SIGINT, nullptr, &g_previous) != 0) return false;
+  // Handlers that ignore the signal or end the process keep doing so.
+  if ((g_previous.sa_flags & SA_SIGINFO) == 0 &&
+      (g_previous.sa_handler == SIG_IGN || g_previous.sa_handler == SIG_DFL)) {
+    return false;
+  }
+  g_interrupted = false;
+  struct sigaction action {};
+  action.sa_sigaction = &OnInterrupt;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  action.sa_mask = g_previous.sa_mask;
+  return sigaction(SIGINT, &action, nullptr) == 0;
+}
+
+// A handler that Python code of the run has set meanwhile stays.
+void RestoreHandler() {
+  struct sigaction current {};
+  sigaction(SIGINT, &g_previous, &current);
+  const bool ours = (current.sa_flags & SA_SIGINFO) != 0 &&
+                    current.sa_sigaction == &OnInterrupt;
+  if (!ours) sigaction(SIGINT, &current, nullptr);
+}
+
 }  // namespace
 
 void InterruptibleRun::SetMainThread() {
@@ -32,28 +58,19 @@ void InterruptibleRun::SetMainThread() {
 
 InterruptibleRun::InterruptibleRun() {
   if (std::this_thread::get_id() != g_main_thread) return;
-  if (sigaction(SIGINT, nullptr, &g_previous) != 0) return;
-  // Whoever ignores the signal, or dies of it, shall do so still.
-  if ((g_previous.sa_flags & SA_SIGINFO) == 0 &&
-      (g_previous.sa_handler == SIG_IGN || g_previous.sa_handler == SIG_DFL)) {
-    return;
-  }
-  g_interrupted = false;
-  struct sigaction action {};
-  action.sa_sigaction = &OnInterrupt;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  action.sa_mask = g_previous.sa_mask;
-  installed_ = sigaction(SIGINT, &action, nullptr) == 0;
+  if (g_depth == 0 && !InstallHandler()) return;
+  ++g_depth;
+  counted_ = true;
 }
 
 InterruptibleRun::~InterruptibleRun() {
-  if (!installed_) return;
-  sigaction(SIGINT, &g_previous, nullptr);
+  if (!counted_ || --g_depth > 0) return;
+  RestoreHandler();
   if (g_interrupted) framework::SetCancelRequested(false);
 }
 
 bool InterruptibleRun::interrupted() const {
-  return installed_ && g_interrupted;
+  return counted_ && g_interrupted;
 }
 
 }  // namespace sluice::python

@@ -8,7 +8,8 @@ namespace sluice::python {
 
 // Makes Ctrl-C stop the run that the main thread is in, at its next
 // instruction: while it lives, SIGINT also requests the cancellation of runs,
-// before Python's own handler sees it. Does nothing in other threads.
+// before Python's own handler sees it. Does nothing in other threads. One may
+// live inside of another: a kernel or a callback in Python runs a program, too.
 class InterruptibleRun {
  public:
   InterruptibleRun();
@@ -16,14 +17,14 @@ class InterruptibleRun {
   InterruptibleRun(const InterruptibleRun&) = delete;
   InterruptibleRun& operator=(const InterruptibleRun&) = delete;
 
-  // Whether SIGINT came in.
+  // Whether SIGINT came in, since the outermost of them began.
   bool interrupted() const;
 
   // To be called once, by the thread that imports the module.
   static void SetMainThread();
 
  private:
-  bool installed_ = false;
+  bool counted_ = false;
 };
 
 // Runs without the GIL; Ctrl-C raises what Python's own handler raises.
