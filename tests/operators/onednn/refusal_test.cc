@@ -138,7 +138,7 @@ TEST_F(RefusalTest, TheSwitchTurnsTheLibraryOff) {
   const LibrarySwitch restored;
   const auto plan_with = [&](const char* value) {
     LibrarySwitch::Set(value);
-    return executor_.Prepare(program_, feeds_, {out});
+    return framework::Executor().Prepare(program_, feeds_, {out});
   };
   const auto library = [](const framework::Plan& plan) {
     return plan.decisions()[0].kernel->key.library;
