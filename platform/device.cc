@@ -153,6 +153,11 @@ int DeviceManager::Count(PlaceKind kind) const {
   return found == nullptr ? 0 : found->count;
 }
 
+int DeviceManager::LoadAndCount(PlaceKind kind) {
+  state_->FindOrLoad(kind);
+  return Count(kind);
+}
+
 std::vector<PlaceKey> DeviceManager::Places() const {
   std::vector<PlaceKey> places;
   std::lock_guard<std::mutex> lock(state_->mutex);

@@ -68,17 +68,20 @@ class SLUICE_API DeviceManager {
   // no CUDA or that no plug-in offers the kind.
   Device& Get(PlaceKey place);
 
-  // Called by Get, outside of all locks but its own, for a kind that nobody
-  // added: once, or again after it raised. This is how a plug-in comes in on
-  // first use; nullptr goes back to LoadPluginOfKind, the loader of the start.
+  // Called by Get and LoadAndCount, outside of all locks but its own, for a
+  // kind that was not added: once, or again after it raised. So a plug-in is
+  // loaded on first use; nullptr goes back to LoadPluginOfKind, the default.
   void SetKindLoader(KindLoader loader);
 
   // Adds a kind (a plug-in's) with devices 0 to count - 1. Raises
   // InvalidArgument if the kind is there already or if an argument is bad.
   void AddKind(PlaceKind kind, int count, Factory factory);
 
-  // Devices of the kind; 0 when it is unknown or not built.
+  // Devices of a kind that was added; 0 for all others.
   int Count(PlaceKind kind) const;
+  // The same after loading what offers the kind, as Get does; 0 when there is
+  // nothing to load. Raises what the loader raises.
+  int LoadAndCount(PlaceKind kind);
 
   // Every place that can be used now, the CPU first.
   std::vector<PlaceKey> Places() const;

@@ -210,7 +210,9 @@ class PairwiseKernel : public OpKernel {
     const auto& device = context.template device_context<Device>();
     ops::math::ManhattanDistance<Device, T>()(device, *x_tensor, *y_tensor,
                                               &temp);
+    // By index or by name, it is the same output.
     Tensor* z_tensor = nullptr;
+    OP_REQUIRES_OK(context, context.AllocateOutput(0, {n, m}, &z_tensor));
     OP_REQUIRES_OK(context, context.AllocateOutput("z", {n, m}, &z_tensor));
     std::copy_n(temp.data<T>(), temp.numel(), z_tensor->data<T>());
   }

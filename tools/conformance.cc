@@ -117,7 +117,8 @@ int RunChecks(const std::string& path,
     }
     Report report(static_cast<char*>(shared));
     CheckFile(report, path, libraries, only);
-    std::printf("%d checks, %d failed\n", report.checks(), report.failures());
+    std::printf("%d %s, %d failed\n", report.checks(),
+                report.checks() == 1 ? "check" : "checks", report.failures());
     std::fflush(stdout);
     _exit(report.failures() == 0 ? 0 : 1);
   }

@@ -122,7 +122,7 @@ std::optional<Outputs> RunKernel(const CheckedKernel& kernel,
       const bool about_the_shape =
           code == platform::ErrorCode::kInvalidArgument ||
           code == platform::ErrorCode::kOutOfRange ||
-          code == platform::ErrorCode::kNotFound;
+          error.check_id() == "resolver.no_kernel";
       if (!about_the_shape || error.check_id() == "plugin.callback_failed") {
         throw;
       }

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <new>
-#include <shared_mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +11,8 @@
 #include "sluice/framework/checkpoint/foreign_header.h"
 #include "sluice/framework/files/checksum.h"
 #include "sluice/framework/files/file.h"
+#include "sluice/framework/program/program_io.h"
+#include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -78,9 +79,15 @@ CheckpointHeader ReadHeader(InputFile* file) {
   uint64_t size = 0;
   file->Read(&size, sizeof(size));
   const uint64_t rest = file->size() - sizeof(size);
+  const std::string_view begin(reinterpret_cast<const char*>(&size),
+                               sizeof(size));
+  SLUICE_ENFORCE(!IsProgramFile(begin), ErrorCode::kInvalidArgument,
+                 "checkpoint.program",
+                 "expected parameters, got a program without values");
   SLUICE_ENFORCE(size <= rest, ErrorCode::kDataLoss, "checkpoint.header_size",
-                 "this is no checkpoint, or it was cut off: a header of {} "
-                 "bytes, {} bytes behind it",
+                 "expected parameters in a safetensors file, got a file of "
+                 "another kind or one that was cut off: its header would take "
+                 "{} bytes, and {} follow",
                  size, rest);
   std::string text(std::min(size, rest), '\0');
   file->Read(text.data(), text.size());
@@ -207,7 +214,7 @@ void SaveParameters(const std::string& path,
   CheckpointHeader header = PersistablesOf(program);
   std::vector<Tensor> values;
   {
-    const std::shared_lock lock(scope.lock());
+    const ScopeLock lock(&scope, ScopeAccess::kRead);
     values = ValuesOf(header, scope);
     header.step = scope.step();
   }
@@ -248,7 +255,7 @@ LoadedParameters Load(const std::string& path,
     values.erase(values.begin() + (found - header.tensors.begin()));
     header.tensors.erase(found);
   }
-  const std::unique_lock lock(scope.lock());
+  const ScopeLock lock(&scope, ScopeAccess::kWrite);
   Targets(header, &scope).Take(&values);
   if (header.has_checksums && !options.partial) scope.set_step(header.step);
   return loaded;

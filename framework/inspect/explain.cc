@@ -63,10 +63,25 @@ const Candidate& Chosen(const Decision& decision) {
                        });
 }
 
+bool IsEmulated(PlaceKey place) {
+  return platform::DeviceManager::Instance().Get(place).is_emulated();
+}
+
+// Of a place that the plan uses, e.g. "cuda:0 (emulated)".
+std::string PlaceText(PlaceKey place) {
+  return Format("{}{}", place, IsEmulated(place) ? " (emulated)" : "");
+}
+
 // How a candidate that could have been taken compares with the one that was.
 std::string MarginText(const Decision& decision, const Candidate& candidate) {
   return Format("{}, {:.2f} of the chosen one's", PredictionText(candidate),
                 candidate.seconds / Chosen(decision).seconds);
+}
+
+bool UsesEmulatedDevice(const Plan& plan) {
+  return std::any_of(
+      plan.decisions().begin(), plan.decisions().end(),
+      [](const Decision& decision) { return IsEmulated(decision.place); });
 }
 
 // The other candidates of one op. Kernels for other dtypes are mostly the same
@@ -135,7 +150,7 @@ std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {
                    "predicted", "reason", profile == nullptr ? "" : "time"});
   for (const Decision& decision : plan.decisions()) {
     const OpKernelType& key = decision.kernel->key;
-    table.Add({OpName(plan, decision.op_index), ToString(decision.place),
+    table.Add({OpName(plan, decision.op_index), PlaceText(decision.place),
                std::string(ToString(key.dtype)),
                std::string(ToString(decision.list->expected.layout)),
                key.library, decision.kernel->variant,
@@ -209,9 +224,16 @@ std::string MemoryTable() try {
 }
 
 std::string ExplainText(const Plan& plan, const RunProfile* profile) try {
-  std::string text = Format(
-      "plan at {} with {} threads: {} ops, {} instructions\n\n", plan.place(),
-      plan.num_threads(), plan.ops().size(), plan.instructions().size());
+  std::string text =
+      Format("plan at {} with {} threads: {} ops, {} instructions\n\n",
+             PlaceText(plan.place()), plan.num_threads(), plan.ops().size(),
+             plan.instructions().size());
+  if (UsesEmulatedDevice(plan)) {
+    text +=
+        "An emulated device: the CPU computes what its kernels would. "
+        "Predicted times\nare a real device's, measured ones the "
+        "emulation's.\n\n";
+  }
   if (profile != nullptr && profile->run.rounds > 0) {
     const Timing& run = profile->run;
     text += Format(

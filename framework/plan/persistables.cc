@@ -1,9 +1,12 @@
 #include "sluice/framework/plan/persistables.h"
 
+#include "sluice/framework/values/scope_lock.h"
+
 namespace sluice::framework {
 
 void CopyPersistables(const Plan& plan, const Scope* scope, Scope* copies) {
   if (scope == nullptr) return;
+  const ScopeLock lock(scope, ScopeAccess::kRead);
   for (const Slot& slot : plan.slots()) {
     if (slot.kind != SlotKind::kPersistable && slot.kind != SlotKind::kShadow) {
       continue;

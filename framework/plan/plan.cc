@@ -5,6 +5,7 @@
 
 #include "sluice/framework/plan/frame.h"
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/ranks/world.h"
@@ -101,30 +102,6 @@ void TellRanks() {
   platform::AbortDeviceCollectives();
 }
 
-// Readers of persistables share the scope and its parents, where variables are
-// found too; a writer has them alone. Locks go from child to parent, so that no
-// two runs wait for each other.
-class ScopeLock {
- public:
-  ScopeLock(const Scope* scope, bool reads, bool writes)
-      : first_(reads || writes ? scope : nullptr), alone_(writes) {
-    for (const Scope* each = first_; each != nullptr; each = each->parent()) {
-      alone_ ? each->lock().lock() : each->lock().lock_shared();
-    }
-  }
-  ~ScopeLock() {
-    for (const Scope* each = first_; each != nullptr; each = each->parent()) {
-      alone_ ? each->lock().unlock() : each->lock().unlock_shared();
-    }
-  }
-  ScopeLock(const ScopeLock&) = delete;
-  ScopeLock& operator=(const ScopeLock&) = delete;
-
- private:
-  const Scope* first_;
-  bool alone_;
-};
-
 }  // namespace
 
 void Plan::RequireWhole(std::string_view what) const {
@@ -195,9 +172,10 @@ std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
   const Feeds& ordered = InOrder(feeds_, feeds, &in_order);
   CheckFeedsMatch(feeds_, ordered);
   const platform::ThreadCountGuard threads(num_threads_);
-  const ScopeLock lock(scope,
-                       !persistable_slots_.empty() || !compared_vars_.empty(),
-                       !shadow_slots_.empty());
+  const bool writes = !shadow_slots_.empty();
+  const bool reads = !persistable_slots_.empty() || !compared_vars_.empty();
+  const ScopeLock lock(reads || writes ? scope : nullptr,
+                       writes ? ScopeAccess::kWrite : ScopeAccess::kRead);
   std::unique_ptr<Frame> frame = AcquireFrame();
   std::vector<Tensor> results;
   try {

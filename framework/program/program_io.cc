@@ -325,6 +325,16 @@ std::string SerializeProgram(const Program& program) try {
   platform::RaiseOutOfMemory();
 }
 
+bool IsProgramFile(std::string_view begin) {
+  // Field 1 of ProgramFile, of wire type 2, and its length.
+  const std::string magic = "\n" +
+                            std::string(1, static_cast<char>(kMagic.size())) +
+                            std::string(kMagic);
+  constexpr size_t kEnough = 8;
+  return begin.size() >= kEnough &&
+         magic.starts_with(begin.substr(0, magic.size()));
+}
+
 Program ParseProgram(std::string_view bytes, std::string_view origin) try {
   return BlockLoader(Open(bytes)).Load();
 } catch (platform::Error& error) {

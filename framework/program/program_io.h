@@ -21,6 +21,10 @@ SLUICE_API std::string SerializeProgram(const Program& program);
 SLUICE_API Program ParseProgram(std::string_view bytes,
                                 std::string_view origin = "a string");
 
+// Whether a file that begins with these 8 bytes or more is one of a program.
+// For errors of readers of other files.
+SLUICE_API bool IsProgramFile(std::string_view begin);
+
 // Writes a file of SerializeProgram's bytes. `path` holds the old file or the
 // whole new one, whatever happens meanwhile (see ReplaceFile). Raises NotFound
 // when it cannot be created, ResourceExhausted when it cannot be written.

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/block_ops.h"
+#include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/place.h"
@@ -178,7 +178,7 @@ void Runner::Note(const std::string& name,
 Tensor Runner::ValueOf(const std::string& var, const Values& values) const {
   const auto found = values.find(var);
   if (found != values.end()) return found->second;
-  const std::shared_lock lock(scope_->lock());
+  const ScopeLock lock(scope_, ScopeAccess::kRead);
   const Variable* variable = scope_->FindVar(var);
   const Tensor* tensor =
       variable == nullptr ? nullptr : variable->Get<Tensor>();

@@ -6,7 +6,9 @@
 
 namespace sluice::framework {
 
-// Tunes what the executor runs for these feeds and fetches: see TunePlans. The
+// Tunes what the executor runs for these feeds and fetches: see TunePlans. A
+// program of several stretches runs once, and each of its plans, those of
+// blocks too, is tuned before it first runs, on the values of that run. The
 // persistables are those of `scope`, or of the executor's own; they stay as
 // they are. Executors prepare their plans again when they next run them. Raises
 // as Tune of a plan does, and what preparing raises.

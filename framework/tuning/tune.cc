@@ -35,13 +35,22 @@ bool HasPlainKernel(const std::string& op) {
       });
 }
 
+// Whether only a run finds the shape of an output, as that of nonzero: the op
+// cannot run by itself, with outputs that were made before.
+bool HasLateOutput(const Plan& plan, int op) {
+  return std::ranges::any_of(plan.ops()[op].outputs, [&](int slot) {
+    return slot >= 0 && plan.slots()[slot].kind == SlotKind::kLate;
+  });
+}
+
 // The ops of a plan that have a signature of their own, by index in ops(), and
-// how many ops have it.
+// how many ops have it. Those that cannot be measured are left out.
 std::map<int, int> DistinctOps(const Plan& plan) {
   std::map<const CandidateList*, int> first;
   std::map<int, int> ops;
   for (size_t i = 0; i < plan.decisions().size(); ++i) {
     const auto op = static_cast<int>(i);
+    if (HasLateOutput(plan, op)) continue;
     ++ops[first.try_emplace(plan.decisions()[i].list.get(), op).first->second];
   }
   return ops;
@@ -199,11 +208,14 @@ void CheckBudget(double seconds) {
 
 bool LacksRecords(const Plan& plan) {
   if (plan.collective()) return false;
-  return std::any_of(plan.decisions().begin(), plan.decisions().end(),
-                     [](const Decision& decision) {
-                       return !Known(*decision.list) &&
-                              HasPlainKernel(decision.op);
-                     });
+  for (size_t i = 0; i < plan.decisions().size(); ++i) {
+    const Decision& decision = plan.decisions()[i];
+    if (!Known(*decision.list) && HasPlainKernel(decision.op) &&
+        !HasLateOutput(plan, static_cast<int>(i))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 TuneResult Tune(const Plan& plan,

@@ -57,9 +57,9 @@ class Variable {
 
 // Variables that outlive a run: parameters, statistics, random states. A scope
 // looks into its parent for what it does not have. Looking up and creating is
-// thread-safe; values are guarded by the lock that runs take (readers share,
-// a run that writes persistables is alone), and users who touch values while
-// programs run in other threads take it as well.
+// thread-safe. Values are guarded by a ScopeLock, which runs take; users who
+// touch values or erase variables while programs run in other threads take one
+// as well.
 class SLUICE_API Scope {
  public:
   explicit Scope(const Scope* parent = nullptr);
@@ -71,7 +71,7 @@ class SLUICE_API Scope {
   Variable& Var(std::string_view name);
   // Here or in a parent; nullptr when nobody has it.
   Variable* FindVar(std::string_view name) const;
-  // False when this scope itself has no such variable.
+  // False when this scope itself has no such variable. Ends the variable.
   bool EraseVar(std::string_view name);
   std::vector<std::string> LocalVarNames() const;
 

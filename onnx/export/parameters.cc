@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <shared_mutex>
 
+#include "sluice/framework/values/scope_lock.h"
 #include "sluice/onnx/export/graph_writer.h"
 #include "sluice/onnx/import/packed_values.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -45,7 +45,7 @@ Parameters ParametersOf(const framework::Program& program,
   Parameters parameters;
   std::string missing;
   {
-    const std::shared_lock lock(scope.lock());
+    const framework::ScopeLock lock(&scope, framework::ScopeAccess::kRead);
     for (const framework::VarDesc& var : program.block().vars()) {
       if (!var.persistable) continue;
       const framework::Variable* variable = scope.FindVar(var.name);

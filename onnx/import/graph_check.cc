@@ -127,7 +127,12 @@ void CheckGraph(const ::onnx::GraphProto& graph, const Makers& makers) {
       if (!input.empty()) makers.CheckUse(input, i);
     }
     VisitSubgraphs(graph.node(i), [&](const ::onnx::GraphProto& inner) {
-      CheckGraph(inner, Makers(inner, &makers, i));
+      try {
+        CheckGraph(inner, Makers(inner, &makers, i));
+      } catch (platform::Error& error) {
+        error.AddContext("in a graph of " + NodeName(graph.node(i), i));
+        throw;
+      }
     });
   }
   for (const auto& output : graph.output()) {

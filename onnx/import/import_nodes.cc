@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/framework/op/near_names.h"
@@ -71,15 +72,15 @@ class NodeImport {
     const framework::OpSchema* counterpart = nullptr;
     const Handler handler = FindHandlerOf(node, index, &counterpart);
     if (handler == nullptr && counterpart == nullptr) return Lose(node);
-    const std::string location =
-        Format("{} of {}", NodeName(node, index), name_);
+    const std::string known_as = NameOf(node, index);
+    const std::string location = Format("{} of {}", known_as, name_);
     try {
+      const Inside inside(&around_, known_as);
       const bool has_output = std::any_of(
           node.output().begin(), node.output().end(),
           [](const std::string& output) { return !output.empty(); });
       SLUICE_ENFORCE(has_output, ErrorCode::kInvalidArgument,
-                     "onnx.output_count", "{} has no output",
-                     NodeName(node, index));
+                     "onnx.output_count", "{} has no output", known_as);
       Node imported(node, location, &values_, import_graph_);
       if (handler != nullptr) {
         handler(imported);
@@ -114,7 +115,9 @@ class NodeImport {
       lines += Format("\n  and {} more", refused_.size() - kMostListed);
     }
     if (not_tried_ > 0) {
-      lines += Format("\n  ({} nodes after them were not tried)", not_tried_);
+      lines +=
+          Format("\n  ({} after them not tried)",
+                 not_tried_ == 1 ? "1 node" : Format("{} nodes", not_tried_));
     }
     platform::Raise(ErrorCode::kUnimplemented, "onnx.unsupported",
                     "{} of the nodes of {} (opset {}) cannot be imported:{}",
@@ -122,6 +125,25 @@ class NodeImport {
   }
 
  private:
+  // While it lives, nodes are imported of graphs that `node` has.
+  class Inside {
+   public:
+    Inside(std::string* around, const std::string& node)
+        : around_(*around), before_(std::exchange(around_, " in " + node)) {}
+    ~Inside() { around_ = std::move(before_); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    std::string& around_;
+    std::string before_;
+  };
+
+  // "node 0 (Add) in node loop (Loop)"; node 0 is that of its own graph.
+  std::string NameOf(const ::onnx::NodeProto& node, int index) const {
+    return NodeName(node, index) + around_;
+  }
+
   // A handler, or else the op that is the same; the node is refused where there
   // is neither.
   Handler FindHandlerOf(const ::onnx::NodeProto& node,
@@ -175,7 +197,7 @@ class NodeImport {
   void Refuse(const ::onnx::NodeProto& node,
               int index,
               const std::string& reason) {
-    refused_.push_back(NodeName(node, index) + ": " + reason);
+    refused_.push_back(NameOf(node, index) + ": " + reason);
   }
 
   // Nodes that read its outputs are not tried.
@@ -194,6 +216,7 @@ class NodeImport {
   int64_t opset_;
   ValueMap& values_;
   const sluice::onnx::ImportGraph import_graph_;
+  std::string around_;  // " in node loop (Loop)" inside of its graphs
   std::vector<std::string> refused_;
   int not_tried_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "sluice/framework/files/file.h"
+#include "sluice/framework/values/scope_lock.h"
 #include "sluice/onnx/import/functions.h"
 #include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/graph_values.h"
@@ -80,7 +81,7 @@ OnnxModel ImportNamed(std::string_view bytes,
 
 void OnnxModel::PutParameters(framework::Scope& scope) const try {
   std::vector<framework::Tensor*> to;
-  const std::unique_lock lock(scope.lock());
+  const framework::ScopeLock lock(&scope, framework::ScopeAccess::kWrite);
   to.reserve(parameters.size());
   for (const auto& [name, value] : parameters) {
     to.push_back(scope.Var(name).GetMutable<framework::Tensor>());

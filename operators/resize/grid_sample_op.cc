@@ -59,8 +59,9 @@ void GridSampleSchema(OpSchema& op) {
       .OneOf({"linear", "nearest", "cubic"});
   op.Attr<std::string>("padding_mode",
                        "What is outside of X: zeros; border: the nearest "
-                       "element of X; reflection: X mirrored at its borders, "
-                       "as often as needed.")
+                       "element of X, to which positions past the outer "
+                       "borders are moved, as in ONNX's reference; reflection: "
+                       "X mirrored at its borders, as often as needed.")
       .Default(std::string("zeros"))
       .OneOf({"zeros", "border", "reflection"});
   op.Attr<bool>("align_corners",

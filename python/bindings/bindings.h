@@ -14,7 +14,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/place_key.h"
 
-// The extension sluice._core: conversion only. One Bind function a file, and
+// The extension sluice._core: conversions. One Bind function a file, and
 // the conversions that several files share. All of it is called with the GIL.
 namespace sluice::python {
 

@@ -30,31 +30,6 @@ using framework::ProgramPart;
 using framework::Scope;
 using framework::Timing;
 
-// The search is a chain of runs: it ends where Ctrl-C ends one of them.
-BisectResult BisectWithoutGil(const Program& program,
-                              const framework::Feeds& feeds,
-                              const framework::Fetches& fetches,
-                              const std::string& hints_a,
-                              const std::string& hints_b,
-                              const framework::BisectOptions& options,
-                              const Scope& scope) {
-  bool interrupted = false;
-  try {
-    const nb::gil_scoped_release release;
-    const InterruptibleRun interruptible;
-    try {
-      return framework::Bisect(program, feeds, fetches, hints_a, hints_b,
-                               options, &scope);
-    } catch (...) {
-      interrupted = interruptible.interrupted();
-      throw;
-    }
-  } catch (...) {
-    if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
-    throw;
-  }
-}
-
 BisectResult Bisect(nb::handle program_object,
                     nb::handle feed,
                     nb::handle fetch_list,
@@ -80,8 +55,11 @@ BisectResult Bisect(nb::handle program_object,
   options.absolute_tolerance = atol;
   options.race_seconds = race_seconds;
   options.most_runs = most_runs;
-  return BisectWithoutGil(program, arrays.feeds(), ToFetches(fetch_list),
-                          hints_a, hints_b, options, scope);
+  const framework::Fetches fetches = ToFetches(fetch_list);
+  return RunInterruptibly([&] {
+    return framework::Bisect(program, arrays.feeds(), fetches, hints_a, hints_b,
+                             options, &scope);
+  });
 }
 
 nb::dict ToArrays(const framework::Feeds& feeds) {

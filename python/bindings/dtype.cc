@@ -60,13 +60,15 @@ DType ToDType(nb::handle value, std::string_view what) try {
     return platform::ParseDType(ToText(value, "dtype"));
   }
   try {
-    nb::object dtype = nb::module_::import_("numpy").attr("dtype")(value);
-    return platform::ParseDType(nb::cast<std::string>(dtype.attr("name")));
+    if (!value.is_none()) {  // which NumPy takes for float64
+      nb::object dtype = nb::module_::import_("numpy").attr("dtype")(value);
+      return platform::ParseDType(nb::cast<std::string>(dtype.attr("name")));
+    }
   } catch (const nb::python_error&) {
-    platform::Raise(platform::ErrorCode::kInvalidArgument, "python.dtype",
-                    "expected a dtype such as \"float32\", got {}",
-                    Shown(value));
+    // It is none of NumPy's.
   }
+  platform::Raise(platform::ErrorCode::kInvalidArgument, "python.dtype",
+                  "expected a dtype such as \"float32\", got {}", Shown(value));
 } catch (const platform::Error& error) {
   if (what.empty()) throw;
   throw platform::Error(error.code(), error.check_id(),

@@ -3,14 +3,13 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <nanobind/stl/string.h>
 
+#include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/ranks/world.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -120,7 +119,7 @@ std::vector<VarDesc> PersistablesOf(const Program& program) {
 
 // The value on the host; no run changes its memory any more.
 Tensor ValueOf(const VarDesc& var, const Scope& scope) {
-  const std::shared_lock lock(scope.lock());
+  const framework::ScopeLock lock(&scope, framework::ScopeAccess::kRead);
   const framework::Variable* variable = scope.FindVar(var.name);
   const Tensor* value = variable == nullptr ? nullptr : variable->Get<Tensor>();
   SLUICE_ENFORCE(value != nullptr && value->allocated() &&
@@ -178,7 +177,7 @@ void TakeFromRank0(World& world,
   for (const int64_t number : started) {
     world.Wait(number);
   }
-  const std::unique_lock lock(scope->lock());
+  const framework::ScopeLock lock(scope, framework::ScopeAccess::kWrite);
   for (size_t i = 0; i < vars.size(); ++i) {
     framework::Variable* variable = scope->FindVar(vars[i].name);
     if (variable == nullptr) variable = &scope->Var(vars[i].name);

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <nanobind/stl/string.h>
 
@@ -111,6 +113,22 @@ std::string NameOf(nb::handle variable, const char* what) {
   return ToText(name, what);
 }
 
+using Item = std::pair<nb::object, nb::object>;
+
+// What the dict holds now. Converting a value may run Python code, which may
+// change the dict.
+std::vector<Item> ItemsOf(nb::handle dict) {
+  std::vector<Item> items;
+  items.reserve(static_cast<size_t>(PyDict_Size(dict.ptr())));
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(dict.ptr(), &position, &key, &value) != 0) {
+    items.emplace_back(nb::borrow(key), nb::borrow(value));
+  }
+  return items;
+}
+
 // What NumPy refused. Running out of memory is another error than a wrong
 // value: a broadcast array of a few bytes may have no room as a dense one.
 [[noreturn]] void RaiseFeed(const std::string& name,
@@ -206,14 +224,11 @@ FeedArrays::FeedArrays(const Program& program, nb::handle feed) {
   if (!nb::isinstance<nb::dict>(feed)) {
     RaiseArgument("feed", "a dict of arrays by name", feed);
   }
+  const std::vector<Item> items = ItemsOf(feed);
   try {
-    const auto count = static_cast<size_t>(PyDict_Size(feed.ptr()));
-    feeds_.reserve(count);
-    buffers_.reserve(count);
-    PyObject* key = nullptr;
-    PyObject* value = nullptr;
-    Py_ssize_t position = 0;
-    while (PyDict_Next(feed.ptr(), &position, &key, &value) != 0) {
+    feeds_.reserve(items.size());
+    buffers_.reserve(items.size());
+    for (const auto& [key, value] : items) {
       std::string name = NameOf(key, "feed: a key");
       Tensor tensor = Import(program, name, value);
       feeds_.emplace_back(std::move(name), std::move(tensor));

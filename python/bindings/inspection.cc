@@ -46,9 +46,10 @@ Comparison Compare(nb::handle program_object,
   options.absolute_tolerance = absolute_tolerance;
   if (!fetch_list.is_none()) options.fetches = ToFetches(fetch_list);
   options.budget_seconds = budget;
-  const nb::gil_scoped_release release;
-  return framework::Compare(program, arrays.feeds(), hints_a, hints_b, options,
-                            &scope);
+  return RunInterruptibly([&] {
+    return framework::Compare(program, arrays.feeds(), hints_a, hints_b,
+                              options, &scope);
+  });
 }
 
 struct Profile {
@@ -72,19 +73,20 @@ Profile RunProfiled(const Plan& plan,
   const Program& program = ToProgram(program_object, "profile");
   Scope& scope = ToScope(scope_object, "profile");
   const FeedArrays arrays(program, feed);
-  const nb::gil_scoped_release release;
-  framework::ProfileOptions options;
-  options.budget_seconds = budget;
-  const framework::RunProfile profile =
-      framework::RunProfiled(plan, arrays.feeds(), &scope, options).profile;
-  std::vector<double> op_seconds;
-  op_seconds.reserve(profile.ops.size());
-  for (const framework::MedianTime& time : profile.ops) {
-    op_seconds.push_back(time.median);
-  }
-  return {framework::ExplainText(plan, &profile),
-          framework::ChromeTrace(plan, profile), std::move(op_seconds),
-          profile.run, profile.total_seconds};
+  return RunInterruptibly([&]() -> Profile {
+    framework::ProfileOptions options;
+    options.budget_seconds = budget;
+    const framework::RunProfile profile =
+        framework::RunProfiled(plan, arrays.feeds(), &scope, options).profile;
+    std::vector<double> op_seconds;
+    op_seconds.reserve(profile.ops.size());
+    for (const framework::MedianTime& time : profile.ops) {
+      op_seconds.push_back(time.median);
+    }
+    return {framework::ExplainText(plan, &profile),
+            framework::ChromeTrace(plan, profile), std::move(op_seconds),
+            profile.run, profile.total_seconds};
+  });
 }
 
 // A plan as JSON, with its times, and a trace of one of its runs.
@@ -92,37 +94,6 @@ struct TimedPlan {
   std::string json;
   std::string trace;
 };
-
-std::vector<TimedPlan> TimeWithoutGil(const std::vector<const Plan*>& plans,
-                                      const framework::Feeds& feeds,
-                                      const Scope& scope,
-                                      double budget,
-                                      bool* interrupted) {
-  const nb::gil_scoped_release release;
-  const InterruptibleRun interruptible;
-  try {
-    std::vector<framework::ProfiledPlan> measured;
-    measured.reserve(plans.size());
-    for (const Plan* plan : plans) {
-      measured.push_back({plan, &feeds, &scope});
-    }
-    const auto profiles =
-        framework::ProfileTogether(measured, {.budget_seconds = budget});
-    *interrupted = interruptible.interrupted();
-    std::vector<TimedPlan> timed;
-    for (size_t i = 0; i < plans.size(); ++i) {
-      framework::ExplainJsonOptions options;
-      options.profile = &profiles[i];
-      options.by_signature = true;
-      timed.push_back({framework::ExplainJson(*plans[i], options),
-                       framework::ChromeTrace(*plans[i], profiles[i])});
-    }
-    return timed;
-  } catch (...) {
-    *interrupted = interruptible.interrupted();
-    throw;
-  }
-}
 
 std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
                                  nb::handle program_object,
@@ -133,19 +104,24 @@ std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
   const Scope& scope = ToScope(scope_object, "report");
   const FeedArrays arrays(program, feed);
   std::vector<const Plan*> plans;
+  std::vector<framework::ProfiledPlan> measured;
   for (const nb::handle plan : plan_objects) {
     plans.push_back(nb::cast<const Plan*>(plan));
+    measured.push_back({plans.back(), &arrays.feeds(), &scope});
   }
-  bool interrupted = false;
-  std::vector<TimedPlan> timed;
-  try {
-    timed = TimeWithoutGil(plans, arrays.feeds(), scope, budget, &interrupted);
-  } catch (...) {
-    if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
-    throw;
-  }
-  if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
-  return timed;
+  return RunInterruptibly([&] {
+    const auto profiles =
+        framework::ProfileTogether(measured, {.budget_seconds = budget});
+    std::vector<TimedPlan> timed;
+    for (size_t i = 0; i < plans.size(); ++i) {
+      framework::ExplainJsonOptions options;
+      options.profile = &profiles[i];
+      options.by_signature = true;
+      timed.push_back({framework::ExplainJson(*plans[i], options),
+                       framework::ChromeTrace(*plans[i], profiles[i])});
+    }
+    return timed;
+  });
 }
 
 std::string ExplainBySignature(const Plan& plan) {

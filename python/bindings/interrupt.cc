@@ -13,7 +13,7 @@ namespace {
 std::thread::id g_main_thread;
 std::atomic<bool> g_interrupted{false};
 struct sigaction g_previous;
-int g_depth = 0;  // of runs in one another; the main thread's
+int g_depth = 0;  // runs inside of each other, of the main thread
 
 void OnInterrupt(int signal, siginfo_t* info, void* context) {
   g_interrupted = true;
@@ -25,6 +25,31 @@ void OnInterrupt(int signal, siginfo_t* info, void* context) {
   }
 }
 
+// False where the handler stays as it is.
+bool InstallHandler() {
+  if (sigaction(SIGINT, nullptr, &g_previous) != 0) return false;
+  // Handlers that ignore the signal or end the process keep doing so.
+  if ((g_previous.sa_flags & SA_SIGINFO) == 0 &&
+      (g_previous.sa_handler == SIG_IGN || g_previous.sa_handler == SIG_DFL)) {
+    return false;
+  }
+  g_interrupted = false;
+  struct sigaction action {};
+  action.sa_sigaction = &OnInterrupt;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  action.sa_mask = g_previous.sa_mask;
+  return sigaction(SIGINT, &action, nullptr) == 0;
+}
+
+// A handler that Python code of the run has set meanwhile stays.
+void RestoreHandler() {
+  struct sigaction current {};
+  sigaction(SIGINT, &g_previous, &current);
+  const bool ours = (current.sa_flags & SA_SIGINFO) != 0 &&
+                    current.sa_sigaction == &OnInterrupt;
+  if (!ours) sigaction(SIGINT, &current, nullptr);
+}
+
 }  // namespace
 
 void InterruptibleRun::SetMainThread() {
@@ -33,35 +58,14 @@ void InterruptibleRun::SetMainThread() {
 
 InterruptibleRun::InterruptibleRun() {
   if (std::this_thread::get_id() != g_main_thread) return;
-  if (g_depth > 0) {
-    ++g_depth;
-    counted_ = true;
-    return;
-  }
-  if (sigaction(SIGINT, nullptr, &g_previous) != 0) return;
-  // Whoever ignores the signal, or dies of it, shall do so still.
-  if ((g_previous.sa_flags & SA_SIGINFO) == 0 &&
-      (g_previous.sa_handler == SIG_IGN || g_previous.sa_handler == SIG_DFL)) {
-    return;
-  }
-  g_interrupted = false;
-  struct sigaction action {};
-  action.sa_sigaction = &OnInterrupt;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  action.sa_mask = g_previous.sa_mask;
-  counted_ = sigaction(SIGINT, &action, nullptr) == 0;
-  if (counted_) g_depth = 1;
+  if (g_depth == 0 && !InstallHandler()) return;
+  ++g_depth;
+  counted_ = true;
 }
 
 InterruptibleRun::~InterruptibleRun() {
   if (!counted_ || --g_depth > 0) return;
-  // Python code that ran meanwhile may have set a handler of its own.
-  struct sigaction present {};
-  sigaction(SIGINT, nullptr, &present);
-  if ((present.sa_flags & SA_SIGINFO) != 0 &&
-      present.sa_sigaction == &OnInterrupt) {
-    sigaction(SIGINT, &g_previous, nullptr);
-  }
+  RestoreHandler();
   if (g_interrupted) framework::SetCancelRequested(false);
 }
 

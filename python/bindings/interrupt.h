@@ -8,9 +8,8 @@ namespace sluice::python {
 
 // Makes Ctrl-C stop the run that the main thread is in, at its next
 // instruction: while it lives, SIGINT also requests the cancellation of runs,
-// before Python's own handler sees it. Does nothing in other threads. Runs may
-// be in one another, where a Python kernel runs a program: SIGINT ends all of
-// them.
+// before Python's own handler sees it. Does nothing in other threads. One may
+// live inside of another: a kernel or a callback in Python runs a program, too.
 class InterruptibleRun {
  public:
   InterruptibleRun();
@@ -18,25 +17,26 @@ class InterruptibleRun {
   InterruptibleRun(const InterruptibleRun&) = delete;
   InterruptibleRun& operator=(const InterruptibleRun&) = delete;
 
-  // Whether SIGINT came in.
+  // Whether SIGINT came in, since the outermost of them began.
   bool interrupted() const;
 
   // To be called once, by the thread that imports the module.
   static void SetMainThread();
 
  private:
-  bool counted_ = false;  // among the runs in one another
+  bool counted_ = false;
 };
 
 // Runs without the GIL; Ctrl-C raises what Python's own handler raises.
 template <typename Run>
 std::invoke_result_t<Run> RunInterruptibly(Run run) {
+  std::invoke_result_t<Run> results;
   bool interrupted = false;
   try {
     const nb::gil_scoped_release release;
     const InterruptibleRun interruptible;
     try {
-      return run();
+      results = run();
     } catch (...) {
       interrupted = interruptible.interrupted();
       throw;
@@ -45,6 +45,7 @@ std::invoke_result_t<Run> RunInterruptibly(Run run) {
     if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
     throw;
   }
+  return results;
 }
 
 }  // namespace sluice::python

@@ -175,22 +175,34 @@ class PythonKernel final : public framework::OpKernel {
                     op_, slot_.name);
   }
 
+  // The memory that a call lends to its function. A holder is gone when nothing
+  // in Python has its memory any more: no array, base, buffer or capsule.
+  using Lent = std::vector<std::weak_ptr<framework::Placeholder>>;
+
+  static Tensor Lend(const Tensor& tensor, Lent* lent) {
+    Tensor same = Tensor::Borrow(tensor.place(), tensor.dtype(), tensor.dims(),
+                                 const_cast<void*>(tensor.raw_data()));
+    lent->push_back(same.holder());
+    return same;
+  }
+
   // As the function sees it: an array on the host, else a DeviceArray. What is
   // asked for its shape only may have no data.
   static nb::object View(const Tensor& tensor,
                          const OpKernelContext& context,
                          const Argument& argument,
-                         bool writable) {
+                         bool writable,
+                         Lent* lent) {
     nb::module_ kernels = nb::module_::import_("sluice.python_kernels");
     if (argument.shape_only) {
       return kernels.attr("shape_only")(ToPython(tensor.dims()),
                                         ToPython(tensor.dtype()));
     }
     if (tensor.place().kind != PlaceKind::kCPU) {
-      return kernels.attr("DeviceArray")(nb::cast(tensor), Stream(context),
-                                         writable);
+      return kernels.attr("DeviceArray")(nb::cast(Lend(tensor, lent)),
+                                         Stream(context), writable);
     }
-    nb::object array = ExportArray(tensor);
+    nb::object array = ExportArray(Lend(tensor, lent));
     if (!writable) array.attr("setflags")(nb::arg("write") = false);
     return array;
   }
@@ -202,18 +214,16 @@ class PythonKernel final : public framework::OpKernel {
   }
 
   // One entry for each argument of the schema: a view, a list of them for a
-  // variadic one, None for one that was left out. The views come in `views`.
+  // variadic one, None for one that was left out.
   template <typename MakeView>
   static nb::list Arrange(const std::vector<Argument>& arguments,
-                          MakeView make_view,
-                          std::vector<nb::object>* views) {
+                          MakeView make_view) {
     nb::list arranged;
     int index = 0;
     for (const Argument& argument : arguments) {
       nb::list of_argument;
       for (size_t i = 0; i < argument.count; ++i, ++index) {
-        views->push_back(make_view(index, argument));
-        of_argument.append(views->back());
+        of_argument.append(make_view(index, argument));
       }
       if (argument.variadic) {
         arranged.append(of_argument);
@@ -228,7 +238,7 @@ class PythonKernel final : public framework::OpKernel {
 
   void Call(OpKernelContext& context) const {
     nb::object run = nb::borrow(slot_.run);
-    std::vector<nb::object> views;
+    Lent lent;
     {
       nb::dict attributes;
       for (const std::string& name : slot_.attributes) {
@@ -237,26 +247,20 @@ class PythonKernel final : public framework::OpKernel {
           attributes[name.c_str()] = ToPython(found->second);
         }
       }
-      nb::list inputs = Arrange(
-          inputs_,
-          [&](int i, const Argument& argument) {
-            return View(context.Input(i), context, argument, false);
-          },
-          &views);
-      nb::list outputs = Arrange(
-          outputs_,
-          [&](int i, const Argument& argument) {
+      nb::list inputs = Arrange(inputs_, [&](int i, const Argument& argument) {
+        return View(context.Input(i), context, argument, false, &lent);
+      });
+      nb::list outputs =
+          Arrange(outputs_, [&](int i, const Argument& argument) {
             Tensor& output = context.AllocateOutput(i, output_dims_[i]);
             output.raw_data();  // counts as a change
-            return View(output, context, argument, true);
-          },
-          &views);
+            return View(output, context, argument, true, &lent);
+          });
       CallPython(run, inputs, outputs, attributes, Stream(context));
     }
-    for (const nb::object& view : views) {
+    for (const auto& holder : lent) {
       SLUICE_ENFORCE(
-          Py_REFCNT(view.ptr()) == 1, ErrorCode::kInternal,
-          "python_kernel.kept",
+          holder.expired(), ErrorCode::kInternal, "python_kernel.kept",
           "{}: the Python kernel {} kept a view of its inputs or outputs, "
           "whose memory is used again: keep a copy",
           op_, slot_.name);

@@ -106,11 +106,12 @@ void BindPlaces(nb::module_& m) {
   m.def(
       "device_count",
       [](TextArg kind) {
-        return platform::DeviceManager::Instance().Count(
+        return platform::DeviceManager::Instance().LoadAndCount(
             platform::ParsePlaceKey(ToText(kind, "device_count: kind")).kind);
       },
       nb::arg("kind").none(),
-      "Devices of a kind such as \"cuda\"; 0 when there is none.");
+      "Devices of a kind such as \"cuda\"; 0 when there is none. Loads the "
+      "plug-in or module of the kind.");
 }
 
 }  // namespace sluice::python

@@ -184,32 +184,41 @@ void BindPrograms(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   nb::class_<Program>(m, "Program", nb::is_weak_referenceable())
       .def(nb::init<>())
-      .def("_data",
-           [](Program& self, nb::handle name, nb::handle dtype,
-              nb::handle shape, nb::handle line) {
-             const std::string text = ToText(name, "data: name");
-             const std::string what = "data " + platform::Shown(text);
-             const framework::SourceLocation location = ToLocation(line);
-             self.Data(text, ToDType(dtype, what), ToDDim(shape, what),
-                       location.file.c_str(), location.line);
-           })
-      .def("_persistable",
-           [](Program& self, nb::handle name, nb::handle dtype,
-              nb::handle shape) {
-             const std::string text = ToText(name, "persistable: name");
-             const std::string what = "persistable " + platform::Shown(text);
-             self.Persistable(text, ToDType(dtype, what), ToDDim(shape, what));
-           })
-      .def("_append_op", &AppendOp)
+      .def(
+          "_data",
+          [](Program& self, nb::handle name, nb::handle dtype, nb::handle shape,
+             nb::handle line) {
+            const std::string text = ToText(name, "data: name");
+            const std::string what = "data " + platform::Shown(text);
+            const framework::SourceLocation location = ToLocation(line);
+            self.Data(text, ToDType(dtype, what), ToDDim(shape, what),
+                      location.file.c_str(), location.line);
+          },
+          "name"_a.none(), "dtype"_a.none(), "shape"_a.none(), "line"_a)
+      .def(
+          "_persistable",
+          [](Program& self, nb::handle name, nb::handle dtype,
+             nb::handle shape) {
+            const std::string text = ToText(name, "persistable: name");
+            const std::string what = "persistable " + platform::Shown(text);
+            self.Persistable(text, ToDType(dtype, what), ToDDim(shape, what));
+          },
+          "name"_a.none(), "dtype"_a.none(), "shape"_a.none())
+      .def("_append_op", &AppendOp, "type"_a.none(), "inputs"_a, "attributes"_a,
+           "outputs"_a, "line"_a, "hint"_a)
       .def("_append_backward", &AppendBackward)
-      .def("_var",
-           [](const Program& self, nb::handle name) {
-             return DescribeVar(self.FindVar(ToText(name, "variable")));
-           })
-      .def("_has_var",
-           [](const Program& self, nb::handle name) {
-             return self.HasVar(ToText(name, "variable"));
-           })
+      .def(
+          "_var",
+          [](const Program& self, nb::handle name) {
+            return DescribeVar(self.FindVar(ToText(name, "variable")));
+          },
+          "name"_a.none())
+      .def(
+          "_has_var",
+          [](const Program& self, nb::handle name) {
+            return self.HasVar(ToText(name, "variable"));
+          },
+          "name"_a.none())
       .def("_blocks", &Blocks)
       .def("_op_count",
            [](const Program& self) { return self.block().ops.size(); })

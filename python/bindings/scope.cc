@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/values/scope_lock.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
@@ -16,6 +17,8 @@ namespace sluice::python {
 namespace {
 
 using framework::Scope;
+using framework::ScopeAccess;
+using framework::ScopeLock;
 using framework::Tensor;
 
 constexpr const char* kName = "scope: the name of a variable";
@@ -25,7 +28,7 @@ nb::object Get(const Scope& self, const std::string& name) {
   Tensor tensor;
   {
     const nb::gil_scoped_release release;
-    const std::shared_lock lock(self.lock());
+    const ScopeLock lock(&self, ScopeAccess::kRead);
     framework::Variable* variable = self.FindVar(name);
     const Tensor* found =
         variable == nullptr ? nullptr : variable->Get<Tensor>();
@@ -56,8 +59,16 @@ void Set(Scope& self, TextArg variable, nb::object value) {
   const Tensor copy = nb::cast<Tensor>(
       nb::type<Tensor>()(value, nb::arg("place") = nb::none()));
   const nb::gil_scoped_release release;
-  const std::unique_lock lock(self.lock());
+  const ScopeLock lock(&self, ScopeAccess::kWrite);
   *self.Var(name).GetMutable<Tensor>() = copy;
+}
+
+// Waits for the runs that use the variable.
+bool Erase(Scope& self, TextArg variable) {
+  const std::string name = ToText(variable, kName);
+  const nb::gil_scoped_release release;
+  const ScopeLock lock(&self, ScopeAccess::kWrite);
+  return self.EraseVar(name);
 }
 
 }  // namespace
@@ -82,12 +93,9 @@ void BindScopes(nb::module_& m) {
       .def("__setitem__", &Set, "name"_a.none(), "value"_a)
       .def("set", &Set, "name"_a.none(), "value"_a,
            "Gives a variable a copy of `value` (an array or a tensor).")
-      .def(
-          "erase",
-          [](Scope& self, TextArg name) {
-            return self.EraseVar(ToText(name, kName));
-          },
-          "name"_a.none())
+      .def("erase", &Erase, "name"_a.none(),
+           "Ends a variable of this scope itself; False when it has none of "
+           "that name. Waits for runs that use it.")
       .def("names", &Scope::LocalVarNames)
       .def("__contains__",
            [](const Scope& self, TextArg name) {

@@ -41,12 +41,25 @@ _HINTS: dict[str, str | list[tuple[str, str]]] = {
         )
     ],
     "feed.missing": [(r"must be fed(?!:)", "pass it in feed={{...}}")],
+    "checkpoint.program": "sluice.io.load_program reads it; parameters are "
+    "what sluice.io.save_params wrote, or any safetensors file",
     "checkpoint.other_program": (
         "a file has what the program that saved it has: save with the program "
         "that will load it, e.g. save_params(path, main.clone(for_test=True)); "
         "a network that is built a second time gets other names (fc_1 after "
-        "fc_0) unless it is built inside `with sluice.unique_name.guard():`"
+        "fc_0) unless it is built inside `with sluice.unique_name.guard():`; "
+        "load_params(..., partial=True) takes what file and program have in "
+        "common, such as the parameters of a training step for its clone that "
+        "only tests"
     ),
+    "kernel_library.stamp": "a device plug-in is loaded by "
+    "sluice.load_device_plugin, and checked by sluice-conformance",
+    "plugin.no_entry": "a library of kernels is loaded by "
+    "sluice.load_kernel_library, and checked by sluice-lab verify",
+    "program_io.magic": [
+        (r"\.onnx", "sluice.onnx.load reads ONNX models"),
+        (r"\.safetensors", "sluice.io.load_params reads parameters"),
+    ],
     "run.uninitialised": "run the startup program in this scope first: "
     "exe.run(sluice.default_startup_program()); the parameters of a model that "
     "was loaded are in its scope: scope=model.scope",

@@ -76,7 +76,9 @@ class Variable(VariableMath):
     """A variable of a program: a name, with what is known of its values.
 
     It has no value of its own: ``exe.run(fetch_list=[variable])`` fetches it.
-    ``+ - * / @`` and unary ``-`` append ops.
+    ``+ - * / @``, unary ``-`` and the comparisons, also ``==`` and ``!=``,
+    append ops. ``x is y`` tells whether two are one object; keys of dicts and
+    sets are told apart by that.
     """
 
     __slots__ = ("name", "program")
@@ -130,7 +132,35 @@ class Variable(VariableMath):
         raise TypeError(f"{self!r} has no value: fetch it with Executor.run")
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} has no value while the program is written")
+        raise TypeError(
+            f"{self!r} has no value while the program is written: use "
+            "sl.layers.cond or while_loop for `if` and `while`; `==` and "
+            "`in` compare elements, `is` compares variables"
+        )
+
+
+def require_variable(what: str, value: Any) -> Variable:
+    """Return ``value``, or raise InvalidArgumentError, naming ``what``."""
+    if isinstance(value, Variable):
+        return value
+    raise InvalidArgumentError(
+        f"{what}: expected a variable, got {_core._shown(value)}"
+        f"{_instead(value)}{created()}",
+        "python.variable",
+    )
+
+
+def _instead(value: Any) -> str:
+    """What to write instead of a value that is no variable."""
+    if isinstance(value, str):
+        return "; program.var(name) is the variable of that name"
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(each, Variable) for each in value
+    ):
+        return "; several are made one by sl.layers.concat or sl.layers.sum"
+    if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
+        return "; arrays are fed: declare sl.data(name, shape, dtype)"
+    return ""
 
 
 class Operator:
@@ -246,7 +276,7 @@ class Program(_core.Program):
         if not isinstance(value, Variable):
             raise InvalidArgumentError(
                 f"{what}: expected a variable or its name, got "
-                f"{_core._shown(value)}{created()}",
+                f"{_core._shown(value)}{_instead(value)}{created()}",
                 "python.argument",
             )
         if value.program is not self:
@@ -423,12 +453,7 @@ def backward_arguments(
     loss: Variable, parameter_list: Any, no_grad_set: Any
 ) -> tuple[str, list[str], list[str]]:
     """Names for the bindings that append gradients; checks what is given."""
-    if not isinstance(loss, Variable):
-        raise InvalidArgumentError(
-            "append_backward: loss must be a variable, got "
-            f"{_core._shown(loss)}{created()}",
-            "python.loss",
-        )
+    require_variable("append_backward: loss", loss)
     return (
         loss.name,
         _name_list(loss.program, "parameter_list", parameter_list),

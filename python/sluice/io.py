@@ -71,7 +71,7 @@ def load_params(
 
     Raises:
         NotFoundError: the file cannot be read.
-        DataLossError: it is truncated, damaged or no checkpoint.
+        DataLossError: it is truncated, damaged or no safetensors file.
         UnimplementedError: it is of a newer version.
         InvalidArgumentError: it belongs to another program; with `partial`: it
             has nothing in common with this one, or a variable of another dtype

@@ -12,7 +12,22 @@ from .errors import InvalidArgumentError
 from .framework import Variable
 from .initializer import Constant, Initializer, Xavier
 
-__all__ = ["LayerHelper", "ParamAttr"]
+__all__ = ["LayerHelper", "ParamAttr", "positive"]
+
+
+def positive(what: str, value: Any) -> int:
+    """Return an integer above 0, or raise InvalidArgumentError."""
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number <= 0:
+        raise InvalidArgumentError(
+            f"{what}: expected an integer above 0, got "
+            f"{_core._shown(value)}{framework.created()}",
+            "python.positive",
+        )
+    return number
 
 
 @dataclass
@@ -45,8 +60,8 @@ class ParamAttr:
         if isinstance(value, cls):
             return value
         raise InvalidArgumentError(
-            "expected a ParamAttr, an initializer, a name or False, got "
-            f"{value!r}",
+            "param_attr or bias_attr: expected a ParamAttr, an initializer, a "
+            f"name or False, got {_core._shown(value)}{framework.created()}",
             "python.param_attr",
         )
 
@@ -131,7 +146,8 @@ class LayerHelper:
         ):
             raise InvalidArgumentError(
                 f"parameter {name} is {var.dtype} {list(var.shape or ())}; it "
-                f"cannot be shared as {dtype} {list(shape)}",
+                f"cannot be shared as {dtype} "
+                f"{list(shape)}{framework.created()}",
                 "python.shared_parameter",
             )
         if stop_gradient:
@@ -178,7 +194,7 @@ class LayerHelper:
         if known < 0:
             raise InvalidArgumentError(
                 f"parameter {name} needs a shape that is known, got "
-                f"{_core._shown(list(shape))}",
+                f"{_core._shown(list(shape))}{framework.created()}",
                 "python.parameter_shape",
             )
         return known

@@ -1,4 +1,4 @@
-"""The operators of variables: ``x + y``, ``2 * x``, ``x @ y``."""
+"""The operators of variables: ``x + y``, ``2 * x``, ``x @ y``, ``x < y``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ __all__ = ["VariableMath"]
 
 
 class VariableMath:
-    """What makes + - * / @ append ops. Mixed into Variable."""
+    """What makes + - * / @ and comparisons append ops. Mixed into Variable.
+
+    ``==`` compares elements, as in Fluid and PyTorch; two variables are the
+    same one where ``x is y``. So they are hashed by identity, and can be keys.
+    """
 
     __slots__ = ()
+
+    # np.float32(2) * x is an op of x, not of NumPy.
+    __array_ufunc__ = None
 
     def _append(self, type: str, inputs: dict[str, Any], **attrs: Any) -> Any:
         return self.program.append_op(type, inputs, attrs=attrs)["Out"]  # type: ignore[attr-defined]
@@ -58,11 +65,43 @@ class VariableMath:
     def __rtruediv__(self, other: Any) -> Any:
         if not isinstance(other, numbers.Real):
             return NotImplemented
-        ones = self.program.append_op(  # type: ignore[attr-defined]
-            "fill_constant",
-            attrs={"shape": [1], "value": other, "dtype": self.dtype},  # type: ignore[attr-defined]
-        )["Out"]
-        return ones / self
+        return self._constant(other) / self
 
     def __neg__(self) -> Any:
         return self._scale(scale=-1.0)
+
+    def _constant(self, value: numbers.Real) -> Any:
+        """A variable of one number, of this one's dtype."""
+        dtype = self.dtype  # type: ignore[attr-defined]
+        op, attrs = "fill_constant", {"value": float(value)}
+        if dtype.name in ("int64", "uint64") and abs(value) > 2**53:
+            # A float, which fill_constant takes, would be rounded.
+            op = "assign_value"
+            attrs = {"values": [], "int_values": [int(value)]}
+        attrs |= {"shape": [1] if self.shape else [], "dtype": dtype}  # type: ignore[attr-defined]
+        return self.program.append_op(op, attrs=attrs)["Out"]  # type: ignore[attr-defined]
+
+    def _compare(self, type: str, other: Any) -> Any:
+        if isinstance(other, numbers.Real):
+            other = self._constant(other)
+        return self._binary(type, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._compare("equal", other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._compare("not_equal", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare("less_than", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare("less_equal", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare("greater_than", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare("greater_equal", other)
+
+    __hash__ = object.__hash__

@@ -7,12 +7,12 @@ import hashlib
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from . import _core
 from .errors import InvalidArgumentError
 
-__all__ = ["DeviceArray", "kernel"]
+__all__ = ["DeviceArray", "KernelArguments", "kernel", "kernel_arguments"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -145,17 +145,82 @@ def kernel(
     return register
 
 
-def kernel_arguments(op: str) -> tuple[list[str], list[str], list[str]]:
+class KernelArgument(NamedTuple):
+    """An input, an output or an attribute of an op."""
+
+    name: str
+    type: str
+    """Dtypes that it may have; for an attribute "int", "floats" and so on."""
+    optional: bool
+    """None may come for an input, no array is needed of an output; an
+    attribute has a default."""
+    several: bool
+    """A list of arrays."""
+    default: Any
+    """Of an attribute."""
+    doc: str
+    """What it is, and its shape."""
+
+
+class KernelArguments(NamedTuple):
+    """What a kernel is given, and what it gives; print it for a table."""
+
+    inputs: list[KernelArgument]
+    outputs: list[KernelArgument]
+    attributes: list[KernelArgument]
+
+    def __str__(self) -> str:
+        lines = []
+        for what, arguments in zip(self._fields, self, strict=True):
+            lines.append(what if arguments else f"{what}: none")
+            for a in arguments:
+                notes = [a.type]
+                if a.default is not None:
+                    notes.append(f"default {a.default!r}")
+                elif a.optional:
+                    notes.append("optional")
+                if a.several:
+                    notes.append("several")
+                lines.append(f"  {a.name} ({', '.join(notes)}): {a.doc}")
+        return "\n".join(lines)
+
+
+def kernel_arguments(op: str) -> KernelArguments:
     """Return the inputs, outputs and attributes that a kernel of ``op`` has.
 
     In the order in which a function that is registered by ``sl.kernel`` gets
-    and returns them. Raises NotFoundError and lists near names.
+    and returns them, each with its name, dtypes, shape and whether it is
+    optional. Raises NotFoundError and lists near names.
     """
     schema = _core._schema(op)
-    return (
-        _inputs(schema),
-        [argument["name"] for argument in schema["outputs"]],
-        [attribute["name"] for attribute in schema["attributes"]],
+    return KernelArguments(
+        [_tensor(schema, a) for a in schema["inputs"] if not a["attribute"]],
+        [_tensor(schema, argument) for argument in schema["outputs"]],
+        [_attribute(attribute) for attribute in schema["attributes"]],
+    )
+
+
+def _tensor(schema: dict[str, Any], argument: dict[str, Any]) -> KernelArgument:
+    dtype = argument["dtype"]
+    allowed = schema["type_vars"].get(dtype)
+    return KernelArgument(
+        argument["name"],
+        f"{dtype}: {' or '.join(allowed)}" if allowed else dtype,
+        argument["optional"],
+        argument["variadic"],
+        None,
+        argument["doc"],
+    )
+
+
+def _attribute(attribute: dict[str, Any]) -> KernelArgument:
+    return KernelArgument(
+        attribute["name"],
+        attribute["type"],
+        not attribute["required"],
+        False,
+        attribute["default"],
+        attribute["doc"],
     )
 
 

@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "tests/onnx/model_builder.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
@@ -128,6 +130,49 @@ TEST(OnnxGraph, ValuesThatAreMadeTwiceOrNeverAreRefused) {
           [](auto& builder) { builder.Input("", {1}); });
   Refused("onnx.initialiser_name", {"no name"},
           [](auto& builder) { builder.Floats("", {1}, {1}); });
+}
+
+// An If without a name, whose branches have a node that `change` changes.
+void RefusedInABranch(ErrorCode code,
+                      const char* id,
+                      std::initializer_list<std::string_view> fragments,
+                      const std::function<void(::onnx::NodeProto*)>& change) {
+  ModelBuilder builder = Small();
+  builder.Node("If", {"flag"}, {"z"});
+  auto* input = builder.graph().add_input();
+  input->set_name("flag");
+  input->mutable_type()->mutable_tensor_type()->set_elem_type(
+      ::onnx::TensorProto::BOOL);
+  input->mutable_type()->mutable_tensor_type()->mutable_shape();
+  auto* branches = builder.graph().mutable_node(1);
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* attribute = branches->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(::onnx::AttributeProto::GRAPH);
+    auto* node = attribute->mutable_g()->add_node();
+    node->set_op_type("Abs");
+    node->add_input("x");
+    node->add_output(std::string("z_") + name);
+    attribute->mutable_g()->add_output()->set_name(node->output(0));
+    change(node);
+  }
+  builder.Output("z");
+  ExpectError(code, id, fragments, [&] { builder.Load({.name = "net.onnx"}); });
+}
+
+TEST(OnnxGraph, ErrorsInGraphsOfNodesSayWhichNodeHasThem) {
+  RefusedInABranch(ErrorCode::kInvalidArgument, "onnx.value_missing",
+                   {"node 0 (Abs) uses", "in a graph of node 1 (If)"},
+                   [](auto* node) { node->set_input(0, "nothing"); });
+  RefusedInABranch(ErrorCode::kUnimplemented, "onnx.unsupported",
+                   {"node 0 (StringSplit) in node 1 (If): "},
+                   [](auto* node) { node->set_op_type("StringSplit"); });
+  RefusedInABranch(ErrorCode::kInvalidArgument, "onnx.attribute_unknown",
+                   {"node 0 (Abs) in node 1 (If) of net.onnx"}, [](auto* node) {
+                     auto* attribute = node->add_attribute();
+                     attribute->set_name("alpha");
+                     attribute->set_type(::onnx::AttributeProto::FLOAT);
+                   });
 }
 
 TEST(OnnxGraph, NodesInTheWrongOrderAreRefused) {

@@ -41,7 +41,7 @@ TEST(OnnxNodes, ThatAreUnknownAreListedAllAtOnce) {
               {"3 of the nodes of net.onnx (opset 13)",
                "node n1 (FooBar): there is no such operator",
                "node n2 (Gelu): operators of domain com.example are unknown",
-               "node n4 (Cast)", "string", "(1 nodes after them"},
+               "node n4 (Cast)", "string", "(1 node after them not tried)"},
               [&] { builder.Load({.name = "net.onnx"}); });
 }
 

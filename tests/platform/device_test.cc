@@ -140,6 +140,17 @@ TEST(DeviceManagerTest, ALoaderIsAskedOnceForAnUnknownKind) {
   EXPECT_EQ(asked, (std::vector<PlaceKind>{kind, other}));
 }
 
+TEST(DeviceManagerTest, CountingMayLoadAKind) {
+  const PlaceKind kind = InternPlaceKind("late");
+  const ScopedLoader loader([&](PlaceKind wanted) {
+    if (wanted == kind) Manager().AddKind(kind, 3, FakeFactory(kind));
+  });
+  EXPECT_EQ(Manager().Count(kind), 0);
+  EXPECT_EQ(Manager().LoadAndCount(kind), 3);
+  EXPECT_EQ(Manager().Count(kind), 3);
+  EXPECT_EQ(Manager().LoadAndCount(InternPlaceKind("later")), 0);
+}
+
 TEST(DeviceManagerTest, ALoadersErrorIsTheAnswerEachTime) {
   const PlaceKind kind = InternPlaceKind("broken");
   const ScopedLoader loader([](PlaceKind) {

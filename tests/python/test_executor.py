@@ -394,3 +394,79 @@ def test_the_fpga_falls_back_and_explains():
     text = executor.explain()
     assert re.search(r"0 scale +fpga:0 .*stream", text)
     assert re.search(r"1 square +cpu .*no kernel .* at fpga:0", text)
+
+
+CHANGING_FEED = """
+import gc
+import numpy as np
+import sluice as sl
+
+class Array:
+    dtype, shape = np.dtype("float32"), (2,)
+
+    def __array__(self, *arguments, **keywords):
+        feed.clear()
+        gc.collect()
+        return np.ones(2, "f4")
+
+class Key:
+    @property
+    def name(self):
+        feed.clear()
+        return "x"
+
+y = sl.layers.scale(sl.data("x", [2]), 2.0)
+exe = sl.Executor()
+for feed in ({"x": Array()}, {Key(): np.ones(2, "f4")}):
+    print(exe.run(feed=feed, fetch_list=[y])[0], feed)
+feed = {"x": Array(), "y": Array()}
+try:
+    exe.run(feed=feed, fetch_list=[y])
+except sl.NotFoundError as error:
+    print("y" in str(error))
+"""
+
+
+def test_a_feed_dict_that_changes_while_it_is_read():
+    # Memory that was given back has no objects any more.
+    done = subprocess.run(
+        [sys.executable, "-c", CHANGING_FEED],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONMALLOC": "debug"},
+    )
+    assert done.stdout == "[2. 2.] {}\n[2. 2.] {}\nTrue\n", done.stderr
+    assert done.returncode == 0
+
+
+def test_devices_are_counted_before_one_is_used():
+    code = """
+import sluice as sl
+before = sl.device_count("cuda"), sl.device_count("fpga")
+for place in ("cuda:0", "fpga:0"):
+    try:
+        sl.Executor(place)
+    except sl.SluiceError:
+        pass
+print(before == (sl.device_count("cuda"), sl.device_count("fpga")), *before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("True ")
+
+
+def test_explain_says_where_a_device_is_emulated():
+    if not sl.device_count("cuda"):
+        pytest.skip("there is no CUDA device")
+    emulated = sl.show_config("dicts")["cuda"] == "EMULATE"
+    x, y = scaled()
+    exe = sl.Executor("cuda:0")
+    exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[y])
+    text = exe.explain()
+    assert ("plan at cuda:0 (emulated) with" in text) == emulated
+    assert (re.search(r"0 scale +cuda:0 \(emulated\)", text) is not None) == emulated
+    assert ("An emulated device" in text) == emulated
+    exe = sl.Executor()
+    exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[y])
+    assert "(emulated)" not in exe.explain().split("other kernels")[0]

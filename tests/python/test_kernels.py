@@ -20,6 +20,10 @@ def run_relu(variant, x=X):
     return sl.run_op("relu", {"X": x}, hint=f"require variant={variant}")["Out"]
 
 
+def names(arguments):
+    return [argument.name for argument in arguments]
+
+
 def test_a_library_adds_its_kernels():
     path = os.environ.get("TEST_KERNEL_LIBRARY")
     if not path or not os.path.exists(path):
@@ -110,7 +114,8 @@ def test_several_outputs_and_integers():
         order = np.argsort(-x, axis=-1)[..., :k]
         return np.take_along_axis(x, order, -1), order
 
-    assert sl.kernel_arguments("top_k")[:2] == (["X"], ["Out", "Indices"])
+    assert names(sl.kernel_arguments("top_k").inputs) == ["X"]
+    assert names(sl.kernel_arguments("top_k").outputs) == ["Out", "Indices"]
     got = sl.run_op(
         "top_k", {"X": X}, {"k": 2}, hint="require variant=py_sorted"
     )
@@ -151,7 +156,7 @@ def test_variadic_and_optional_inputs():
         seen.append(y is None and offsets_input is None)
         return x[:, offsets[1] : offsets[1] + shape[1]]
 
-    assert sl.kernel_arguments("crop")[0] == ["X", "Y", "Offsets"]
+    assert names(sl.kernel_arguments("crop").inputs) == ["X", "Y", "Offsets"]
 
     attributes = {"offsets": [0, 1], "shape": [1, 2]}
     got = sl.run_op(
@@ -171,7 +176,7 @@ def test_inputs_that_are_read_for_their_shape_have_no_data(exe):
         grad[:, 1:] = out_grad
         return grad
 
-    assert sl.kernel_arguments("crop_grad")[0][0] == "X"
+    assert sl.kernel_arguments("crop_grad").inputs[0].name == "X"
     x = sl.data("x", [1, 3])
     x.stop_gradient = False
     loss = sl.layers.mean(sl.layers.crop(x, offsets=[0, 1], shape=[1, 2]))
@@ -190,7 +195,7 @@ def test_a_gradient_op_in_training(exe):
         calls.append(x.shape)
         return 2 * x * out_grad
 
-    assert sl.kernel_arguments("square_grad")[0] == ["X", "Out@GRAD"]
+    assert names(sl.kernel_arguments("square_grad").inputs) == ["X", "Out@GRAD"]
     x = sl.data("x", [None, 1])
     loss = sl.layers.mean(sl.layers.square(sl.layers.fc(x, 1)))
     sl.optimizer.SGD(0.1).minimize(loss)
@@ -317,6 +322,21 @@ def test_kept_views_are_an_error():
     with pytest.raises(sl.InternalError, match="keep a copy") as raised:
         run_relu("py_keeps")
     assert raised.value.check_id == "python_kernel.kept"
+
+
+def test_arguments_of_an_op_have_dtypes_shapes_and_defaults():
+    inputs, outputs, attributes = sl.kernel_arguments("conv2d")
+    bias = {each.name: each for each in inputs}["Bias"]
+    assert bias.optional and not inputs[0].optional
+    assert "float32" in bias.type
+    assert "[" in inputs[0].doc, "no shape"
+    groups = {each.name: each for each in attributes}["groups"]
+    assert (groups.type, groups.default) == ("int", 1)
+    assert outputs[0].name == "Output"
+    assert sl.kernel_arguments("sum").inputs[0].several
+    text = str(sl.kernel_arguments("conv2d"))
+    assert "\n  groups (int, default 1): " in text
+    assert "optional" in text
 
 
 def test_an_identity_may_return_its_input():

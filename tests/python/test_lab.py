@@ -10,7 +10,7 @@ import pytest
 
 import sluice as sl
 from sluice import lab
-from sluice.lab import machine
+from sluice.lab import machine, programs
 from sluice.lab.__main__ import main
 
 
@@ -68,6 +68,47 @@ def test_a_script_is_tuned_and_leaves_the_default_programs_alone(tmp_path, capsy
     assert main(["tune", str(path), "--budget", "2"]) == 0
     assert "mean(X float32[5,3])" in capsys.readouterr().out
     assert sl.default_main_program().ops == []
+
+
+def test_an_onnx_model_is_tuned(tmp_path, capsys):
+    y = sl.layers.softmax(sl.data("x", [None, 6]))
+    path = str(tmp_path / "net.onnx")
+    sl.onnx.save(sl.default_main_program(), path, [y.name])
+    job = lab.load(path, 7)
+    assert job.feed["x"].shape == (7, 6)
+    assert job.fetch_list == [y.name]
+    assert main(["tune", path, "--batch", "7", "--budget", "2"]) == 0
+    assert "softmax(X float32[7,6])" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert main(["report", path, "-o", str(page), "--seconds", "0.1"]) == 0
+    assert "softmax" in page.read_text()
+    model = sl.onnx.load(path)
+    sl.io.save_program(model.program, tmp_path / "net")
+    (tmp_path / "net").rename(tmp_path / "program.safetensors")
+    with pytest.raises(sl.SluiceError, match="sluice.io.load_program reads it"):
+        sl.io.load_params(tmp_path / "program.safetensors", model.program)
+    with pytest.raises(sl.DataLossError, match="sluice.onnx.load reads ONNX"):
+        sl.io.load_program(path)
+
+
+def test_an_input_of_unknown_rank_is_told():
+    var = {"name": "x", "shape": None, "dtype": sl.float32}
+    with pytest.raises(sl.InvalidArgumentError, match="x: its rank is not known"):
+        programs._array(np.random.default_rng(0), var, 4)
+
+
+def test_a_race_has_kernels_in_python_too(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import numpy as np\n"
+        "import sluice as sl\n\n"
+        '@sl.kernel("relu", variant="raced")\n'
+        "def relu(x):\n"
+        "    return np.maximum(x, 0)\n"
+    )
+    race = ["race", "relu", "--sizes", "3", "--budget", "5"]
+    assert main([*race, "--kernels", str(path)]) == 0
+    assert "python/raced" in capsys.readouterr().out
 
 
 def test_a_race_says_which_kernel_is_best_for_each_size(tmp_path, capsys):

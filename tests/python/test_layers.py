@@ -35,6 +35,26 @@ def test_an_unknown_layer_lists_near_names():
     with pytest.raises(AttributeError, match="did you mean .*reduce_sum"):
         sl.layers.reduce_sums  # noqa: B018
     assert "scale" in dir(sl.layers)
+    with pytest.raises(AttributeError) as error:
+        sl.layers.nothing_like_it  # noqa: B018
+    assert str(error.value) == "there is no op or layer 'nothing_like_it'"
+
+
+@pytest.mark.parametrize(
+    "name, here",
+    {
+        "data": "sl.data",
+        "While": "sl.layers.while_loop",
+        "rnn": "sl.layers.scan",
+        "linear": "sl.layers.fc",
+        "batch_nrom": "batch_norm",
+    }.items(),
+)
+def test_a_layer_of_another_library_is_named_as_it_is_called_here(name, here):
+    with pytest.raises(AttributeError) as error:
+        getattr(sl.layers, name)
+    assert here in str(error.value)
+    assert "atan" not in str(error.value) and "tile" not in str(error.value)
 
 
 def test_gradient_ops_are_no_layers():
@@ -265,3 +285,15 @@ def test_an_embedding_takes_rows(exe):
     np.testing.assert_array_equal(value.reshape(2, 2), [[5, 6], [1, 2]])
     with pytest.raises(sl.OutOfRangeError):
         exe.run(feed={"ids": [[3]]}, fetch_list=[y])
+
+
+@pytest.mark.parametrize("padding_idx", [2, -1])
+def test_an_embedding_gives_zeros_for_a_row_counted_from_the_end(
+    exe, padding_idx
+):
+    ids = sl.data("ids", [None, 1], "int64")
+    ones = sl.initializer.Constant(1.0)
+    y = sl.layers.embedding(ids, [3, 2], padding_idx, param_attr=ones)
+    exe.run(sl.default_startup_program())
+    (rows,) = exe.run(feed={"ids": [[0], [2]]}, fetch_list=[y])
+    np.testing.assert_array_equal(rows, [[1, 1], [0, 0]])

@@ -216,3 +216,59 @@ def test_threads_share_a_session(model):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_names_are_where_clients_import_them():
+    from sluice.onnxruntime.capi import _pybind_state
+    from sluice.onnxruntime.capi.onnxruntime_inference_collection import (
+        InferenceSession,
+    )
+
+    assert InferenceSession is ort.InferenceSession
+    assert set(_pybind_state.__all__) == set(state.__all__)
+    for name in state.__all__:
+        assert getattr(_pybind_state, name) is getattr(state, name)
+
+
+def test_feeds_and_outputs_of_a_wrong_type_are_told(model):
+    session = ort.InferenceSession(model)
+    with pytest.raises(TypeError, match="dict of arrays .*'x': .*got list"):
+        session.run(None, [X])
+    with pytest.raises(TypeError, match="text 'y'; expected a list"):
+        session.run("y", {"x": X})
+
+
+def test_an_emulated_gpu_is_used_where_it_is_named_and_not_offered(model):
+    if not sl.device_count("cuda") or sl.show_config("dicts")["cuda"] != "EMULATE":
+        pytest.skip("CUDA is not emulated")
+    assert ort.get_available_providers() == ["CPUExecutionProvider"]
+    assert ort.get_device() == "CPU"
+    with pytest.warns(UserWarning, match="emulates CUDA") as warned:
+        session = ort.InferenceSession(
+            model, providers=["CUDAExecutionProvider"]
+        )
+    assert warned[0].filename == __file__
+    assert session.get_providers()[0] == "CUDAExecutionProvider"
+    np.testing.assert_allclose(session.run(["y"], {"x": X})[0], Y)
+
+
+def test_a_model_of_several_stretches_is_tuned():
+    graph = helper.make_graph(
+        [
+            helper.make_node("Exp", ["x"], ["e"]),
+            helper.make_node("NonZero", ["e"], ["places"]),
+            helper.make_node("Cast", ["places"], ["y"], to=TensorProto.FLOAT),
+            helper.make_node("Tanh", ["y"], ["z"]),
+        ],
+        "stretches",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, None])],
+    )
+    opsets = [helper.make_opsetid("", 13)]
+    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    session = ort.InferenceSession(proto.SerializeToString())
+    feed = {"x": np.float32([1, 2, 3])}
+    before = session.run(None, feed)[0]
+    tuned = session.tune(2)
+    assert {"exp"} <= {signature.op for signature in tuned.signatures}
+    np.testing.assert_allclose(session.run(None, feed)[0], before, rtol=1e-6)

@@ -1,6 +1,8 @@
+import operator
 import pickle
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
 
 import sluice as sl
@@ -141,3 +143,62 @@ def test_name_scopes():
     assert names == ["tower/fc_0.w_0", "tower/fc_0.b_0"] or all(
         name.startswith("tower/fc_0") or "tower" in name for name in names
     )
+
+
+COMPARISONS = {
+    "equal": (operator.eq, np.equal),
+    "not_equal": (operator.ne, np.not_equal),
+    "less_than": (operator.lt, np.less),
+    "less_equal": (operator.le, np.less_equal),
+    "greater_than": (operator.gt, np.greater),
+    "greater_equal": (operator.ge, np.greater_equal),
+}
+
+
+@pytest.mark.parametrize("op", COMPARISONS)
+@pytest.mark.parametrize("shape", [[3], []])
+def test_comparisons_are_ops(exe, op, shape):
+    compare, numpy_compare = COMPARISONS[op]
+    x, y = sl.data("x", shape), sl.data("y", shape)
+    fetches = [compare(x, y), compare(x, 2), compare(2.0, x)]
+    a, b = np.float32([1, 2, 3]), np.float32([3, 2, 1])
+    if not shape:
+        a, b = a[2], b[2]
+    assert [each.dtype for each in fetches] == [sl.bool] * 3
+    results = exe.run(feed={"x": a, "y": b}, fetch_list=fetches)
+    wanted = [numpy_compare(a, b), numpy_compare(a, 2), numpy_compare(2, a)]
+    for result, want in zip(results, wanted, strict=True):
+        assert result.shape == tuple(shape)
+        np.testing.assert_array_equal(result, want)
+
+
+def test_integers_are_compared_exactly(exe):
+    x = sl.data("x", [2], "int64")
+    feed = {"x": [2**53, 2**53 + 1]}
+    (same,) = exe.run(feed=feed, fetch_list=[x == 2**53 + 1])
+    np.testing.assert_array_equal(same, [False, True])
+    with pytest.raises(sl.InvalidArgumentError, match="int8 holds"):
+        sl.data("small", [2], "int8") == 300  # noqa: B015
+
+
+def test_variables_are_keys_and_are_no_truth_values(exe):
+    x, y = sl.data("x", [1]), sl.data("y", [1])
+    count = len(sl.default_main_program().ops)
+    values = {x: [1.0], y: [2.0]}
+    assert list(values) and values[y] == [2.0] and {x, y, x} == {y, x}
+    (total,) = exe.run(feed=values, fetch_list=[x + y])
+    assert total == 3
+    assert (x == None) is False and x != "x"  # noqa: E711
+    assert len(sl.default_main_program().ops) == count + 1
+    for misuse in (lambda: x == y and x, lambda: y in [x], lambda: x or y):
+        with pytest.raises(TypeError, match="`is` compares variables"):
+            misuse()
+
+
+def test_numbers_of_numpy_are_numbers(exe):
+    x = sl.data("x", [2])
+    fetches = [np.float32(2) * x, np.float64(1) - x, np.int64(4) / x]
+    results = exe.run(feed={"x": [1, 2]}, fetch_list=fetches)
+    np.testing.assert_array_equal(results, [[2, 4], [0, -1], [4, 2]])
+    with pytest.raises(TypeError):
+        np.ones(2) + x

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 
 import pytest
 
@@ -302,9 +303,36 @@ def test_tuning_with_wrong_kernels_only_says_that_they_are_left_out(write, capfd
     kernels = write(source("off", MISTAKES["off"][2]))
     assert status(["tune", program, "--kernels", kernels]) == 1
     out = capfd.readouterr().out
-    assert "were raced for no signature of this program; left out" in out
-    assert "relu/off (cpu PYTHON)\n" in out
+    assert (
+        "your kernels are wrong, and were left out: relu/off (cpu PYTHON)\n"
+        in out
+    )
+    assert "--again" not in out
     assert "to use them" not in out
+
+
+def test_wrong_kernels_are_told_where_everything_has_records():
+    from sluice.lab.tune_worker import _right, _summary
+
+    kernels = [
+        {"op": "relu", "variant": "off", "place": "cpu", "library": "PYTHON"}
+    ]
+    names = ["relu/off (cpu PYTHON)"]
+    assert not _right(kernels, names) and _right(kernels, [])
+    said = _summary([], 3, False, names)
+    assert said == "your kernels are wrong, and were left out: " + names[0]
+    assert "--again" in _summary([], 3, True, [])
+
+
+def test_a_plug_in_is_no_library_of_kernels(capsys):
+    folders = sl.show_config("dicts")["plugin_folders"]
+    found = [p for f in folders for p in pathlib.Path(f).glob("libsluice_*.so")]
+    if not found:
+        pytest.skip("there are no plug-ins")
+    assert status(["verify", str(found[0])]) == 1
+    out = capsys.readouterr().out
+    assert "is no kernel library" in out
+    assert "sluice.load_device_plugin, and checked by sluice-conformance" in out
 
 
 def test_a_kernel_that_loses_is_no_reason_for_a_hint(write, capfd):

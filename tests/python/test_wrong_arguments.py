@@ -10,6 +10,7 @@ import pytest
 import sluice as sl
 
 SURROGATE = "a\ud800b"
+LINE = "test_wrong_arguments.py:"
 
 
 def program():
@@ -120,6 +121,14 @@ CALLS = {
         ["cast: attribute", "[5] (list)"],
     ),
     "shape": (lambda: sl.data("x", [2**64]), ["data x", "18446744073709551616"]),
+    "shape None": (
+        lambda: sl.data("x", None),
+        ["data x", "[None, 10]", "None (NoneType)"],
+    ),
+    "name None": (lambda: sl.data(None, [3]), ["data: name", "None"]),
+    "dtype None": (lambda: sl.data("x", [3], None), ["data x", "expected a dtype", "None (NoneType)"]),
+    "op None": (lambda: append(None), ["type of an op", "None (NoneType)"]),
+    "var None": (lambda: program().var(None), ["variable", "None (NoneType)"]),
     "path": (lambda: sl.io.load_program(5), ["path", "5 (int)"]),
     "program and path swapped": (
         lambda: sl.io.save_program("net", sl.Program()),
@@ -159,13 +168,88 @@ CALLS = {
         lambda: sl.layers.fc(rows(), 2, param_attr=sl.initializer.Constant("1")),
         ["value", "number", "'1' (str)"],
     ),
-    "size": (lambda: sl.layers.fc(rows(), "3"), ["known", "'3'"]),
-    "size 2.7": (lambda: sl.layers.fc(rows(), 2.7), ["known", "2.7"]),
+    "size": (
+        lambda: sl.layers.fc(rows(), "3"),
+        ["fc: size", "integer above 0", "'3' (str)", LINE],
+    ),
+    "size 10.0": (
+        lambda: sl.layers.fc(rows(), 10.0),
+        ["fc: size", "integer above 0", "10.0 (float)"],
+    ),
+    "size 0": (lambda: sl.layers.fc(rows(), 0), ["fc: size", "above 0"]),
+    "unknown size": (
+        lambda: sl.layers.fc(sl.data("x", [None, None]), 3),
+        ["needs a shape that is known", "[None, 3]", LINE],
+    ),
+    "fc of a list": (
+        lambda: sl.layers.fc([rows(), sl.data("x", [None, 3])], 3),
+        ["fc: input: expected a variable", "sl.layers.concat", LINE],
+    ),
+    "fc of an array": (
+        lambda: sl.layers.fc(np.ones([2, 3]), 3),
+        ["fc: input: expected a variable", "(ndarray)", "sl.data(", LINE],
+    ),
+    "fc of a name": (
+        lambda: sl.layers.fc("rows", 3),
+        ["fc: input: expected a variable", "program.var(name)"],
+    ),
+    "relu of an array": (
+        lambda: sl.layers.relu(np.ones([2, 3])),
+        ["relu: argument X: expected a variable", "sl.data("],
+    ),
+    "loss of an array": (
+        lambda: sl.layers.softmax_with_cross_entropy(np.ones([2, 3]), rows()),
+        ["softmax_with_cross_entropy: logits", "sl.data("],
+    ),
+    "cond of a bool": (
+        lambda: sl.layers.cond(True, rows, rows),
+        ["cond: pred: expected a variable", "True (bool)"],
+    ),
+    "padding SAME": (
+        lambda: sl.layers.conv2d(image(), 4, 3, padding="SAME"),
+        ["conv2d: padding", "integer or [height, width]", "'SAME'", "// 2"],
+    ),
+    "stride 1.5": (
+        lambda: sl.layers.conv2d(image(), 4, 3, stride=(1, 1.5)),
+        ["conv2d: stride", "(1, 1.5) (tuple)", LINE],
+    ),
+    "pool size": (
+        lambda: sl.layers.pool2d(image(), None),
+        ["pool2d: pool_size", "None (NoneType)"],
+    ),
+    "rank of an image": (
+        lambda: sl.layers.batch_norm(rows()),
+        ["batch_norm: input must have rank 4", "rows", LINE],
+    ),
+    "groups": (
+        lambda: sl.layers.conv2d(image(), 4, 3, groups=0),
+        ["conv2d: groups", "integer above 0", "0 (int)"],
+    ),
+    "param_attr": (
+        lambda: sl.layers.fc(rows(), 3, param_attr=5),
+        ["param_attr", "a ParamAttr", "5 (int)", LINE],
+    ),
+    "table": (
+        lambda: sl.layers.embedding(sl.data("i", [3], "int64"), 5),
+        ["embedding: size", "[rows, columns]", "5 (int)"],
+    ),
+    "padding_idx": (
+        lambda: sl.layers.embedding(sl.data("i", [3], "int64"), [5, 2], 5),
+        ["embedding: padding_idx", "from -5 to 4", "5 (int)"],
+    ),
+    "padding_idx -6": (
+        lambda: sl.layers.embedding(sl.data("i", [3], "int64"), [5, 2], -6),
+        ["embedding: padding_idx", "from -5 to 4", "-6 (int)"],
+    ),
 }
 
 
 def rows():
     return sl.data("rows", [None, 3])
+
+
+def image():
+    return sl.data("image", [None, 3, 8, 8])
 
 
 @pytest.mark.parametrize("which", CALLS)
@@ -319,7 +403,13 @@ def test_a_misspelt_argument_of_a_layer_is_near_another():
     x = sl.data("x", [None, 3])
     with pytest.raises(sl.NotFoundError) as error:
         sl.layers.scale(x, scal=2.0)
-    assert "scale: there is no argument scal; did you mean scale" in str(
+    assert "scale: there is no argument scal; it has x, scale, " in str(
+        error.value
+    )
+    assert "; did you mean scale?" in str(error.value)
+    with pytest.raises(sl.NotFoundError) as error:
+        sl.layers.relu(input=x)
+    assert "there is no argument input; it has x, name, hint\n" in str(
         error.value
     )
     assert "test_wrong_arguments.py:" in str(error.value)
@@ -436,6 +526,9 @@ def test_a_checkpoint_of_the_training_program_names_the_remedy(exe, tmp_path):
             sl.io.load_params(path)
     for word in ("unique_name.guard", "clone(for_test=True)", "fc_1.w_0"):
         assert word in str(error.value)
+    with pytest.raises(sl.InvalidArgumentError, match="partial=True"):
+        sl.io.load_params(path, inference)
+    assert sl.io.load_params(path, inference, partial=True).missing == []
     sl.io.save_params(path, inference)
     sl.io.load_params(path, inference)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import sluice as sl
 
-from . import programs, tune_kernels
+from . import programs, tune_kernels, worker
 from .arguments import Formatter, check_files, count, seconds
 from .bisect import add_parser as add_bisect
 from .compare import add_parser as add_compare
@@ -27,7 +27,8 @@ _TUNE = """\
 Measures the kernels of a program, so that plans choose by evidence from then
 on. PROGRAM is a built-in network (lenet, mlp: a training step), a Python
 script that defines `program` and `feed` (and, if it likes, `fetch_list`,
-`startup` and `scope`), or a file of sluice.io.save_program."""
+`startup` and `scope`), an ONNX model (*.onnx), or a file of
+sluice.io.save_program."""
 _RACE = """\
 Times all kernels of an op over a range of sizes. Shapes are written with n,
 which stands for each size in turn:
@@ -127,6 +128,13 @@ def _parser() -> argparse.ArgumentParser:
         help="for each size",
     )
     one.add_argument("--place", help="such as cuda:0; the CPU by default")
+    one.add_argument(
+        "--kernels",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="load these kernels (.so or .py) first",
+    )
     one.add_argument("--svg", metavar="FILE", help="a chart, by Matplotlib")
     one.add_argument("--json", metavar="FILE", help="the times as JSON")
 
@@ -173,6 +181,8 @@ def _race(arguments: argparse.Namespace) -> None:
         if sys.stderr.isatty():
             print(f"{arguments.op}: n = {size}", end="\r", file=sys.stderr)
 
+    for path in arguments.kernels:
+        worker.load(path)
     result = race(
         arguments.op,
         arguments.sizes,

@@ -87,7 +87,8 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "program",
         metavar="PROGRAM",
-        help="a built-in network, a Python script or a saved program",
+        help="a built-in network, a Python script, an ONNX model or a saved "
+        "program",
     )
     parser.add_argument(
         "--batch", type=count, default=32, help="for sizes left open"

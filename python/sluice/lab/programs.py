@@ -25,7 +25,8 @@ def load(name: str, batch: int = 32) -> Job:
     Args:
         name: one of NETWORKS; a Python script, ``*.py``, that defines
             ``program`` and ``feed`` (and, if it likes, ``fetch_list``,
-            ``startup`` and ``scope``); or a file of ``sl.io.save_program``.
+            ``startup`` and ``scope``); an ONNX model, ``*.onnx``; or a file of
+            ``sl.io.save_program``.
         batch: for sizes that the program leaves open.
 
     Raises:
@@ -45,6 +46,8 @@ def load(name: str, batch: int = 32) -> Job:
         )
     if name.endswith(".py"):
         return _from_script(name)
+    if name.endswith(".onnx"):
+        return _from_model(name, batch)
     program = sl.io.load_program(name)
     return Job(name, program, make_feed(program, batch), None, values(program))
 
@@ -95,6 +98,13 @@ def _from_script(path: str) -> Job:
     return Job(path, program, dict(feed), fetches, scope)
 
 
+def _from_model(path: str, batch: int) -> Job:
+    model = sl.onnx.load(path)
+    outputs = [output.name for output in model.outputs]
+    feed = make_feed(model.program, batch)
+    return Job(path, model.program, feed, outputs, model.scope)
+
+
 def _not_defined(path: str, name: str, what: str, got: Any) -> Exception:
     kind = "nothing" if got is None else type(got).__name__
     return InvalidArgumentError(
@@ -133,6 +143,12 @@ def values(program: sl.Program) -> sl.Scope:
 
 
 def _array(random: np.random.Generator, var: dict, batch: int) -> np.ndarray:
+    if var["shape"] is None:
+        raise InvalidArgumentError(
+            f"variable {var['name']}: its rank is not known, so no value can "
+            "be made up for it; a script, *.py, can define `feed`",
+            "lab.unknown_rank",
+        )
     shape = [batch if size is None else size for size in var["shape"]]
     dtype = numpy_dtype(var["dtype"].name, var["name"])
     check_size(var["name"], shape, dtype)

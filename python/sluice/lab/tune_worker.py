@@ -84,9 +84,22 @@ def _table(result: Any, kernels: list[dict[str, str]]) -> str:
     return "\n".join([*lines, last])
 
 
+def _right(kernels: list[dict[str, str]], wrong: list[str]) -> bool:
+    """Whether a kernel is there that is not among ``wrong``."""
+    names = {
+        f"{k['op']}/{k['variant']} ({k['place']} {k['library']})"
+        for k in kernels
+        if k["variant"] != worker.GRADIENT
+    }
+    return bool(names.difference(wrong))
+
+
 def _summary(
-    outcomes: list[dict[str, str]], known: int, wrong: list[str]
+    outcomes: list[dict[str, str]], known: int, right: bool, wrong: list[str]
 ) -> str:
+    """What became of the kernels; ``right``: not all of them are wrong."""
+    if wrong and not right:
+        return f"your kernels are wrong, and were left out: {', '.join(wrong)}"
     words = [outcome["word"] for outcome in outcomes]
     if words:
         said = (
@@ -137,7 +150,8 @@ def _tune(job: dict[str, Any], say: Any) -> dict[str, list[str]]:
     print(_table(result, kernels))
     outcomes = [_outcome(tuned, kernels) for tuned in result.signatures]
     outcomes = [outcome for outcome in outcomes if outcome]
-    print(_summary(outcomes, result.known, job["wrong"]))
+    right = _right(kernels, job["wrong"])
+    print(_summary(outcomes, result.known, right, job["wrong"]))
     by_word: dict[str, list[str]] = {}
     for outcome in outcomes:
         rules = by_word.setdefault(outcome["word"], [])

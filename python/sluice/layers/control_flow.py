@@ -6,9 +6,14 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .. import _core
 from ..errors import InvalidArgumentError
-from ..framework import Program, Variable, created, default_main_program
+from ..framework import (
+    Program,
+    Variable,
+    created,
+    default_main_program,
+    require_variable,
+)
 
 __all__ = ["cond", "scan", "while_loop"]
 
@@ -18,14 +23,7 @@ Variables = Sequence[Variable]
 def _list(what: str, value: Any) -> list[Variable]:
     """Variables that a block gives: one, or a list of them."""
     values = list(value) if isinstance(value, (list, tuple)) else [value]
-    for each in values:
-        if not isinstance(each, Variable):
-            raise InvalidArgumentError(
-                f"{what}: expected variables, got "
-                f"{_core._shown(each)}{created()}",
-                "python.block_values",
-            )
-    return values
+    return [require_variable(what, each) for each in values]
 
 
 def _same_count(what: str, got: int, expected: int) -> None:
@@ -89,8 +87,7 @@ def cond(
         InvalidArgumentError: the functions return different numbers of
             variables, or other dtypes.
     """
-    _list("cond: pred", [pred])
-    program = pred.program
+    program = require_variable("cond: pred", pred).program
     attrs: dict[str, Any] = {}
     single = False
     with _new_blocks(program):

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InvalidArgumentError
-from ..framework import Variable
+from ..framework import Variable, created, require_variable
 from ..layer_helper import LayerHelper
 
 
 def _tags(layer: str, emission: Variable) -> int:
+    require_variable(f"{layer}: input", emission)
     tags = (emission.shape or (None,))[-1]
     if tags is None:
         raise InvalidArgumentError(
-            f"{layer}: the number of tags must be known, got {emission!r}",
+            f"{layer}: the number of tags must be known, got "
+            f"{emission!r}{created()}",
             "python.crf_tags",
         )
     return tags
@@ -43,8 +45,8 @@ def linear_chain_crf(
         InvalidArgumentError: N is unknown.
         OutOfRangeError: when it runs, for a length outside of [1, T].
     """
-    helper = LayerHelper("linear_chain_crf", name, input.program)
     tags = _tags("linear_chain_crf", input)
+    helper = LayerHelper("linear_chain_crf", name, input.program)
     transition = helper.create_parameter(
         param_attr, [tags + 2, tags], input.dtype
     )
@@ -74,8 +76,8 @@ def crf_decoding(
     Returns:
         Tags [B, T], int64; zeros behind the end.
     """
-    helper = LayerHelper("crf_decoding", program=input.program)
     tags = _tags("crf_decoding", input)
+    helper = LayerHelper("crf_decoding", program=input.program)
     transition = helper.create_parameter(
         param_attr, [tags + 2, tags], input.dtype
     )

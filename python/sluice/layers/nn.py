@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
+from .. import _core
 from ..errors import InvalidArgumentError
-from ..framework import Variable
+from ..framework import Variable, created, require_variable
 from ..initializer import Constant, Normal, Uniform
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, positive
 
 Pair = int | Sequence[int]
 
 
-def _pair(value: Pair) -> list[int]:
-    return [value, value] if isinstance(value, int) else list(value)
+def _pair(what: str, value: Pair) -> list[int]:
+    """One integer for height and width, or a list of integers."""
+    try:
+        if isinstance(value, (list, tuple)):
+            return [operator.index(each) for each in value]
+        return [operator.index(value)] * 2
+    except TypeError:
+        pass
+    instead = ""
+    if isinstance(value, str):
+        instead = (
+            '; "VALID" is 0; "SAME", for an odd filter and stride 1, is '
+            "filter_size // 2 * dilation"
+        )
+    raise InvalidArgumentError(
+        f"{what}: expected an integer or [height, width], got "
+        f"{_core._shown(value)}{instead}{created()}",
+        "python.pair",
+    )
 
 
 def _channels(layer: str, x: Variable, data_format: str) -> int:
+    require_variable(f"{layer}: input", x)
     if x.shape is None or len(x.shape) != 4:
         raise InvalidArgumentError(
-            f"{layer}: input must have rank 4, got {x!r}", "python.rank"
+            f"{layer}: input must have rank 4, got {x!r}{created()}",
+            "python.rank",
         )
     channels = x.shape[3 if data_format == "NHWC" else 1]
     if channels is None:
         raise InvalidArgumentError(
-            f"{layer}: the number of channels must be known, got {x!r}",
+            f"{layer}: the number of channels must be known, got "
+            f"{x!r}{created()}",
             "python.channels",
         )
     return channels
@@ -59,14 +81,16 @@ def fc(
     Raises:
         InvalidArgumentError: a size is unknown, or the rank too small.
     """
-    helper = LayerHelper("fc", name, input.program)
+    require_variable("fc: input", input)
+    size = positive("fc: size", size)
     shape = input.shape or ()
     if not 0 < num_flatten_dims < len(shape):
         raise InvalidArgumentError(
             f"fc: num_flatten_dims must be between 1 and the input's rank less "
-            f"one, got {num_flatten_dims} for {input!r}",
+            f"one, got {num_flatten_dims} for {input!r}{created()}",
             "python.num_flatten_dims",
         )
+    helper = LayerHelper("fc", name, input.program)
     rows = shape[num_flatten_dims:]
     inputs = None if None in rows else math.prod(rows)  # type: ignore[arg-type]
     weight = helper.create_parameter(param_attr, [inputs, size], input.dtype)  # type: ignore[list-item]
@@ -113,15 +137,16 @@ def conv2d(
         InvalidArgumentError: the input has another rank, channels are unknown
             or not divisible by groups, or the filter does not fit.
     """
-    helper = LayerHelper("conv2d", name, input.program)
     channels = _channels("conv2d", input, data_format)
-    if groups < 1 or channels % groups != 0:
+    num_filters = positive("conv2d: num_filters", num_filters)
+    if channels % positive("conv2d: groups", groups) != 0:
         raise InvalidArgumentError(
             f"conv2d: {channels} input channels cannot be divided into "
-            f"{groups} groups",
+            f"{groups} groups{created()}",
             "python.groups",
         )
-    window = _pair(filter_size)
+    window = _pair("conv2d: filter_size", filter_size)
+    helper = LayerHelper("conv2d", name, input.program)
     shape = [num_filters, channels // groups, *window]
     deviation = math.sqrt(2.0 / max(math.prod(shape[1:]), 1))
     weight = helper.create_parameter(
@@ -131,9 +156,9 @@ def conv2d(
         bias_attr, [num_filters], input.dtype, is_bias=True
     )
     attrs = {
-        "strides": _pair(stride),
-        "paddings": _pair(padding),
-        "dilations": _pair(dilation),
+        "strides": _pair("conv2d: stride", stride),
+        "paddings": _pair("conv2d: padding", padding),
+        "dilations": _pair("conv2d: dilation", dilation),
         "groups": groups,
         "data_format": data_format,
     }
@@ -171,11 +196,15 @@ def pool2d(
     Returns:
         The input's shape with H and W divided by the stride.
     """
+    require_variable("pool2d: input", input)
+    window = _pair("pool2d: pool_size", pool_size)
     attrs = {
         "pooling_type": pool_type,
-        "ksize": _pair(pool_size),
-        "strides": _pair(pool_size if pool_stride is None else pool_stride),
-        "paddings": _pair(pool_padding),
+        "ksize": window,
+        "strides": window
+        if pool_stride is None
+        else _pair("pool2d: pool_stride", pool_stride),
+        "paddings": _pair("pool2d: pool_padding", pool_padding),
         "global_pooling": global_pooling,
         "ceil_mode": ceil_mode,
         "exclusive": exclusive,
@@ -221,8 +250,8 @@ def batch_norm(
     Returns:
         A variable of the input's shape.
     """
-    helper = LayerHelper("batch_norm", name, input.program)
-    size, dtype = [_channels("batch_norm", input, data_format)], input.dtype
+    size = [_channels("batch_norm", input, data_format)]
+    helper, dtype = LayerHelper("batch_norm", name, input.program), input.dtype
     scale = helper.create_parameter(param_attr, size, dtype, Constant(1.0))
     bias = helper.create_parameter(bias_attr, size, dtype, is_bias=True)
     mean = helper.create_persistable(
@@ -273,6 +302,7 @@ def dropout(
     Returns:
         A variable of the shape of x.
     """
+    require_variable("dropout: x", x)
     attrs = {
         "dropout_prob": dropout_prob,
         "is_test": is_test,
@@ -296,7 +326,8 @@ def embedding(
     Args:
         input: row numbers, int64.
         size: [rows, columns] of the table.
-        padding_idx: a row number that gives zeros.
+        padding_idx: a row number that gives zeros; below 0 it counts from
+            the end, as in Fluid.
         param_attr: of the table.
         dtype: of the table.
         name: of the layer.
@@ -306,12 +337,43 @@ def embedding(
 
     Raises:
         OutOfRangeError: when it runs, for a number outside of the table.
+        InvalidArgumentError: size is no pair of integers above 0, or
+            padding_idx is no row.
     """
+    require_variable("embedding: input", input)
+    rows, columns = _table_size(size)
+    attrs = {}
+    if padding_idx is not None:
+        attrs["padding_idx"] = _row("embedding: padding_idx", padding_idx, rows)
     helper = LayerHelper("embedding", name, input.program)
-    limit = 1.0 / math.sqrt(max(size[-1], 1))
+    limit = 1.0 / math.sqrt(columns)
     table = helper.create_parameter(
-        param_attr, size, dtype, Uniform(-limit, limit)
+        param_attr, [rows, columns], dtype, Uniform(-limit, limit)
     )
-    attrs = {} if padding_idx is None else {"padding_idx": padding_idx}
     inputs = {"W": table, "Ids": input}
     return helper.append_op("lookup_table", inputs, attrs=attrs)["Out"]
+
+
+def _table_size(size: Any) -> list[int]:
+    if not isinstance(size, (list, tuple)) or len(size) != 2:
+        raise InvalidArgumentError(
+            "embedding: size: expected [rows, columns], got "
+            f"{_core._shown(size)}{created()}",
+            "python.embedding_size",
+        )
+    return [positive(f"embedding: size {list(size)}", each) for each in size]
+
+
+def _row(what: str, value: Any, rows: int) -> int:
+    """The number of a row; below 0 it counts from the end."""
+    try:
+        row = operator.index(value)
+    except TypeError:
+        row = rows
+    if not -rows <= row < rows:
+        raise InvalidArgumentError(
+            f"{what}: expected an integer from {-rows} to {rows - 1}, got "
+            f"{_core._shown(value)}{created()}",
+            "python.row",
+        )
+    return row % rows

@@ -95,6 +95,14 @@ def _make(op: str) -> Any:
     return _naming_unknown(op, function)
 
 
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The near names, which share more than a few letters; "" without any."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 2, cutoff=0.8)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
 def _naming_unknown(op: str, function: Any) -> Any:
     """The function, with an error for a misspelt argument as the core's."""
     code = function.__code__
@@ -105,14 +113,9 @@ def _naming_unknown(op: str, function: Any) -> Any:
     def checked(*args: Any, **kwargs: Any) -> Any:
         for name in kwargs:
             if name not in known:
-                from difflib import get_close_matches
-
-                near = get_close_matches(name, known, 2)
-                listed = f"did you mean {' or '.join(near)}?"
-                if not near:
-                    listed = f"there are {', '.join(known)}"
                 raise NotFoundError(
-                    f"{op}: there is no argument {name}; {listed}"
+                    f"{op}: there is no argument {name}; it has "
+                    f"{', '.join(known)}{_did_you_mean(name, known)}"
                     f"{framework.created()}",
                     "python.unknown_argument",
                 )
@@ -121,17 +124,41 @@ def _naming_unknown(op: str, function: Any) -> Any:
     return checked
 
 
+# Layers of Fluid and other libraries that have another name here.
+_NAMES_HERE = {
+    "DynamicRNN": "sl.layers.scan",
+    "IfElse": "sl.layers.cond",
+    "StaticRNN": "sl.layers.scan",
+    "Switch": "sl.layers.cond",
+    "While": "sl.layers.while_loop",
+    "case": "sl.layers.cond",
+    "create_parameter": "sl.LayerHelper(...).create_parameter",
+    "dense": "sl.layers.fc",
+    "linear": "sl.layers.fc",
+    "rnn": "sl.layers.scan",
+}
+
+
+def _instead(name: str) -> str:
+    import sluice
+
+    here = _NAMES_HERE.get(name)
+    if here is None and name in sluice.__all__:
+        here = f"sl.{name}"
+    if here is not None:
+        return f"; use {here}"
+    return _did_you_mean(name, [*names(), *sluice.layers.__all__])
+
+
 def __getattr__(name: str) -> Any:
     if (
         name.startswith("_")
         or name not in _core._op_names()
         or not _is_for_users(name)
     ):
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, names(), 2)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise AttributeError(f"there is no op or layer {name!r}{hint}")
+        raise AttributeError(
+            f"there is no op or layer {name!r}{_instead(name)}"
+        )
     globals()[name] = function = _make(name)
     return function
 

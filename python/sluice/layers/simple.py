@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..framework import Variable
+from ..framework import Variable, require_variable
 
 
 class TopK(NamedTuple):
@@ -34,6 +34,7 @@ def softmax_with_cross_entropy(
     Raises:
         OutOfRangeError: when it runs, for a label that is no class.
     """
+    require_variable("softmax_with_cross_entropy: logits", logits)
     inputs = {"Logits": logits, "Label": label}
     attrs = {"soft_label": True} if soft_label else {}
     made = logits.program.append_op(
@@ -55,6 +56,7 @@ def cross_entropy(input: Variable, label: Variable) -> Variable:
     Returns:
         The loss [N, 1].
     """
+    require_variable("cross_entropy: input", input)
     # The softmax of logarithms of probabilities is the probabilities.
     logits = input.program.append_op("log", {"X": input})["Out"]
     return softmax_with_cross_entropy(logits, label)
@@ -70,6 +72,7 @@ def topk(input: Variable, k: int = 1) -> TopK:
     Returns:
         values and indices (int64), both [..., k].
     """
+    require_variable("topk: input", input)
     made = input.program.append_op("top_k", {"X": input}, attrs={"k": k})
     return TopK(made["Out"], made["Indices"])
 
@@ -85,5 +88,6 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
     Returns:
         A float32 variable of one element.
     """
+    require_variable("accuracy: input", input)
     inputs = {"Indices": topk(input, k).indices, "Label": label}
     return input.program.append_op("accuracy", inputs)["Accuracy"]

@@ -25,9 +25,19 @@ PROVIDER_PLACES = {
 logger_severity = 2
 
 
-def _has_cuda() -> bool:
+def is_emulated(name: str) -> bool:
+    """Whether the provider's device is emulated on the CPU in this build."""
+    return PROVIDER_PLACES[name] == "cuda" and _core._config()["cuda"] == (
+        "EMULATE"
+    )
+
+
+def is_present(name: str) -> bool:
+    """Whether this machine has a device for the provider, or emulates it."""
+    if name not in PROVIDER_PLACES:
+        return False
     try:
-        return _core.device_count("cuda") > 0
+        return _core.device_count(PROVIDER_PLACES[name]) > 0
     except Exception:  # no module for it, or no driver
         return False
 
@@ -38,17 +48,22 @@ def get_all_providers() -> list[str]:
 
 
 def get_available_providers() -> list[str]:
-    """Those that this machine has, the fastest first."""
+    """Those that this machine has, the fastest first.
+
+    An emulated GPU is none of them: programs that take the first provider of
+    this list would get a slow one. A session that names it runs on it.
+    """
     return [
         name
-        for name, kind in PROVIDER_PLACES.items()
-        if kind == "cpu" or _has_cuda()
+        for name in PROVIDER_PLACES
+        if is_present(name) and not is_emulated(name)
     ]
 
 
 def get_device() -> str:
     """``"GPU"`` where there is one, else ``"CPU"``."""
-    return "GPU" if _has_cuda() else "CPU"
+    available = get_available_providers()
+    return "GPU" if "CUDAExecutionProvider" in available else "CPU"
 
 
 def set_default_logger_severity(severity: int) -> None:

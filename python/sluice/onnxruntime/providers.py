@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import environment
-from .environment import PROVIDER_PLACES, get_available_providers
+from .environment import (
+    PROVIDER_PLACES,
+    get_available_providers,
+    is_emulated,
+    is_present,
+)
 
 __all__ = ["chosen", "place_of"]
 
@@ -20,8 +25,9 @@ def chosen(
 ) -> list[tuple[str, dict[str, Any]]]:
     """The providers that are there, with their options; the CPU comes last.
 
-    Warns of those that are not. Raises ValueError for what is no list of names
-    or (name, options), and for another number of options.
+    Warns of those that are not, and of a GPU that is emulated. Raises
+    ValueError for what is no list of names or (name, options), and for another
+    number of options.
     """
     if providers is None:
         providers = ["CPUExecutionProvider"]
@@ -34,7 +40,6 @@ def chosen(
             f"provider_options has {len(options)} entries, providers has "
             f"{len(providers)}; expected as many"
         )
-    available = get_available_providers()
     found: dict[str, dict[str, Any]] = {}
     for i, provider in enumerate(providers):
         name, own = provider, {}
@@ -46,16 +51,27 @@ def chosen(
             )
         if options is not None:
             own = {**own, **options[i]}
-        if name in available:
+        if is_present(name):
             found.setdefault(name, own)
-        elif environment.logger_severity <= 2:
-            warnings.warn(
+            if is_emulated(name):
+                _warn(
+                    f"provider {name}: this build emulates CUDA on the CPU, "
+                    "which is slow; a build with SLUICE_CUDA=ON uses a GPU"
+                )
+        else:
+            available = ", ".join(get_available_providers())
+            _warn(
                 f"Specified provider '{name}' is not in available provider "
-                f"names. Available providers: '{', '.join(available)}'",
-                stacklevel=4,
+                f"names. Available providers: '{available}'"
             )
     found.setdefault("CPUExecutionProvider", {})
     return list(found.items())
+
+
+def _warn(text: str) -> None:
+    """Warn at the line that makes the session."""
+    if environment.logger_severity <= 2:
+        warnings.warn(text, stacklevel=4)
 
 
 def place_of(provider: tuple[str, dict[str, Any]]) -> str:

@@ -81,9 +81,11 @@ class InferenceSession:
             An array for each output.
 
         Raises:
+            TypeError: ``input_feed`` is no dict, or ``output_names`` no list.
             ValueError: an input is missing.
             InvalidArgument: an unknown name, a wrong dtype, rank or size.
         """
+        self._check_types(output_names, input_feed)
         missing = [n for n in self._input_names if n not in input_feed]
         if missing:
             raise ValueError(
@@ -110,6 +112,19 @@ class InferenceSession:
         # Of whatever ran last; reports and tuning use feeds of the same sizes.
         self._last_feed = dict(input_feed)
         return results
+
+    def _check_types(self, output_names: Any, input_feed: Any) -> None:
+        if isinstance(output_names, str):
+            raise TypeError(
+                f"run: output_names is the text {output_names!r}; expected a "
+                f"list of names, such as [{output_names!r}], or None for all"
+            )
+        if not isinstance(input_feed, Mapping):
+            names = ", ".join(f"{value.name!r}: ..." for value in self._inputs)
+            raise TypeError(
+                "run: input_feed must be a dict of arrays by the names of "
+                f"inputs, {{{names}}}, got {type(input_feed).__name__}"
+            )
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs, without initialisers."""

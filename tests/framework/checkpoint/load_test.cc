@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "sluice/framework/program/program_io.h"
+
 namespace sluice::testing {
 namespace {
 
@@ -33,6 +35,12 @@ TEST_F(CheckpointTest, EveryCutIsNoticed) {
   ExpectRefused(ErrorCode::kDataLoss, "file.ends", {"3 bytes too early"});
   Write(bytes.substr(0, 300));
   ExpectRefused(ErrorCode::kDataLoss, "checkpoint.header_size", {"cut off"});
+}
+
+TEST_F(CheckpointTest, AProgramIsNamed) {
+  Write(framework::SerializeProgram(program_));
+  ExpectRefused(ErrorCode::kInvalidArgument, "checkpoint.program",
+                {"expected parameters, got a program", path_});
 }
 
 TEST_F(CheckpointTest, EveryBitThatFlipsIsNoticed) {

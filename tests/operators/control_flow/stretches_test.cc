@@ -21,7 +21,9 @@ namespace {
 
 using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
@@ -265,8 +267,48 @@ TEST_F(StretchesTest, WhatNeedsOnePlanSaysWhy) {
   ExpectError(ErrorCode::kUnimplemented, "plan.not_whole",
               {"a profile", "op 1 (elementwise_add)", places.name()},
               [&] { RunProfiled(*plan, feeds); });
-  ExpectError(ErrorCode::kUnimplemented, "plan.not_whole", {"tuning"},
-              [&] { Tune(executor_, program_, feeds, {doubled}); });
+}
+
+std::vector<std::string> OpsOf(const TuneResult& result) {
+  std::vector<std::string> ops;
+  for (const TunedSignature& tuned : result.signatures) {
+    ops.push_back(tuned.op);
+  }
+  return ops;
+}
+
+// Plans of stretches and of blocks are tuned where they first run.
+TEST_F(StretchesTest, EachOfThemIsTuned) {
+  const Var x = program_.Data("x", DType::kFloat32, {-1});
+  const Var flag = program_.Data("flag", DType::kBool, {});
+  const Vars out = Cond(
+      flag, [&] { return Vars{ops::Square(x)}; },
+      [&] { return Vars{ops::Sigmoid(x)}; });
+  const Var places = ops::Nonzero(ops::Tanh(out[0]));
+  const Var after = ops::ElementwiseAdd(places, places);
+  Tensor on;
+  on.mutable_data<bool>({}, platform::CPUPlace())[0] = true;
+  const Feeds feeds = {{"x", StretchTensor({2}, {0, 2})}, {"flag", on}};
+  const TuneOptions options{.budget_seconds = 5, .again = true};
+  const TuneResult result =
+      Tune(executor_, program_, feeds, {after}, nullptr, options);
+  EXPECT_THAT(OpsOf(result), IsSupersetOf({"square", "tanh"}));
+  EXPECT_THAT(OpsOf(result), Not(Contains("sigmoid")));
+  EXPECT_FALSE(result.cancelled);
+  EXPECT_GT(result.seconds, 0);
+}
+
+TEST_F(StretchesTest, TuningEndsWhereItIsToldTo) {
+  const Var x = program_.Data("x", DType::kFloat32, {-1});
+  const Var places = ops::Nonzero(ops::Square(x));
+  const Var doubled = ops::ElementwiseAdd(places, places);
+  const Feeds feeds = {{"x", StretchTensor({2}, {0, 2})}};
+  TuneOptions options{.budget_seconds = 5, .again = true};
+  options.progress = [](int, int, const std::string&) { return false; };
+  const TuneResult result =
+      Tune(executor_, program_, feeds, {doubled}, nullptr, options);
+  EXPECT_TRUE(result.cancelled);
+  EXPECT_TRUE(result.signatures.empty());
 }
 
 TEST_F(StretchesTest, ExplainShowsEachOfThem) {

@@ -1,3 +1,7 @@
+#include <cstdlib>
+#include <optional>
+#include <string>
+
 #include "tests/operators/onednn/onednn_fixture.h"
 #include "tests/testing/expect_error.h"
 #include <gmock/gmock.h>
@@ -98,12 +102,52 @@ TEST_F(RefusalTest, RecordsOfItsKernelsAreOfTheLibrarysVersion) {
   }
 }
 
-TEST_F(RefusalTest, TheSwitchTurnsTheLibraryOff) {
+TEST_F(RefusalTest, AHintExcludesTheLibrary) {
   Data("y", Ramp({5, 2}));
   const auto out = Append("matmul", {{"X", {"x"}}, {"Y", {"y"}}}, "Out");
   const KernelHintGuard guard("exclude library=ONEDNN");
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel", {"excluded by hint"},
               [&] { executor_.Prepare(program_, feeds_, {out}); });
+}
+
+// SLUICE_ENABLE_ONEDNN as it was, at the end.
+class LibrarySwitch {
+ public:
+  LibrarySwitch() {
+    if (const char* value = std::getenv(kName)) before_ = value;
+  }
+  ~LibrarySwitch() {
+    if (before_) {
+      Set(before_->c_str());
+    } else {
+      unsetenv(kName);
+    }
+  }
+  static void Set(const char* value) { setenv(kName, value, 1); }
+
+ private:
+  static constexpr const char* kName = "SLUICE_ENABLE_ONEDNN";
+  std::optional<std::string> before_;
+};
+
+TEST_F(RefusalTest, TheSwitchTurnsTheLibraryOff) {
+  hint_.reset();
+  Data("y", Ramp({5, 2}));
+  const auto out = Append("matmul", {{"X", {"x"}}, {"Y", {"y"}}}, "Out");
+  const KernelHintGuard guard("prefer library=ONEDNN");
+  const LibrarySwitch restored;
+  const auto plan_with = [&](const char* value) {
+    LibrarySwitch::Set(value);
+    return framework::Executor().Prepare(program_, feeds_, {out});
+  };
+  const auto library = [](const framework::Plan& plan) {
+    return plan.decisions()[0].kernel->key.library;
+  };
+  EXPECT_EQ(library(*plan_with("1")), "ONEDNN");
+  const auto plan = plan_with("0");
+  EXPECT_EQ(library(*plan), "PLAIN");
+  EXPECT_THAT(framework::ExplainText(*plan),
+              ::testing::HasSubstr("SLUICE_ENABLE_ONEDNN"));
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// A kernel that asks for an input that its op has not.
+#include "sluice/framework/op/op_registry.h"
+
+namespace my_kernels {
+namespace {
+
+using sluice::framework::KernelTraits;
+using sluice::framework::OpKernel;
+using sluice::framework::OpKernelContext;
+
+template <typename T>
+class AskingRelu final : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext& context) const override {
+    context.AllocateOutput("Out", context.Input("Y").dims());
+  }
+};
+
+}  // namespace
+
+REGISTER_OP_KERNEL(
+    relu, PLAIN, CPUPlace, test_asking, KernelTraits(), AskingRelu<float>);
+
+}  // namespace my_kernels
