@@ -15,11 +15,11 @@ std::string MakeInput(std::string_view random) {
   Choices choices(random);
   ::onnx::ModelProto model =
       RandomModel(&choices, static_cast<int>(choices.Next(6)) + 1);
-  for (size_t changes = choices.Next(6); changes > 0; --changes) {
+  for (size_t changes = choices.Next(4); changes > 0; --changes) {
     ChangeModel(&choices, &model);
   }
   std::string bytes = model.SerializeAsString();
-  if (choices.Once(2)) ChangeBytes(&choices, &bytes);
+  if (choices.Once(8)) ChangeBytes(&choices, &bytes);
   return bytes;
 }
 

@@ -117,9 +117,10 @@ Sizes RandomSizes(Choices* choices) {
 }
 
 // Its elements fit its shape, most often.
-void FillTensor(Choices* choices, const Sizes& sizes, TensorProto* tensor) {
-  const int32_t type =
-      choices->Once(2) ? TensorProto::INT64 : DataType(choices);
+void FillTensor(Choices* choices,
+                const Sizes& sizes,
+                int32_t type,
+                TensorProto* tensor) {
   tensor->set_data_type(type);
   int64_t count = 1;
   for (const int64_t size : sizes) {
@@ -151,7 +152,9 @@ void FillTensor(Choices* choices, const Sizes& sizes, TensorProto* tensor) {
 class Builder {
  public:
   explicit Builder(Choices* choices)
-      : choices_(*choices), base_(RandomSizes(choices)) {
+      : choices_(*choices),
+        base_(RandomSizes(choices)),
+        type_(DataType(choices)) {
     model_.set_ir_version(10);
     for (const char* domain : {"", "ai.onnx.preview.training"}) {
       auto* opset = model_.add_opset_import();
@@ -177,13 +180,15 @@ class Builder {
   std::string NewName() { return "v" + std::to_string(count_++); }
 
   // Half of all values have the same shape.
+  // Most of them have the same dtype.
+  int32_t NewType() { return choices_.Once(5) ? DataType(&choices_) : type_; }
   Sizes NewSizes() { return choices_.Once(2) ? base_ : RandomSizes(&choices_); }
 
   std::string NewInput() {
     auto* input = graph().add_input();
     input->set_name(NewName());
     auto* type = input->mutable_type()->mutable_tensor_type();
-    type->set_elem_type(DataType(&choices_));
+    type->set_elem_type(NewType());
     if (choices_.Once(24)) return input->name();
     type->mutable_shape();
     for (const int64_t size : NewSizes()) {
@@ -203,7 +208,8 @@ class Builder {
     Sizes sizes = NewSizes();
     if (choices_.Once(2)) sizes = {static_cast<int64_t>(choices_.Next(5))};
     if (choices_.Once(4)) sizes.clear();
-    FillTensor(&choices_, sizes, tensor);
+    FillTensor(&choices_, sizes,
+               choices_.Once(2) ? TensorProto::INT64 : NewType(), tensor);
     return tensor->name();
   }
 
@@ -228,7 +234,7 @@ class Builder {
     }
     std::istringstream attributes(row.attributes);
     for (std::string attribute; attributes >> attribute;) {
-      if (!choices_.Once(2)) AddAttribute(attribute, depth, &node);
+      if (choices_.Once(3)) AddAttribute(attribute, depth, &node);
     }
     const int outputs =
         row.min_outputs +
@@ -284,7 +290,7 @@ class Builder {
       case 't':
         added.set_type(AttributeProto::TENSOR);
         FillTensor(&choices_, choices_.Once(2) ? Sizes{1} : NewSizes(),
-                   added.mutable_t());
+                   NewType(), added.mutable_t());
         break;
       default:
         if (depth > 2) return;
@@ -315,6 +321,7 @@ class Builder {
   Choices& choices_;
   ModelProto model_;
   Sizes base_;
+  int32_t type_;
   std::vector<std::string> values_;  // that a node may read
   std::vector<std::string> made_;    // outputs of nodes of the outermost graph
   int count_ = 0;
@@ -450,7 +457,8 @@ void ChangeModel(Choices* choices, ModelProto* model) {
     case 6:
       return CallNodes(choices, model);
     default:
-      model->mutable_opset_import(0)->set_version(Number(choices));
+      model->mutable_opset_import(0)->set_version(
+          7 + static_cast<int64_t>(choices->Next(22)));
   }
 }
 

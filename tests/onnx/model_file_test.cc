@@ -76,6 +76,16 @@ TEST(OnnxFile, WithoutGraphOrVersionsIsRefused) {
   });
 }
 
+TEST(OnnxFile, MayImportAnOpsetTwice) {
+  ModelBuilder builder = Small();
+  for (const char* domain : {"ai.onnx", ""}) {
+    auto* opset = builder.model.add_opset_import();
+    opset->set_domain(domain);
+    opset->set_version(13);
+  }
+  EXPECT_EQ(builder.Run({{-1, 2}})[0], (std::vector<float>{0, 2}));
+}
+
 TEST(OnnxFile, OfTwoGigabytesIsNotRead) {
   const TempFolder folder;
   const std::string path = folder.File("large.onnx");

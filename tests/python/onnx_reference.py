@@ -1,7 +1,7 @@
-"""Models with one node, beside ONNX's own reference."""
+"""Small models, and single nodes beside ONNX's own reference."""
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import sluice as sl
@@ -41,6 +41,27 @@ def node(op, inputs, outputs, opset, known, **attributes):
     return helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
     )
+
+
+def small_model(nodes, inputs, outputs, constants=(), opset=18):
+    """A loaded model; inputs are dtypes and shapes by name, constants arrays."""
+    graph = helper.make_graph(
+        nodes,
+        "model",
+        [
+            helper.make_tensor_value_info(name, dtype, shape)
+            for name, (dtype, shape) in inputs.items()
+        ],
+        [helper.make_empty_tensor_value_info(name) for name in outputs],
+        [
+            numpy_helper.from_array(x, name)
+            for name, x in dict(constants).items()
+        ],
+    )
+    proto = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+    )
+    return sl.onnx.load(proto.SerializeToString())
 
 
 def run(op, inputs, opset=18, outputs=("y",), known=True, **attributes):

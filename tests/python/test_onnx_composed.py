@@ -5,11 +5,13 @@ import pytest
 
 import sluice as sl
 
-pytest.importorskip("onnx")
-from onnx import TensorProto  # noqa: E402
-from onnx_reference import check, floats, node  # noqa: E402
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper  # noqa: E402
+from onnx_reference import check, floats, node, run, small_model  # noqa: E402
 
 either = pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
+unknown = pytest.mark.parametrize("known", [True, False, None])
+INF = np.inf
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,9 @@ def test_einsum_of_integers(rng):
 
 @either
 @pytest.mark.parametrize("periodic", [0, 1])
-@pytest.mark.parametrize("op", ["BlackmanWindow", "HammingWindow", "HannWindow"])
+@pytest.mark.parametrize(
+    "op", ["BlackmanWindow", "HammingWindow", "HannWindow"]
+)
 def test_windows_of_signals(op, periodic, known):
     check(op, [np.int64(9)], periodic=periodic, known=known)
 
@@ -78,7 +82,10 @@ def test_rotary_embedding(interleaved, known, rng):
 def test_rotary_embedding_of_three_dims(rng):
     caches = [floats(rng, 2, 3, 2), floats(rng, 2, 3, 2)]
     check(
-        "RotaryEmbedding", [floats(rng, 2, 3, 20), *caches], opset=23, num_heads=5
+        "RotaryEmbedding",
+        [floats(rng, 2, 3, 20), *caches],
+        opset=23,
+        num_heads=5,
     )
 
 
@@ -97,7 +104,11 @@ def test_causal_convolution_with_state(size, activation, rng):
 
 
 def test_convolutions_of_signals(rng):
-    x, filters, bias = floats(rng, 2, 4, 9), floats(rng, 6, 2, 3), floats(rng, 6)
+    x, filters, bias = (
+        floats(rng, 2, 4, 9),
+        floats(rng, 6, 2, 3),
+        floats(rng, 6),
+    )
     check(
         "Conv",
         [x, filters, bias],
@@ -115,7 +126,10 @@ def test_convolutions_of_signals(rng):
         output_padding=[1],
     )
     check(
-        "ConvTranspose", [x, floats(rng, 4, 3, 3)], strides=[2], output_shape=[20]
+        "ConvTranspose",
+        [x, floats(rng, 4, 3, 3)],
+        strides=[2],
+        output_shape=[20],
     )
 
 
@@ -190,3 +204,326 @@ def test_selu_of_float64_has_the_defaults_of_onnx():
     (y,) = sl.onnx.load(proto.SerializeToString()).run({"x": x})
     scale, alpha = 1.0507010221481323, 1.6732631921768188
     np.testing.assert_allclose(y, [scale, -scale * alpha], rtol=1e-14)
+
+
+@pytest.mark.parametrize("window", [{}, {"left_window_size": 1}])
+@pytest.mark.parametrize("known", [True, None])
+def test_past_keys_move_the_triangle(window, known, rng):
+    q, k, v = (floats(rng, 1, 2, 3, 4) for _ in range(3))
+    past = [floats(rng, 1, 2, 2, 4) for _ in range(2)]
+    opset = 25 if window else 24
+    values = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape)
+        for n, x in (("q", q), ("k", k), ("v", v))
+    ]
+    values += [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, known and x.shape)
+        for n, x in zip(("past_key", "past_value"), past)
+    ]
+    names = ["q", "k", "v", "", "past_key", "past_value"]
+    graph = helper.make_graph(
+        [helper.make_node("Attention", names, ["y"], is_causal=1, **window)],
+        "one",
+        values,
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    proto = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=11
+    )
+    feed = dict(
+        zip(["q", "k", "v", "past_key", "past_value"], [q, k, v, *past])
+    )
+    (y,) = sl.onnx.load(proto.SerializeToString()).run(feed)
+    keys, all_values = (
+        np.concatenate(pair, 2).astype("f8")
+        for pair in ((past[0], k), (past[1], v))
+    )
+    scores = q.astype("f8") @ keys.swapaxes(2, 3) / 2
+    place, key = np.arange(3)[:, None] + 2, np.arange(5)
+    allowed = key <= place
+    if window:
+        allowed &= key >= place - 1
+    weights = np.exp(np.where(allowed, scores, -INF))
+    weights /= weights.sum(-1, keepdims=True)
+    np.testing.assert_allclose(y, weights @ all_values, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("given", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+@pytest.mark.parametrize("known", [True, False])
+def test_keys_that_the_mask_lacks_are_left_out(known, dtype, given, rng):
+    q, k, v = (
+        floats(rng, 1, 1, 2, 4),
+        floats(rng, 1, 1, 3, 4),
+        floats(rng, 1, 1, 3, 4),
+    )
+    mask = np.zeros((2, given), "float32")
+    if dtype == "bool":
+        mask = np.ones((2, given), bool)
+    scale = {} if known else {"scale": 0.5}
+    inputs = [q, k, v, mask]
+    (y,) = run("Attention", inputs, opset=24, known=known, **scale)
+    scores = (q @ k.swapaxes(2, 3) / 2)[..., :given]
+    weights = np.exp(scores)
+    weights /= weights.sum(-1, keepdims=True)
+    np.testing.assert_allclose(
+        y, weights @ v[:, :, :given], rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "dtype, close", [("float16", 0.004), ("bfloat16", 0.04)]
+)
+def test_scores_of_halves_are_not_rounded(dtype, close, rng):
+    dtype = np.dtype(getattr(pytest.importorskip("ml_dtypes"), dtype, dtype))
+    q, k, v = (
+        rng.normal(0, 4, (2, 4, 16, 64)).astype("f4").astype(dtype)
+        for _ in range(3)
+    )
+    (y,) = run("Attention", [q, k, v], opset=24)
+    assert y.dtype == dtype
+    q, k, v = (x.astype("f8") for x in (q, k, v))
+    scores = q @ k.swapaxes(2, 3) / 8
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    assert np.abs(y.astype("f8") - weights @ v).max() < close
+
+
+@pytest.mark.parametrize("axes", [None, []])
+@pytest.mark.parametrize(
+    "op, element",
+    [
+        ("L1", np.abs),
+        ("L2", np.abs),
+        ("LogSum", np.log),
+        ("LogSumExp", np.copy),
+        ("Max", np.copy),
+        ("Mean", np.copy),
+        ("Min", np.copy),
+        ("Prod", np.copy),
+        ("Sum", np.copy),
+        ("SumSquare", np.square),
+    ],
+)
+def test_a_reduction_of_no_dims_computes_elements(op, element, axes, rng):
+    x = floats(rng, 2, 3)
+    if op == "LogSum":
+        x = np.abs(x)
+    model = small_model(
+        [
+            helper.make_node(
+                f"Reduce{op}",
+                ["x"] if axes is None else ["x", "axes"],
+                ["y"],
+                noop_with_empty_axes=1,
+            )
+        ],
+        {"x": (TensorProto.FLOAT, [2, 3])},
+        ["y"],
+        {} if axes is None else {"axes": np.array([], "int64")},
+    )
+    (y,) = model.run({"x": x})
+    np.testing.assert_allclose(y, element(x), rtol=1e-6)
+
+
+def integers(dtype, shape, rng):
+    """Some beyond what float32, and for 64 bits float64, holds."""
+    limits = np.iinfo(dtype)
+    most = min(limits.max, 2**62 + 1) if limits.bits == 64 else 2**30
+    least = 0 if limits.min == 0 else -most
+    return rng.integers(least, most, shape, dtype=dtype)
+
+
+@unknown
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+@pytest.mark.parametrize("op", ["Sum", "SumSquare", "L1", "Max", "Min"])
+def test_reductions_of_integers_are_exact(op, dtype, keepdims, known, rng):
+    x = integers(dtype, (3, 4, 2), rng)
+    terms = {"SumSquare": x * x, "L1": np.abs(x)}.get(op, x)
+    if op in ("Max", "Min"):
+        x.flat[5] = np.iinfo(dtype).max
+        x.flat[6] = np.iinfo(dtype).min
+    of = {"Max": np.max, "Min": np.min}.get(op, np.sum)
+    expected = of(terms, axis=1, keepdims=bool(keepdims))
+    (y,) = run(f"Reduce{op}", [x], 11, known=known, axes=[1], keepdims=keepdims)
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y, expected.astype(dtype))
+
+
+@unknown
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32"])
+def test_means_of_integers_are_rounded_towards_zero(dtype, known, rng):
+    x = rng.integers(0, 2**31 - 1, (3, 5), dtype=dtype)
+    if dtype != "uint32":
+        x[::2] *= -1
+    sums = x.astype(object).sum(1)
+    expected = [abs(total) // 5 * (1 if total > 0 else -1) for total in sums]
+    (y,) = run("ReduceMean", [x], 11, known=known, axes=[1], keepdims=0)
+    assert y.dtype == x.dtype and y.tolist() == expected
+    (all_of_them,) = run("ReduceMean", [x], 11, known=known, keepdims=0)
+    total = int(sums.sum())
+    assert all_of_them == abs(total) // 15 * (1 if total > 0 else -1)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_norms_of_integers_lose_their_fraction(dtype):
+    x = np.array([[3, 4], [1, 1], [30000, 40000]], dtype)
+    (y,) = run("ReduceL2", [x], 11, axes=[1], keepdims=0)
+    assert y.dtype == x.dtype and y.tolist() == [5, 1, 50000]
+
+
+@unknown
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_products_of_integers_are_exact(dtype, known, rng):
+    limits = np.iinfo(dtype)
+    a, b = (
+        rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True)
+        for shape in ((2, 3, 5), (5, 4))
+    )
+    check("MatMul", [a, b], known=known)
+    (y,) = run("MatMul", [a[0, 0], b], known=known)
+    np.testing.assert_array_equal(y, a[0, 0] @ b)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_gemms_of_integers(dtype, known, rng):
+    a, b, c = (
+        rng.integers(-(2**30), 2**30, shape, dtype=dtype)
+        for shape in ((5, 3), (4, 5), (4,))
+    )
+    options = {"transA": 1, "transB": 1}
+    (y,) = run("Gemm", [a, b], 13, known=known, **options)
+    np.testing.assert_array_equal(y, a.T @ b.T)
+    options |= {"alpha": 3.0, "beta": -2.0}
+    (y,) = run("Gemm", [a, b, c], 13, known=known, **options)
+    expected = a.T @ b.T * a.dtype.type(3) - c * a.dtype.type(2)
+    np.testing.assert_array_equal(y, expected)
+
+
+@unknown
+@pytest.mark.parametrize(
+    "base, exponent, expected",
+    [
+        (np.int64(3), np.int32(39), np.int64(3**39)),
+        (np.float32(-1), np.int64(16777217), np.float32(-1)),
+        (np.float16(-1), np.int64(2049), np.float16(-1)),
+        (np.float32(-1), np.float64(16777217), np.float32(-1)),
+        (np.float16(-2), np.int8(-3), np.float16(-0.125)),
+        (np.int32(3), np.int64(26), np.int64(3**26).astype("int32")),
+        (np.uint32(3), np.uint64(25), np.uint32(3**25 % 2**32)),
+        (np.int32(-1), np.uint64(2**64 - 1), np.int32(-1)),
+        (np.int32(9), np.float32(0.5), np.int32(3)),
+        (np.float64(2), np.int64(0.5 * 2**11), np.float64(np.inf)),
+    ],
+)
+def test_powers_of_two_dtypes_are_not_rounded(base, exponent, expected, known):
+    (y,) = run("Pow", [[base], [exponent]], 15, known=known)
+    assert y.dtype == expected.dtype and y[0] == expected
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3])
+def test_a_constant_exponent_of_more_dims_repeats_the_base(exponent):
+    model = small_model(
+        [helper.make_node("Pow", ["x", "e"], ["y"])],
+        {"x": (TensorProto.FLOAT, [2])},
+        ["y"],
+        {"e": np.full((1, 1, 1), exponent, "float32")},
+    )
+    (y,) = model.run({"x": np.float32([2, 3])})
+    np.testing.assert_array_equal(y, np.float32([[[2, 3]]]) ** exponent)
+
+
+@unknown
+@pytest.mark.parametrize("op, count", [("Sum", 1), ("Mean", 2)])
+def test_unknown_sizes_may_be_repeated(op, count, known, rng):
+    x, y = floats(rng, 3, 1), floats(rng, 1, 4)
+    (z,) = run(op, [x, y], 13, known=known)
+    np.testing.assert_allclose(z, (x + y) / count, rtol=1e-6)
+
+
+@pytest.mark.parametrize("known", [False, None])
+def test_sums_of_three_unknown_shapes(known, rng):
+    inputs = [floats(rng, 3, 4), floats(rng, 1, 1), floats(rng, 1, 4)]
+    check("Sum", inputs, opset=13, known=known)
+
+
+def test_bounds_that_old_models_omit_are_those_of_float32():
+    most = np.finfo("float32").max
+    x = np.float32([-INF, -1, INF, np.nan])
+    (y,) = run("Clip", [x], 7)
+    np.testing.assert_array_equal(y, np.float32([-most, -1, most, np.nan]))
+    (y,) = run("Clip", [x], 10, min=0.0)
+    np.testing.assert_array_equal(y, np.float32([0, 0, most, np.nan]))
+    (y,) = run("Clip", [x], 11)
+    np.testing.assert_array_equal(y, x)
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_a_minimum_above_the_maximum_gives_the_maximum(dtype, constant):
+    x, bounds = np.array([-2, 1, 6], dtype), np.array([2, 1], dtype)
+    if dtype == "float32" and not constant:
+        x[0] = np.nan
+    if constant:
+        model = small_model(
+            [helper.make_node("Clip", ["x", "low", "high"], ["y"])],
+            {"x": (helper.np_dtype_to_tensor_dtype(x.dtype), [3])},
+            ["y"],
+            {"low": bounds[0], "high": bounds[1]},
+        )
+        (y,) = model.run({"x": x})
+    else:
+        (y,) = run("Clip", [x, bounds[0], bounds[1]], 13)
+    np.testing.assert_array_equal(y[1:], [1, 1])
+    assert y[0] == 1 or np.isnan(x[0])
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_large_integers_are_clipped_exactly(dtype):
+    x = np.array([0, 1700000000000000001, 2**62 + 1], dtype)
+    low, high = np.array(5, dtype), np.array(2**62 + 1, dtype)
+    (y,) = run("Clip", [x, low, high], 13)
+    assert y.dtype == x.dtype and y.tolist() == [
+        5,
+        1700000000000000001,
+        2**62 + 1,
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_rectifiers_of_integers(dtype):
+    limits = np.iinfo(dtype)
+    x = np.array([[limits.min, -1, 0, 1, limits.max]], dtype)
+    check("Relu", [x], opset=14)
+    (y,) = run("PRelu", [x, np.array([3], dtype)], 16)
+    np.testing.assert_array_equal(y, np.where(x < 0, x * x.dtype.type(3), x))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "uint16", "uint32", "uint64", "int16"]
+)
+@pytest.mark.parametrize("op", ["Sign", "Abs"])
+def test_signs_of_integers(op, dtype):
+    limits = np.iinfo(dtype)
+    check(op, [np.array([limits.min, 0, 1, limits.max], dtype)], opset=13)
+
+
+def test_negatives_of_int16():
+    check("Neg", [np.array([-3, 0, 300], "int16")], opset=13)
+
+
+def test_the_first_output_may_be_omitted(rng):
+    x = floats(rng, 1, 1, 4, 4)
+    everything = run("MaxPool", [x], 12, ("y", "i"), kernel_shape=[2, 2])
+    (indices,) = run("MaxPool", [x], 12, ("", "i"), kernel_shape=[2, 2])
+    np.testing.assert_array_equal(indices, everything[1])
+
+    (mask,) = run("Dropout", [x], 13, ("", "mask"))
+    assert mask.all() and mask.shape == x.shape
+
+    scale = np.ones(4, "float32")
+    _, mean = run("LayerNormalization", [x, scale], 17, ("y", "mean"))
+    (alone,) = run("LayerNormalization", [x, scale], 17, ("", "mean"))
+    np.testing.assert_array_equal(alone, mean)

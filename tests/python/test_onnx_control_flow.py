@@ -1,4 +1,5 @@
-"""Programs with blocks, out to ONNX and in again."""
+"""Programs with blocks, out to ONNX and in again; models with loops and
+branches."""
 
 import io
 
@@ -9,7 +10,9 @@ import sluice as sl
 from control_flow_networks import absolute_sum, doubled_until, lstm, number
 
 onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
+from onnx_reference import small_model  # noqa: E402
 
 layers = sl.layers
 
@@ -276,3 +279,118 @@ def test_a_saved_model_is_saved_again():
     for feed in feeds:
         for a, b in zip(again.run(feed), first.run(feed), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_a_branch_may_omit_the_first_output():
+    def branch(*names):
+        return helper.make_graph(
+            [
+                helper.make_node("Neg", ["x"], [names[0]]),
+                helper.make_node("Abs", ["x"], [names[1]]),
+            ],
+            names[0],
+            [],
+            [
+                helper.make_tensor_value_info(n, TensorProto.FLOAT, [3])
+                for n in names
+            ],
+        )
+
+    model = small_model(
+        [
+            helper.make_node(
+                "If",
+                ["yes"],
+                ["", "y"],
+                then_branch=branch("a", "b"),
+                else_branch=branch("c", "d"),
+            )
+        ],
+        {"x": (TensorProto.FLOAT, [3])},
+        ["y"],
+        {"yes": np.array(True)},
+    )
+    x = floats(3)
+    np.testing.assert_array_equal(model.run({"x": x})[0], np.abs(x))
+
+
+def adding_loop(condition, initialised=False):
+    """Adds 1 to 3 in four iterations; the body's condition is false."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["carried", "one"], ["next"]),
+            helper.make_node("Not", ["yes"], ["no"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("yes", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("carried", TensorProto.FLOAT, [1]),
+        ],
+        [
+            helper.make_tensor_value_info("no", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("next", TensorProto.FLOAT, [1]),
+        ],
+        [numpy_helper.from_array(np.float32([1]), "one")],
+    )
+    if initialised:
+        body.initializer.append(
+            numpy_helper.from_array(np.float32([100]), "carried")
+        )
+    return small_model(
+        [helper.make_node("Loop", ["trips", condition, "x"], ["y"], body=body)],
+        {"x": (TensorProto.FLOAT, [1]), "start": (TensorProto.BOOL, [])},
+        ["y"],
+        {"trips": np.int64(4)},
+    )
+
+
+def test_a_loop_without_a_condition_ignores_that_of_its_body():
+    feed = {"x": np.float32([3]), "start": np.array(True)}
+    assert adding_loop("").run(feed)[0] == 7
+    assert adding_loop("start").run(feed)[0] == 4
+
+
+def test_what_a_body_gets_is_not_its_initialiser():
+    feed = {"x": np.float32([3]), "start": np.array(True)}
+    assert adding_loop("", initialised=True).run(feed)[0] == 7
+
+
+def test_an_inlined_branch_replaces_no_other_value():
+    then_branch = helper.make_graph(
+        [
+            helper.make_node("Neg", ["x"], ["t"]),
+            helper.make_node("Exp", ["t"], ["r"]),
+        ],
+        "then",
+        [],
+        [helper.make_tensor_value_info("r", TensorProto.FLOAT, None)],
+    )
+    else_branch = helper.make_graph(
+        [helper.make_node("Exp", ["x"], ["s"])],
+        "else",
+        [],
+        [helper.make_tensor_value_info("s", TensorProto.FLOAT, None)],
+    )
+    model = small_model(
+        [
+            helper.make_node("Relu", ["x"], ["o/t"]),
+            helper.make_node("Size", ["x"], ["n"]),
+            helper.make_node("Greater", ["n", "one"], ["many"]),
+            helper.make_node(
+                "If",
+                ["many"],
+                ["o"],
+                then_branch=then_branch,
+                else_branch=else_branch,
+            ),
+            helper.make_node("Add", ["o", "o/t"], ["y"]),
+        ],
+        {"x": (TensorProto.FLOAT, ["n"])},
+        ["y"],
+        {"one": np.int64(1)},
+    )
+    x = np.float32([1, -1])
+    np.testing.assert_allclose(
+        model.run({"x": x})[0], np.exp(-x) + np.maximum(x, 0), rtol=1e-6
+    )

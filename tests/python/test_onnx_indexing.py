@@ -8,7 +8,7 @@ import sluice as sl
 
 pytest.importorskip("onnx")
 from onnx import TensorProto, helper  # noqa: E402
-from onnx_reference import check, floats  # noqa: E402
+from onnx_reference import check, floats, run, small_model  # noqa: E402
 
 either = pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
 
@@ -199,3 +199,37 @@ def test_ranges_of_a_computed_limit_and_constant_floats():
     for size in (0, 4, 8):
         (y,) = model.run({"size": np.int64(size)})
         np.testing.assert_allclose(y, np.arange(0.5, size, 1.5))
+
+
+@pytest.mark.parametrize(
+    "start, limit, step",
+    [
+        (2**53 + 1, 2**53 + 8, 3),
+        (-(2**60) - 1, -(2**60) - 7, -2),
+        (2**62, 2**62, 1),
+        (7, -(2**53) * 3, -(2**53) - 1),
+    ],
+)
+def test_ranges_of_large_integers(start, limit, step):
+    model = small_model(
+        [helper.make_node("Range", ["a", "b", "c"], ["y"])],
+        {},
+        ["y"],
+        {"a": np.int64(start), "b": np.int64(limit), "c": np.int64(step)},
+    )
+    (y,) = model.run({})
+    assert y.dtype == np.int64 and y.tolist() == list(range(start, limit, step))
+
+
+def test_ranges_of_int16():
+    (y,) = run("Range", [np.int16(v) for v in (3, -4, -2)], 18)
+    assert y.dtype == np.int16 and y.tolist() == [3, 1, -1, -3]
+
+
+def test_a_split_has_as_many_parts_as_it_says():
+    x = np.arange(5, dtype="float32")
+    (y,) = run("Split", [x], 18, ("a",), num_outputs=2)
+    np.testing.assert_array_equal(y, x[:3])
+    first, last = run("Split", [x], 18, ("a", "", "b"), num_outputs=3)
+    np.testing.assert_array_equal(first, x[:2])
+    np.testing.assert_array_equal(last, x[4:])

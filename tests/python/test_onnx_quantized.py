@@ -10,6 +10,9 @@ onnx = pytest.importorskip("onnx")
 ml_dtypes = pytest.importorskip("ml_dtypes")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
+from onnx_reference import floats, run, small_model  # noqa: E402
+
+unknown = pytest.mark.parametrize("known", [True, False, None])
 
 SMALL = {
     "int4": [-8, 7, -1],
@@ -234,3 +237,99 @@ def test_bitcast():
         {"x": np.array([1.5, -0.0, np.nan], "f4")},
         to=TensorProto.UINT32,
     )
+
+
+@unknown
+def test_zero_points_of_filters_go_along_channels(known, rng):
+    x = rng.integers(0, 256, (1, 2, 4, 4), dtype="uint8")
+    w = rng.integers(0, 256, (3, 2, 3, 3), dtype="uint8")
+    x_zero, w_zero = np.array([7], "uint8"), np.array([1, 20, 200], "uint8")
+    # Only the zero point has no shape: the filter must have one.
+    names = ["x", "w", "x_zero", "w_zero"]
+    model = small_model(
+        [helper.make_node("ConvInteger", names, ["y"])],
+        {
+            "x": (TensorProto.UINT8, [1, 2, 4, 4]),
+            "w": (TensorProto.UINT8, [3, 2, 3, 3]),
+            "x_zero": (TensorProto.UINT8, None if known is None else [1]),
+            "w_zero": (TensorProto.UINT8, None if known is None else [3]),
+        },
+        ["y"],
+    )
+    (y,) = model.run(dict(zip(names, [x, w, x_zero, w_zero])))
+    a = x.astype("i8") - 7
+    b = w.astype("i8") - w_zero.astype("i8")[:, None, None, None]
+    expected = np.array(
+        [
+            [
+                [(a[0, :, i : i + 3, j : j + 3] * b[o]).sum() for j in range(2)]
+                for i in range(2)
+            ]
+            for o in range(3)
+        ]
+    )
+    np.testing.assert_array_equal(y[0], expected)
+
+
+@pytest.mark.parametrize("shapes", ["known", "unknown"])
+def test_zero_points_of_rows(shapes, rng):
+    a = rng.integers(0, 256, (3, 3), dtype="uint8")
+    b = rng.integers(0, 256, (3, 3), dtype="uint8")
+    zeros = np.array([3, 50, 255], "uint8"), np.array([0, 9, 100], "uint8")
+    names = ["a", "b", "a_zero", "b_zero"]
+    shape = [3] if shapes == "known" else None
+    model = small_model(
+        [helper.make_node("MatMulInteger", names, ["y"])],
+        {
+            "a": (TensorProto.UINT8, [3, 3]),
+            "b": (TensorProto.UINT8, [3, 3]),
+            "a_zero": (TensorProto.UINT8, shape),
+            "b_zero": (TensorProto.UINT8, shape),
+        },
+        ["y"],
+    )
+    (y,) = model.run(dict(zip(names, [a, b, *zeros])))
+    left = a.astype("i8") - zeros[0].astype("i8")[:, None]
+    np.testing.assert_array_equal(y, left @ (b.astype("i8") - zeros[1]))
+
+
+def test_scales_of_rows_beside_a_batch(rng):
+    a = rng.integers(0, 256, (2, 3), dtype="uint8")
+    b = rng.integers(0, 256, (2, 3, 4), dtype="uint8")
+    scale, zero = np.float32([0.01, 0.1]), np.uint8([0, 0])
+    one, none = np.float32(1), np.uint8(0)
+    inputs = [a, scale, zero, b, np.float32(0.01), none, one, none]
+    (y,) = run("QLinearMatMul", inputs, 10)
+    exact = (a * scale[:, None].astype("f8")) @ (b * 0.01)
+    assert np.abs(y - np.clip(exact, 0, 255)).max() <= 0.501
+
+
+def test_dynamic_quantization_may_omit_outputs(rng):
+    x = floats(rng, 6)
+    everything = run("DynamicQuantizeLinear", [x], 11, ("y", "scale", "zero"))
+    for outputs in (("y",), ("", "scale"), ("", "", "zero")):
+        results = run("DynamicQuantizeLinear", [x], 11, outputs)
+        np.testing.assert_array_equal(results[0], everything[len(outputs) - 1])
+
+
+def test_bools_of_external_data_are_true_or_false(tmp_path):
+    graph = helper.make_graph(
+        [helper.make_node("Not", ["b"], ["y"])],
+        "one",
+        [],
+        [helper.make_tensor_value_info("y", TensorProto.BOOL, [3])],
+        [numpy_helper.from_array(np.array([True, False, True]), "b")],
+    )
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8
+    )
+    onnx.save_model(
+        model,
+        tmp_path / "net.onnx",
+        save_as_external_data=True,
+        size_threshold=0,
+        location="net.data",
+    )
+    (tmp_path / "net.data").write_bytes(bytes([2, 0, 1]))
+    (y,) = sl.onnx.load(tmp_path / "net.onnx").run({})
+    assert y.view("uint8").tolist() == [0, 1, 0]
