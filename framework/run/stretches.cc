@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -263,7 +264,7 @@ std::vector<Tensor> Runner::RunLoop(const Program& program,
                                     const OpDesc& op,
                                     const Values& values) {
   const LoopBlock loop = LoopBlockOf(op);
-  int64_t trips = loop.limit + 1;
+  int64_t trips = std::numeric_limits<int64_t>::max();
   if (!op.Input("MaxTrips").empty()) {
     const Tensor most = ValueOf(op.Input("MaxTrips")[0], values);
     trips = std::min(trips, OneElement<int64_t>(most, op.type, "MaxTrips"));

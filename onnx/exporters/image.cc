@@ -89,6 +89,25 @@ bool PadForWindows(const OpExport& op, const Ints& dilations, Ints* pads) {
   return true;
 }
 
+// Whether ceil_mode of ONNX gives one more window, of nothing but padding.
+bool HasEmptyWindow(const OpExport& op,
+                    const Ints& dilations,
+                    const Ints& pads) {
+  const int height = HasLastChannels(op) ? 1 : 2;
+  const DDim x = op.Dims("X"), out = op.OutDims();
+  if (!x.rank_known()) return false;
+  const size_t dims = op.List("ksize").size();
+  for (size_t at = 0; at < dims; ++at) {
+    const int i = height + static_cast<int>(at);
+    if (x[i] < 0 || out[i] < 0) continue;
+    const int64_t stride = op.List("strides")[at];
+    const int64_t extent = (op.List("ksize")[at] - 1) * dilations[at] + 1;
+    const int64_t steps = x[i] + pads[at] + pads[at + dims] - extent;
+    if ((steps + stride - 1) / stride + 1 != out[i]) return true;
+  }
+  return false;
+}
+
 void AddCeilAndPads(const OpExport& op,
                     const Ints& dilations,
                     AttributeMap* attributes) {
@@ -98,6 +117,11 @@ void AddCeilAndPads(const OpExport& op,
       op.String("pooling_type") == "avg" && !op.Bool("exclusive");
   Ints pads = PadsOf(op);
   const bool replaced = ceil && !counted && PadForWindows(op, dilations, &pads);
+  if (ceil && counted && HasEmptyWindow(op, dilations, pads)) {
+    OpExport::Unsupported(
+        "averages with ceil_mode that count the padding have a window of "
+        "nothing but padding in ONNX");
+  }
   (*attributes)["pads"] = pads;
   (*attributes)["ceil_mode"] = int64_t{ceil && !replaced};
 }
@@ -113,13 +137,7 @@ void Pool(OpExport& op) {
                              {"strides", op.Attr("strides")}};
   AddCeilAndPads(op, Ints(op.List("ksize").size(), 1), &attributes);
   if (!largest) {
-    const bool exclusive = op.Bool("exclusive");
-    if (op.Bool("ceil_mode") && !exclusive) {
-      OpExport::Unsupported(
-          "averages with ceil_mode that count the padding are divided by other "
-          "numbers in ONNX");
-    }
-    attributes["count_include_pad"] = int64_t{!exclusive};
+    attributes["count_include_pad"] = int64_t{!op.Bool("exclusive")};
   }
   FinishImage(op, largest ? "MaxPool" : "AveragePool", x, attributes, "Out");
 }

@@ -11,10 +11,11 @@ namespace sluice::onnx {
 
 namespace {
 
-// With ceil_mode the last window may reach past the padding. Of an average
-// that counts the padding ONNX leaves out what is past it, as pool3d does, and
-// not pool2d.
-bool ReachesPastPadding(const Node& node, const Windows& windows) {
+// Whether the last window may reach past the padding, as with ceil_mode.
+bool ReachesPastPadding(Node& node) {
+  const size_t rank = WindowRank(node);
+  const Windows windows = ReadWindows(node, std::max<size_t>(rank, 2),
+                                      node.attributes().Ints("kernel_shape"));
   for (size_t i = 0; i < windows.dims; ++i) {
     const int64_t size = ImageSize(node, windows.dims, i);
     const int64_t stride = windows.strides[i];
@@ -42,9 +43,7 @@ Pooling ReadPooling(Node& node,
   const size_t rank = WindowRank(node);
   Windows windows = ReadWindows(node, std::max<size_t>(rank, 2), kernel);
   const bool dilated = windows.dilations != Ints(windows.dims, 1);
-  if (windows.dims == 2 &&
-      (dilated || needs_mask ||
-       (ceil && !exclusive && ReachesPastPadding(node, windows)))) {
+  if (windows.dims == 2 && (dilated || needs_mask)) {
     windows = ReadWindows(node, 3, kernel);
   }
   Pooling pooling = {windows.dims,
@@ -147,7 +146,8 @@ void LpPool(Node& node) {
   for (const int64_t size : std::get<Ints>(pooling.attributes["ksize"])) {
     count *= static_cast<double>(size);
   }
-  if (ceil && pooling.dims == 3) {
+  // The mean is of fewer elements there.
+  if (ceil && ReachesPastPadding(node)) {
     Node::Unsupported("ceil_mode with windows that reach past the padding");
   }
   const std::string image = Computable(node, pooling);

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_softmax.cuh"
 #include "sluice/platform/cuda/data_check.h"
@@ -77,7 +79,12 @@ __device__ T LossOfRow(const Team& team,
   const T* weights = labels.weights + row * size;
   T sum = 0;
   for (int64_t i = team.First(); i < size; i += Team::kSize) {
-    sum += weights[i] * (log_sum - (x[i] - sums.maximum));
+    // By halves, for x - maximum may overflow.
+    const T part = x[i] / 2 - sums.maximum / 2;
+    // A class that is masked by -infinity has no share where its label is 0.
+    const bool masked =
+        weights[i] == 0 && part == -std::numeric_limits<T>::infinity();
+    if (!masked) sum += 2 * weights[i] * (log_sum / 2 - part);
   }
   return team.All(sum, SumOf());
 }

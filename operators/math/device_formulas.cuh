@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "sluice/platform/cuda/launch.h"
 
@@ -24,6 +25,13 @@ template <typename T>
 __device__ T Sigmoid(T x) {
   const T small = exp(-fabs(x));  // never overflows
   return (x < 0 ? small : T{1}) / (T{1} + small);
+}
+
+template <typename T>
+__device__ bool IsNormal(T x) {
+  const T magnitude = fabs(x);
+  return magnitude >= std::numeric_limits<T>::min() &&
+         magnitude <= std::numeric_limits<T>::max();
 }
 
 #define SLUICE_DEVICE_FUNCTION(Name, function) \

@@ -96,6 +96,16 @@ SLUICE_LANES_FUNCTION(Sigmoid, SimdSigmoid(D(), x.v))
 SLUICE_LANES_FUNCTION(Tanh, SimdTanh(D(), x.v))
 #undef SLUICE_LANES_FUNCTION
 
+template <class D>
+HWY_INLINE LanesMask<D> IsNormal(Lanes<D> x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using T = hn::TFromD<D>;
+  const T least = static_cast<T>(sizeof(T) == 4 ? 0x1p-126 : 0x1p-1022);
+  const auto magnitude = hn::Abs(x.v);
+  return {hn::And(hn::Ge(magnitude, hn::Set(D(), least)),
+                  hn::Lt(magnitude, hn::Inf(D())))};
+}
+
 // Functions that Highway lacks, or has for a part of the numbers only: lane by
 // lane by the C library.
 template <class D, class Function>

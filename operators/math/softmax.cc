@@ -299,11 +299,19 @@ HWY_INLINE void RunCrossEntropy(int64_t begin,
     }
     const T* weights = labels.weights + row * size;
     V<T> sums = hn::Zero(d);
+    const V<T> half = hn::Set(d, T{0.5});
+    const V<T> half_max = hn::Set(d, max / 2);
+    const V<T> half_log_sum = hn::Set(d, log_sum / 2);
     for (int64_t i = 0; i < size; i += kLanes<T>) {
+      // By halves, for x - max may overflow.
       const V<T> part =
-          hn::Sub(LoadPart(x + i, size - i, max), hn::Set(d, max));
-      sums = hn::MulAdd(LoadPart(weights + i, size - i, T{0}),
-                        hn::Sub(hn::Set(d, log_sum), part), sums);
+          hn::MulSub(LoadPart(x + i, size - i, max), half, half_max);
+      const V<T> weight = LoadPart(weights + i, size - i, T{0});
+      // A class that is masked by -infinity has no share where its label is 0.
+      const auto masked = hn::And(hn::Eq(weight, hn::Zero(d)),
+                                  hn::Eq(part, hn::Set(d, kLowest<T>)));
+      const V<T> term = hn::IfThenZeroElse(masked, hn::Sub(half_log_sum, part));
+      sums = hn::MulAdd(hn::Add(weight, weight), term, sums);
     }
     loss[row] = Sum<T>(sums);
   }

@@ -53,7 +53,7 @@ struct SoftmaxLabels {
 };
 
 // softmax of each row, and loss[row] = - sum of label * log softmax; 0 where
-// the label is ignored.
+// the label is ignored. 0 times the logarithm of 0 is 0.
 template <typename T>
 SLUICE_API void SoftmaxCrossEntropy(int64_t rows,
                                     int64_t size,

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/fill.h"
@@ -90,7 +92,11 @@ AxisMaps PadMaps(const KernelQuery& query, const DDim& x, const DDim& out) {
     map.first = -pads[axis];
     if (mode == "edge") map.beyond = AxisMap::Beyond::kEdge;
     if (mode == "reflect") map.beyond = AxisMap::Beyond::kReflect;
-    if (mode == "wrap") map.beyond = AxisMap::Beyond::kWrap;
+    if (mode == "wrap") {
+      map.beyond = AxisMap::Beyond::kWrap;
+      map.begin = std::max<int64_t>(-pads[axis], 0);
+      map.end = map.size + std::min<int64_t>(pads[axis + x.rank()], 0);
+    }
     all.AddOuter(map);
   }
   return all;
@@ -116,7 +122,10 @@ AxisMaps TileMaps(const DDim& x, const DDim& out) {
     AxisMap map;
     map.size = x[axis];
     map.out = out[axis];
-    if (map.size != map.out) map.beyond = AxisMap::Beyond::kWrap;
+    if (map.size != map.out) {
+      map.beyond = AxisMap::Beyond::kWrap;
+      map.end = map.size;
+    }
     all.AddOuter(map);
   }
   return all;

@@ -136,6 +136,13 @@ DDim PaddedDims(const InferShapeContext& context) {
                     "attribute pads has {} and {} for dim {} of input X {}: "
                     "mode {} has nothing to take elements from",
                     before, after, axis, x, mode);
+    const int64_t kept =
+        size + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+    context.Require(mode != "wrap" || kept > 0 || out[axis] == 0, "pad.wrap",
+                    "attribute pads has {} and {} for dim {} of input X {}: "
+                    "none of its elements is left, and mode wrap has nothing "
+                    "to repeat",
+                    before, after, axis, x);
   }
   return out;
 }
@@ -237,7 +244,8 @@ void PadAttributes(OpSchema& op) {
   op.Attr<std::string>("mode",
                        "What the new elements are: constant: `value`; edge: "
                        "the nearest of X; reflect: X in a mirror at its first "
-                       "and last element; wrap: X again and again.")
+                       "and last element; wrap: what pads leave of X, again "
+                       "and again.")
       .Default(std::string("constant"))
       .OneOf({"constant", "edge", "reflect", "wrap"});
   op.Attr<double>("value", "The new elements, for mode constant.").Default(0.0);

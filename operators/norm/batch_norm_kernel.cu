@@ -94,7 +94,9 @@ class BatchNormCUDAKernel final : public OpKernel {
     platform::ForEach(context.device_context<CUDADeviceContext>(),
                       x_dims_.numel(), [=] __device__(int64_t i) {
                         const int64_t c = channels.Of(i);
-                        y[i] = (x[i] - mean[c]) * (inverse[c] * scale[c]) +
+                        // By halves, for x - mean may overflow.
+                        const T half = T{0.5} * x[i] - T{0.5} * mean[c];
+                        y[i] = half * (2 * inverse[c]) * scale[c] +
                                static_cast<T>(biases[c]);
                       });
   }
@@ -171,7 +173,7 @@ class BatchNormCUDAKernel final : public OpKernel {
 
 // From the sums of y_grad and of y_grad * (x - mean) of channel c, the two
 // gradients by channel; then they become what x_grad = a y_grad + scale_sum (x
-// - mean) + bias_sum has. `keep` is 1 / count.
+// - mean) inverse + bias_sum has. `keep` is 1 / count.
 template <typename T>
 __device__ void FinishChannel(const BatchNormGradArgs<T>& args,
                               int64_t c,
@@ -189,8 +191,7 @@ __device__ void FinishChannel(const BatchNormGradArgs<T>& args,
   const double inverse_grad =
       args.inverse_std_grad == nullptr ? 0 : args.inverse_std_grad[c];
   *bias_sum = keep * (mean_grad - a * *bias_sum);
-  *scale_sum = -keep * (a * inverse * scale_grad +
-                        inverse_grad * inverse * inverse * inverse);
+  *scale_sum = -keep * (a * scale_grad + inverse_grad * inverse * inverse);
 }
 
 template <typename T>
@@ -228,9 +229,10 @@ class BatchNormGradCUDAKernel final : public OpKernel {
                              : args.inverse_std[c] * args.scale[c] * y_grad;
         return;
       }
+      const T half = T{0.5} * args.x[i] - T{0.5} * args.mean[c];
       args.x_grad[i] =
           args.inverse_std[c] * args.scale[c] * y_grad +
-          static_cast<T>(scale_sums[c]) * (args.x[i] - args.mean[c]) +
+          half * (2 * args.inverse_std[c]) * static_cast<T>(scale_sums[c]) +
           static_cast<T>(bias_sums[c]);
     });
   }

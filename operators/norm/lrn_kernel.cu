@@ -26,6 +26,15 @@ struct LrnElement {
         k(static_cast<T>(g.k)),
         scale(static_cast<T>(g.scale)),
         beta(static_cast<T>(g.beta)) {}
+  template <typename Other>
+  __device__ explicit LrnElement(const LrnElement<Other>& other)
+      : channels(other.channels),
+        step(other.step),
+        before(other.before),
+        after(other.after),
+        k(other.k),
+        scale(other.scale),
+        beta(other.beta) {}
 
   // The sum of term(i) over the elements i of the window around `at`.
   template <typename Term>
@@ -47,6 +56,27 @@ struct LrnElement {
     return k + scale * Sum(at, before, after,
                            [x](int64_t i) { return x[i] * x[i]; });
   }
+
+  // x[at] * Base^-beta, also where squares or the power leave the range of T:
+  // Base is the square of the largest element times one of their quotients.
+  __device__ T Normalized(int64_t at, const T* x) const {
+    const T base = Base(at, x);
+    if (base - base == 0 && base != 0) return x[at] * pow(base, -beta);
+    const LrnElement<double> wide(*this);
+    double most = 0;
+    wide.Sum(at, before, after, [&most, x](int64_t i) {
+      most = fmax(most, fabs(static_cast<double>(x[i])));
+      return 0.0;
+    });
+    if (most - most != 0) return x[at] * pow(base, -beta);
+    const double sum = wide.Sum(at, before, after, [most, x](int64_t i) {
+      const double part = static_cast<double>(x[i]) / most;
+      return part * part;
+    });
+    const double rest = wide.k / most / most + wide.scale * sum;
+    return static_cast<T>(static_cast<double>(x[at]) *
+                          pow(most, -2 * wide.beta) * pow(rest, -wide.beta));
+  }
 };
 
 template <typename T>
@@ -64,10 +94,9 @@ class LrnCUDAKernel final : public OpKernel {
     const T* x = input.data<T>();
     T* out = context.AllocateOutput(0, input.dims()).template data<T>();
     const LrnElement<T> element(geometry_);
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      input.numel(), [=] __device__(int64_t i) {
-                        out[i] = x[i] * pow(element.Base(i, x), -element.beta);
-                      });
+    platform::ForEach(
+        context.device_context<CUDADeviceContext>(), input.numel(),
+        [=] __device__(int64_t i) { out[i] = element.Normalized(i, x); });
   }
 
  private:

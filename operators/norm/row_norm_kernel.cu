@@ -60,15 +60,17 @@ struct Rows {
   }
 };
 
-// x - mean, with what T does not keep of the mean.
+// (x - mean) * inverse, with what T does not keep of the mean, and by halves,
+// for x - mean may overflow.
 template <typename T>
-struct Center {
-  T high, low;
+struct Normal {
+  T high, low, inverse;
 
-  __device__ explicit Center(double mean)
-      : high(static_cast<T>(mean)),
-        low(static_cast<T>(mean - static_cast<double>(high))) {}
-  __device__ T Distance(T x) const { return x - high - low; }
+  __device__ Normal(double mean, double inverse_std)
+      : high(static_cast<T>(0.5 * mean)),
+        low(static_cast<T>(0.5 * mean - static_cast<double>(high))),
+        inverse(static_cast<T>(2 * inverse_std)) {}
+  __device__ T Of(T x) const { return (T{0.5} * x - high - low) * inverse; }
 };
 
 // One row of x, and of y.
@@ -85,11 +87,10 @@ __device__ void NormalizeRow(const Rows& rows,
     if (args.mean != nullptr) args.mean[row] = static_cast<T>(mean);
     if (args.variance != nullptr) args.variance[row] = static_cast<T>(variance);
   }
-  const T inverse = static_cast<T>(1 / sqrt(variance + rows.epsilon));
-  const Center<T> center(mean);
+  const Normal<T> normal(mean, 1 / sqrt(variance + rows.epsilon));
   for (int64_t i = team.First(); i < rows.size; i += Team::kSize) {
     const int64_t p = rows.Parameter(row, i);
-    T value = center.Distance(x[i]) * inverse;
+    T value = normal.Of(x[i]);
     if (args.scale != nullptr) value *= args.scale[p];
     if (args.bias != nullptr) value += args.bias[p];
     y[i] = value;
@@ -127,16 +128,17 @@ __device__ void GradRow(const Rows& rows,
   const double variance_grad =
       args.variance_grad == nullptr
           ? 0
-          : static_cast<double>(args.variance_grad[row]);
+          : 2 * static_cast<double>(args.variance_grad[row]) / inverse;
   const auto count = static_cast<double>(rows.size);
-  const T slope = static_cast<T>(
-      (2 * variance_grad - inverse * inverse * inverse * product) / count);
+  const T slope =
+      static_cast<T>((variance_grad - inverse * inverse * product) / count);
   const T rest =
       static_cast<T>(rows.centered ? (mean_grad - inverse * sum) / count : 0);
   const T factor = static_cast<T>(inverse);
-  const Center<T> center(mean);
+  const Normal<T> normal(mean, inverse);
   for (int64_t i = team.First(); i < rows.size; i += Team::kSize) {
-    T grad = center.Distance(x[i]) * slope + rest;
+    // The product of both factors may leave the range of T.
+    T grad = normal.Of(x[i]) * slope + rest;
     if (args.y_grad != nullptr) {
       T w = args.y_grad[at + i];
       if (args.scale != nullptr) w *= args.scale[rows.Parameter(row, i)];

@@ -34,18 +34,21 @@ struct Spot {
 // The pixels of a window that lie in the input.
 struct Window {
   int64_t top, bottom, left, right;
+  int64_t height, width;  // with the padding
 
   __device__ Window(const Pool2dGeometry& g, int64_t row, int64_t column)
       : top(row * g.stride_h - g.pad_top),
         bottom(min(top + g.kernel_h, g.in_h)),
         left(column * g.stride_w - g.pad_left),
-        right(min(left + g.kernel_w, g.in_w)) {
+        right(min(left + g.kernel_w, g.in_w)),
+        height(min(g.kernel_h, g.end_h - top)),
+        width(min(g.kernel_w, g.end_w - left)) {
     top = max(top, int64_t{0});
     left = max(left, int64_t{0});
   }
+  // How many pixels an average is of.
   __device__ int64_t Divisor(const Pool2dGeometry& g) const {
-    return g.exclusive ? (bottom - top) * (right - left)
-                       : g.kernel_h * g.kernel_w;
+    return g.exclusive ? (bottom - top) * (right - left) : height * width;
   }
 };
 
@@ -74,13 +77,19 @@ __device__ int64_t FindMaximum(const Pool2dGeometry& g,
 template <typename T>
 __device__ T Average(const Pool2dGeometry& g, const Spot& spot, const T* x) {
   const Window window(g, spot.row, spot.column);
+  const auto pixels = static_cast<double>(window.Divisor(g));
   double sum = 0;  // a float would lose digits in large windows
+  double shares = 0;
   for (int64_t h = window.top; h < window.bottom; ++h) {
     for (int64_t w = window.left; w < window.right; ++w) {
-      sum += x[spot.base + (h * g.in_w + w) * spot.step];
+      const double value = x[spot.base + (h * g.in_w + w) * spot.step];
+      sum += value;
+      if constexpr (sizeof(T) == sizeof(double)) shares += value / pixels;
     }
   }
-  return static_cast<T>(sum / static_cast<double>(window.Divisor(g)));
+  // Only the sum of doubles may overflow.
+  const bool overflows = sizeof(T) == sizeof(double) && sum - sum != 0;
+  return static_cast<T>(overflows ? shares : sum / pixels);
 }
 
 template <typename T>

@@ -27,8 +27,8 @@ inline math::Pool2dGeometry Pool2dGeometryOf(
   g.out_h = out[height];
   g.out_w = out[height + 1];
   if (query.Attr<bool>("global_pooling")) {
-    g.kernel_h = g.in_h;
-    g.kernel_w = g.in_w;
+    g.kernel_h = g.end_h = g.in_h;
+    g.kernel_w = g.end_w = g.in_w;
     return g;
   }
   const Ints& ksize = query.Attr<Ints>("ksize");
@@ -40,6 +40,8 @@ inline math::Pool2dGeometry Pool2dGeometryOf(
   g.stride_w = strides[1];
   g.pad_top = paddings[0];
   g.pad_left = paddings[paddings.size() == 4 ? 2 : 1];
+  g.end_h = g.in_h + paddings[paddings.size() == 4 ? 1 : 0];
+  g.end_w = g.in_w + paddings.back();
   g.pad_bottom = (g.out_h - 1) * g.stride_h - g.pad_top + g.kernel_h - g.in_h;
   g.pad_right = (g.out_w - 1) * g.stride_w - g.pad_left + g.kernel_w - g.in_w;
   return g;

@@ -101,8 +101,8 @@ void PoolAttributes(OpSchema& op) {
       .Default(false);
   op.Attr<bool>("exclusive",
                 "Averages are of the pixels inside the input; false: the "
-                "padding counts as zeros, and every sum is divided by the "
-                "whole window.")
+                "padding counts as zeros, but not what a window of ceil_mode "
+                "reaches past it.")
       .Default(true);
   op.Attr<bool>("ceil_mode",
                 "Pixels left over at the end get a window that reaches past "

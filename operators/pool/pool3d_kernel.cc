@@ -172,9 +172,16 @@ class Pool3dKernel final : public OpKernel {
                          const Span& h, const Span& w) {
       const T* const channel = x + c * g.volume();
       if (!g.max) {
+        const double divisor = Divisor(g, d, h, w);
         double sum = 0;
         ForEachElement(g, d, h, w, [&](int64_t at) { sum += channel[at]; });
-        out[window] = static_cast<T>(sum / Divisor(g, d, h, w));
+        double average = sum / divisor;
+        if (!std::isfinite(sum)) {
+          average = 0;  // may be finite
+          ForEachElement(g, d, h, w,
+                         [&](int64_t at) { average += channel[at] / divisor; });
+        }
+        out[window] = static_cast<T>(average);
         if (mask != nullptr) mask[window] = -1;
         return;
       }

@@ -75,6 +75,7 @@ std::vector<ResizeAxis> ResizeAxesOf(const KernelQuery& query,
     const auto in = static_cast<double>(x[i]);
     axis.length = static_cast<double>(out[i]);
     axis.scale = axis.length / in;
+    axis.sized = scales.empty();
     if (!scales.empty()) {
       axis.scale = scales[i];
       axis.length = in * axis.scale;

@@ -45,6 +45,9 @@ struct AxisMap {
   int64_t first = 0;
   int64_t step = 1;  // 1 where `beyond` is not kFill
   Beyond beyond = Beyond::kFill;
+  // kWrap repeats elements [begin, end) of X, not those that a pad removes.
+  int64_t begin = 0;
+  int64_t end = 1;
 
   constexpr bool Identity() const {
     return first == 0 && step == 1 && size == out;
@@ -53,10 +56,10 @@ struct AxisMap {
   // The index of X at position j, or -1 for the constant.
   constexpr int64_t At(int64_t j) const {
     const int64_t i = first + j * step;
+    if (beyond == Beyond::kWrap) return begin + Modulo(i - begin, end - begin);
     if (i >= 0 && i < size) return i;
     if (beyond == Beyond::kFill) return -1;
     if (beyond == Beyond::kEdge) return i < 0 ? 0 : size - 1;
-    if (beyond == Beyond::kWrap) return Modulo(i, size);
     if (size == 1) return 0;
     const int64_t turn = Modulo(i, 2 * (size - 1));
     return turn < size ? turn : 2 * (size - 1) - turn;
@@ -66,14 +69,14 @@ struct AxisMap {
   constexpr Run RunAt(int64_t j) const {
     const int64_t left = out - j;
     const int64_t i = first + j * step;
+    if (beyond == Beyond::kWrap) {
+      const int64_t at = At(j);
+      return {Least(left, end - at), at, 1};
+    }
     if (i >= 0 && i < size) {
       if (step == 0) return {left, i, 0};
       const int64_t inside = step > 0 ? (size - 1 - i) / step : i / -step;
       return {Least(left, inside + 1), i, step};
-    }
-    if (beyond == Beyond::kWrap) {
-      const int64_t at = Modulo(i, size);
-      return {Least(left, size - at), at, 1};
     }
     if (beyond == Beyond::kReflect && size > 1) {
       const int64_t turn = Modulo(i, 2 * (size - 1));
@@ -97,15 +100,18 @@ struct AxisMap {
       const bool there = j * step == i - first && j >= 0 && j < out;
       return {{{j, 1, there ? 1 : 0}, {}}};
     }
+    if (beyond == Beyond::kWrap) {
+      if (i < begin || i >= end) return {};
+      return {{Every(i - first, end - begin), {}}};
+    }
     if (size == 1) return {{{0, 1, out}, {}}};
     if (beyond == Beyond::kEdge) {
       const int64_t low = i == 0 ? 0 : Most(i - first, 0);
       const int64_t high = i == size - 1 ? out : Least(i - first + 1, out);
       return {{{low, 1, Most(high - low, 0)}, {}}};
     }
-    const bool wrap = beyond == Beyond::kWrap;
-    const int64_t period = wrap ? size : 2 * (size - 1);
-    const bool twice = !wrap && i > 0 && i < size - 1;
+    const int64_t period = 2 * (size - 1);
+    const bool twice = i > 0 && i < size - 1;
     return {{Every(i - first, period),
              twice ? Every(-i - first, period) : Positions::Progression{}}};
   }

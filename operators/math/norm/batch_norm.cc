@@ -174,7 +174,9 @@ void Normalize(const BatchNormDims& dims,
   ForEachRun(dims, [&](int64_t c, int64_t step, int64_t first, int64_t size) {
     for (int64_t l = 0; l < size; ++l, c += step) {
       const int64_t i = first + l;
-      y[i] = (x[i] - mean[c]) * (inverse_std[c] * scale[c]) + bias[c];
+      // By halves, for x - mean may overflow.
+      const T half = T{0.5} * x[i] - T{0.5} * mean[c];
+      y[i] = half * (2 * inverse_std[c]) * scale[c] + bias[c];
     }
   });
 }
@@ -242,26 +244,27 @@ void BatchNormInputGrad(const BatchNormDims& dims,
   double* scale_sums = bias_sums + dims.channels;
   const double* mean_grads = scale_sums + dims.channels;
   const double* inverse_std_grads = mean_grads + dims.channels;
-  // From here on: x_grad = a y_grad + scale_sums (x - mean) + bias_sums.
+  // From here on: x_grad = a y_grad + scale_sums (x - mean) inverse_std +
+  // bias_sums.
   const auto elements = static_cast<double>(std::max<int64_t>(count, 1));
   for (int64_t c = 0; c < dims.channels; ++c) {
     const double inverse_std = args.inverse_std[c];
     const double a = inverse_std * args.scale[c];
     // inverse_std = (variance + epsilon)^(-1/2).
-    const double cube = inverse_std * inverse_std * inverse_std;
+    const double square = inverse_std * inverse_std;
     bias_sums[c] = (mean_grads[c] - a * bias_sums[c]) / elements;
     scale_sums[c] =
-        -(a * inverse_std * scale_sums[c] + inverse_std_grads[c] * cube) /
-        elements;
+        -(a * scale_sums[c] + inverse_std_grads[c] * square) / elements;
   }
   ForEachRun(dims, [&](int64_t c, int64_t step, int64_t first, int64_t size) {
     for (int64_t l = 0; l < size; ++l, c += step) {
       const int64_t i = first + l;
       const T a = args.inverse_std[c] * args.scale[c];
       const T y_grad = args.y_grad == nullptr ? T{0} : args.y_grad[i];
+      const T half = T{0.5} * args.x[i] - T{0.5} * args.mean[c];
       args.x_grad[i] =
           a * y_grad +
-          static_cast<T>(scale_sums[c]) * (args.x[i] - args.mean[c]) +
+          half * (2 * args.inverse_std[c]) * static_cast<T>(scale_sums[c]) +
           static_cast<T>(bias_sums[c]);
     }
   });

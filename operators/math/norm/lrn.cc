@@ -118,6 +118,28 @@ HWY_INLINE void Powers(const LrnGeometry& g,
   }
 }
 
+// 0, infinity or NaN, as which a sum has left the range of T.
+template <typename T>
+HWY_INLINE bool IsFar(T s) {
+  return s == 0 || s - s != 0;
+}
+
+// One element where its sum of squares leaves the range of T.
+template <typename T>
+T NormalizedFar(const LrnGeometry& g, const T* row, int64_t at) {
+  const int64_t channel = at / g.step;
+  long double sum = 0;
+  for (int64_t i = std::max<int64_t>(channel - g.before, 0);
+       i <= std::min(channel + g.after, g.row() / g.step - 1); ++i) {
+    const long double value = row[at + (i - channel) * g.step];
+    sum += value * value;
+  }
+  const long double power = std::pow(
+      static_cast<long double>(g.k) + static_cast<long double>(g.scale) * sum,
+      static_cast<long double>(-g.beta));
+  return static_cast<T>(row[at] * power);
+}
+
 template <typename T>
 void ForwardRange(const LrnGeometry& g,
                   const LrnRange& range,
@@ -139,6 +161,19 @@ void ForwardRange(const LrnGeometry& g,
   for (; j < range.count; ++j) {
     out[j] = x[j] * powers.values[j];
   }
+  const auto correct = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (!IsFar(sums.values[i])) continue;
+      out[i] = NormalizedFar(g, x - range.begin, range.begin + i);
+    }
+  };
+  for (j = 0; j + lanes <= range.count; j += lanes) {
+    const auto s = hn::Load(d, sums.values + j);
+    const auto zero = hn::Zero(d);
+    const auto far = hn::Or(hn::Eq(s, zero), hn::Ne(hn::Sub(s, s), zero));
+    if (!hn::AllFalse(d, far)) correct(j, j + lanes);
+  }
+  correct(j, range.count);
 }
 
 // The first summand of the gradient, and the terms of the second.

@@ -41,35 +41,37 @@ HWY_INLINE Moments MomentsOf(const RowNormGeometry& g, const T* x) {
   return {mean, SumOf(square, g.size()) / count};
 }
 
-// x - mean for vectors of T: what T does not keep of the mean is subtracted,
-// too. Of a mean of 1e4 a float keeps no more than three decimals.
+// (x - mean) * inverse for vectors of T: what T does not keep of the mean is
+// subtracted, too. Of a mean of 1e4 a float keeps no more than three decimals.
+// By halves, for x - mean may overflow.
 template <typename T>
-struct Centered {
+struct Normal {
   const T* x;
-  T high, low;
+  T high, low, inverse;
 
-  HWY_INLINE Centered(const T* row, double mean)
+  HWY_INLINE Normal(const T* row, double mean, double inverse_std)
       : x(row),
-        high(static_cast<T>(mean)),
-        low(static_cast<T>(mean - static_cast<double>(high))) {}
+        high(static_cast<T>(0.5 * mean)),
+        low(static_cast<T>(0.5 * mean - static_cast<double>(high))),
+        inverse(static_cast<T>(2 * inverse_std)) {}
 
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, int64_t i) const {
-    const auto part = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, high));
-    return hn::Sub(part, hn::Set(d, low));
+    const auto part =
+        hn::MulSub(hn::LoadU(d, x + i), hn::Set(d, T{0.5}), hn::Set(d, high));
+    return hn::Mul(hn::Sub(part, hn::Set(d, low)), hn::Set(d, inverse));
   }
 };
 
 // One row of a scale and a bias for each element.
 template <bool kScale, bool kBias, typename T>
-HWY_INLINE void ScaleElements(const Centered<T>& centered,
-                              T inverse,
+HWY_INLINE void ScaleElements(const Normal<T>& normal,
                               const T* scale,
                               const T* bias,
                               int64_t count,
                               T* y) {
   const auto step = [&](auto d, int64_t i) HWY_ATTR {
-    auto value = hn::Mul(centered(d, i), hn::Set(d, inverse));
+    auto value = normal(d, i);
     if constexpr (kScale) value = hn::Mul(value, hn::LoadU(d, scale + i));
     if constexpr (kBias) value = hn::Add(value, hn::LoadU(d, bias + i));
     return value;
@@ -81,30 +83,30 @@ template <typename T>
 HWY_INLINE void ScaleRow(const RowNormGeometry& g,
                          const T* x,
                          double mean,
-                         T inverse,
+                         double inverse,
                          const T* scale,
                          const T* bias,
                          T* y) {
   if (g.run == 1) {
-    const Centered<T> centered(x, mean);
+    const Normal<T> normal(x, mean, inverse);
     if (scale != nullptr && bias != nullptr) {
-      ScaleElements<true, true>(centered, inverse, scale, bias, g.size(), y);
+      ScaleElements<true, true>(normal, scale, bias, g.size(), y);
     } else if (scale != nullptr) {
-      ScaleElements<true, false>(centered, inverse, scale, bias, g.size(), y);
+      ScaleElements<true, false>(normal, scale, bias, g.size(), y);
     } else if (bias != nullptr) {
-      ScaleElements<false, true>(centered, inverse, scale, bias, g.size(), y);
+      ScaleElements<false, true>(normal, scale, bias, g.size(), y);
     } else {
-      ScaleElements<false, false>(centered, inverse, scale, bias, g.size(), y);
+      ScaleElements<false, false>(normal, scale, bias, g.size(), y);
     }
     return;
   }
   for (int64_t c = 0; c < g.channels; ++c, x += g.run, y += g.run) {
-    const Centered<T> centered(x, mean);
+    const Normal<T> normal(x, mean, inverse);
     const T factor = scale == nullptr ? T{1} : scale[c];
     const T shift = bias == nullptr ? T{0} : bias[c];
     const auto step = [&](auto d, int64_t i) HWY_ATTR {
-      const auto value = hn::Mul(centered(d, i), hn::Set(d, inverse));
-      return hn::Add(hn::Mul(value, hn::Set(d, factor)), hn::Set(d, shift));
+      return hn::Add(hn::Mul(normal(d, i), hn::Set(d, factor)),
+                     hn::Set(d, shift));
     };
     ForEachElement(step, g.run, y);
   }
@@ -123,8 +125,7 @@ HWY_INLINE void ForwardRows(const RowNormGeometry& g,
   for (int64_t row = begin; row < end; ++row) {
     const T* x = args.x + row * g.size();
     const Moments moments = MomentsOf(g, x);
-    const auto inverse =
-        static_cast<T>(1 / ::sqrt(moments.variance + g.epsilon));
+    const double inverse = 1 / ::sqrt(moments.variance + g.epsilon);
     const int64_t first = row % g.groups * g.channels;
     ScaleRow(g, x, moments.mean, inverse, From(args.scale, first),
              From(args.bias, first), args.y + row * g.size());
@@ -174,7 +175,8 @@ HWY_INLINE GradSums SumsOf(const RowNormGeometry& g,
   return all;
 }
 
-// x_grad = y_grad * scale * inverse + (x - mean) * slope + rest.
+// x_grad = y_grad * scale * inverse + (x - mean) * inverse * slope + rest.
+// Both factors: their product, about 1 / variance, may leave the range of T.
 template <typename T>
 struct GradLine {
   T inverse, slope, rest;
@@ -183,16 +185,16 @@ struct GradLine {
 template <typename T>
 HWY_INLINE void GradRow(const RowNormGeometry& g,
                         const T* x,
-                        double mean,
+                        const double* moments,
                         const GradLine<T>& line,
                         const T* y_grad,
                         const T* scale,
                         T* x_grad) {
   const int64_t run = g.run == 1 || y_grad == nullptr ? g.size() : g.run;
   for (int64_t first = 0; first < g.size(); first += run) {
-    const Centered<T> centered(x + first, mean);
+    const Normal<T> normal(x + first, moments[0], moments[1]);
     const auto own = [&](auto d, int64_t i) HWY_ATTR {
-      return hn::Add(hn::Mul(centered(d, i), hn::Set(d, line.slope)),
+      return hn::Add(hn::Mul(normal(d, i), hn::Set(d, line.slope)),
                      hn::Set(d, line.rest));
     };
     T* to = x_grad + first;
@@ -245,12 +247,11 @@ HWY_INLINE void BackwardRows(const RowNormGeometry& g,
     const double variance_grad =
         args.variance_grad == nullptr
             ? 0
-            : static_cast<double>(args.variance_grad[row]);
+            : 2 * static_cast<double>(args.variance_grad[row]) / inverse;
     const double slope =
-        (2 * variance_grad - inverse * inverse * inverse * sums.product) /
-        count;
+        (variance_grad - inverse * inverse * sums.product) / count;
     const double rest = g.centered ? (mean_grad - inverse * sums.w) / count : 0;
-    GradRow(g, x, own.mean,
+    GradRow(g, x, moments + 2 * row,
             GradLine<T>{static_cast<T>(inverse), static_cast<T>(slope),
                         static_cast<T>(rest)},
             y_grad, scale, args.x_grad + at);

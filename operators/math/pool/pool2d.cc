@@ -27,7 +27,8 @@ constexpr int64_t kLine = 128;
 constexpr int64_t kShardWork = int64_t{1} << 15;
 
 // Each of these takes the taps of one line after another: elements [begin,
-// end) of the line meet pixels at, at + step, ... of the input.
+// end) of the line meet pixels at, at + step, ... of the input. End says
+// whether the line is done; else that of Again() does it.
 template <typename T>
 struct MaxLine {
   const T* x;
@@ -49,14 +50,50 @@ struct MaxLine {
     }
   }
   template <typename Divisor>
-  void End(int64_t count, const Divisor& /*divisor*/) {
+  bool End(int64_t count, const Divisor& /*divisor*/) {
     for (int64_t i = 0; i < count; ++i) {
       to[i] = Narrow<T>(relu ? Positive(best[i]) : best[i]);
     }
+    return true;
   }
 
   T* to = nullptr;
   Computed<T> best[kLine] = {};
+};
+
+// Averages as sums of the pixels' shares, which overflow only where the average
+// does: those that are no finite numbers yet.
+template <typename T, bool kRelu>
+struct ShareLine {
+  const T* x;
+  T* out;
+
+  template <typename Divisor>
+  void Begin(int64_t first, int64_t count, const Divisor& divisor) {
+    to = out + first;
+    for (int64_t i = 0; i < count; ++i) {
+      sum[i] = 0;
+      pixels[i] = static_cast<double>(divisor(i));
+    }
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Computed<T> value = Widen(x[at + (i - begin) * step]);
+      sum[i] += double{kRelu ? Positive(value) : value} / pixels[i];
+    }
+  }
+  template <typename Divisor>
+  bool End(int64_t count, const Divisor& /*divisor*/) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (std::isfinite(Widen(to[i]))) continue;
+      to[i] = Narrow<T>(static_cast<Computed<T>>(sum[i]));
+    }
+    return true;
+  }
+
+  T* to = nullptr;
+  double sum[kLine] = {};
+  double pixels[kLine] = {};
 };
 
 // Sum: what a window is summed in.
@@ -78,12 +115,16 @@ struct AvgLine {
     }
   }
   template <typename Divisor>
-  void End(int64_t count, const Divisor& divisor) {
+  bool End(int64_t count, const Divisor& divisor) {
+    int overflows = 0;
     for (int64_t i = 0; i < count; ++i) {
       to[i] = Narrow<T>(
           static_cast<Computed<T>>(sum[i] / static_cast<Sum>(divisor(i))));
+      overflows |= static_cast<int>(sum[i] - sum[i] != 0);
     }
+    return overflows == 0;
   }
+  ShareLine<T, kRelu> Again() const { return {.x = x, .out = out}; }
 
   T* to = nullptr;
   Sum sum[kLine] = {};
@@ -122,7 +163,9 @@ struct MaxGradLine {
     }
   }
   template <typename Divisor>
-  void End(int64_t /*count*/, const Divisor& /*divisor*/) {}
+  bool End(int64_t /*count*/, const Divisor& /*divisor*/) {
+    return true;
+  }
 
   // What has not found its maximum yet.
   Computed<T> best[kLine] = {};
@@ -153,26 +196,31 @@ struct AvgGradLine {
     }
   }
   template <typename Divisor>
-  void End(int64_t /*count*/, const Divisor& /*divisor*/) {}
+  bool End(int64_t /*count*/, const Divisor& /*divisor*/) {
+    return true;
+  }
 
   Computed<T> part[kLine] = {};
 };
 
-// The pixels [begin, end) of window `number` along one axis.
+// The pixels [begin, end) of window `number` along one axis, and how many an
+// average is of.
 struct Cut {
-  Cut(int64_t number, int64_t stride, int64_t pad, int64_t kernel, int64_t size)
-      : begin(std::max<int64_t>(number * stride - pad, 0)),
-        end(std::min(number * stride - pad + kernel, size)) {}
-  int64_t begin, end;
-
-  int64_t size() const { return end - begin; }
+  Cut(int64_t first, int64_t kernel, int64_t size, bool exclusive, int64_t last)
+      : begin(std::max<int64_t>(first, 0)),
+        end(std::min(first + kernel, size)),
+        counted(exclusive ? end - begin
+                          : std::min(first + kernel, last) - first) {}
+  int64_t begin, end, counted;
 };
 
 Cut Rows(const Pool2dGeometry& g, int64_t oh) {
-  return {oh, g.stride_h, g.pad_top, g.kernel_h, g.in_h};
+  return {oh * g.stride_h - g.pad_top, g.kernel_h, g.in_h, g.exclusive,
+          g.end_h};
 }
 Cut Columns(const Pool2dGeometry& g, int64_t ow) {
-  return {ow, g.stride_w, g.pad_left, g.kernel_w, g.in_w};
+  return {ow * g.stride_w - g.pad_left, g.kernel_w, g.in_w, g.exclusive,
+          g.end_w};
 }
 
 // Windows [first, first + count) of row `oh` of an NCHW plane.
@@ -185,8 +233,7 @@ void WindowsOfARow(const Pool2dGeometry& g,
                    Line& line) {
   const Cut rows = Rows(g, oh);
   const auto divisor = [&](int64_t i) {
-    return g.exclusive ? rows.size() * Columns(g, first + i).size()
-                       : g.kernel_h * g.kernel_w;
+    return rows.counted * Columns(g, first + i).counted;
   };
   line.Begin((plane * g.out_h + oh) * g.out_w + first, count, divisor);
   for (int64_t h = rows.begin; h < rows.end; ++h) {
@@ -202,7 +249,11 @@ void WindowsOfARow(const Pool2dGeometry& g,
                g.stride_w);
     }
   }
-  line.End(count, divisor);
+  if (line.End(count, divisor)) return;
+  if constexpr (requires { line.Again(); }) {
+    auto again = line.Again();
+    WindowsOfARow(g, plane, oh, first, count, again);
+  }
 }
 
 // Channels [first, first + count) of one NHWC window.
@@ -215,8 +266,7 @@ void ChannelsOfAWindow(const Pool2dGeometry& g,
                        int64_t count,
                        Line& line) {
   const Cut rows = Rows(g, oh), columns = Columns(g, ow);
-  const int64_t pixels =
-      g.exclusive ? rows.size() * columns.size() : g.kernel_h * g.kernel_w;
+  const int64_t pixels = rows.counted * columns.counted;
   const auto divisor = [&](int64_t /*i*/) { return pixels; };
   line.Begin(((n * g.out_h + oh) * g.out_w + ow) * g.c + first, count, divisor);
   for (int64_t h = rows.begin; h < rows.end; ++h) {
@@ -224,7 +274,11 @@ void ChannelsOfAWindow(const Pool2dGeometry& g,
       line.Tap(0, count, ((n * g.in_h + h) * g.in_w + w) * g.c + first, 1);
     }
   }
-  line.End(count, divisor);
+  if (line.End(count, divisor)) return;
+  if constexpr (requires { line.Again(); }) {
+    auto again = line.Again();
+    ChannelsOfAWindow(g, n, oh, ow, first, count, again);
+  }
 }
 
 // Channels [first, first + count) of the windows of one row of an image.

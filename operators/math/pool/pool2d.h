@@ -23,19 +23,26 @@ struct Pool2dGeometry {
   int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
   bool nhwc = false;
   bool max = true;
-  // Averages: divide by the pixels that a window meets, not by all it has.
+  // Averages: divide by the pixels that a window meets; else by those of the
+  // padding as well, which ends before these. What a window of ceil_mode
+  // reaches past it does not count, as in PyTorch and ONNX.
   bool exclusive = true;
+  int64_t end_h = 0, end_w = 0;
   // The pixels are those of relu(x), which nobody has made.
   bool relu = false;
 
+  // The last windows reach past the padding.
+  bool overhangs() const {
+    return in_h + pad_bottom > end_h || in_w + pad_right > end_w;
+  }
   int64_t in_pixels() const { return in_h * in_w; }
   int64_t out_pixels() const { return out_h * out_w; }
 };
 
 // out = the maximum (NaN wins over every number) or average of each window.
 // Through ParallelFor. T: any float dtype; averages of 16-bit ones are summed
-// in float, those of more than 64 pixels in double. With `relu` the same bits
-// as after a relu of its own.
+// in float, those of more than 64 pixels in double, and no sum overflows where
+// the average does not. With `relu` the same bits as after a relu of its own.
 template <typename T>
 SLUICE_API void Pool2d(const Pool2dGeometry& g, const T* x, T* out);
 

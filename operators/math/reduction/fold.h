@@ -169,11 +169,73 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
   }
 }
 
-// For FoldGradient's `scratch`.
+// For FoldGradient's `scratch`: the shares, then those of chunks.
 template <typename Share>
 size_t ShareScratchBytes(const FoldPlan& plan) {
   if (!Share::kSees) return 0;
-  return static_cast<size_t>(plan.axes.outputs) * sizeof(Share);
+  return static_cast<size_t>(plan.axes.outputs) * sizeof(Share) +
+         FoldScratchBytes<Share>(plan);
+}
+
+// Calls term(output, offset) for the terms of a chunk of a group.
+template <typename Term>
+void ForTermsOf(const FoldPlan& plan,
+                const FoldGroup& group,
+                int64_t chunk,
+                const Term& term) {
+  const bool rows = plan.axes.row_reduced;
+  ForTerms(plan.axes, plan.ChunkBegin(chunk), plan.ChunkBegin(chunk + 1),
+           [&](int64_t offset, int64_t count) {
+             const int64_t many = rows ? count : group.columns;
+             for (int64_t j = 0; j < many; ++j) {
+               term(group.out + (rows ? 0 : j), group.x + offset + j);
+             }
+           });
+}
+
+// Calls body(group, task) for every chunk of every group: task / plan.chunks is
+// the group's number, the rest the chunk's.
+template <typename Body>
+void ForEachChunk(const FoldPlan& plan, const Body& body) {
+  const int64_t cost = std::max<int64_t>(1, plan.axes.terms * plan.columns);
+  platform::ParallelFor(
+      plan.groups * plan.chunks,
+      std::max<int64_t>(1, FoldPlan::kGrain * plan.chunks / cost),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          body(FoldGroup(plan, task / plan.chunks), task);
+        }
+      });
+}
+
+// Fills `shares`, one for each output, with its terms; `partial` has room for
+// those of chunks.
+template <typename Share, typename T>
+void SeeTerms(const FoldPlan& plan,
+              const T* x,
+              const T* out,
+              Share* shares,
+              Share* partial) {
+  ForEachChunk(plan, [&](const FoldGroup& group, int64_t task) {
+    Share* to =
+        plan.chunks == 1 ? shares + group.out : partial + task * plan.columns;
+    std::fill(to, to + group.columns, Share());
+    ForTermsOf(plan, group, task % plan.chunks,
+               [&](int64_t output, int64_t at) {
+                 to[output - group.out].Add(Widen(x[at]), Widen(out[output]));
+               });
+  });
+  if (plan.chunks == 1) return;
+  for (int64_t i = 0; i < plan.groups; ++i) {
+    const FoldGroup group(plan, i);
+    for (int64_t j = 0; j < group.columns; ++j) {
+      Share all;
+      for (int64_t chunk = 0; chunk < plan.chunks; ++chunk) {
+        all.Merge(partial[(i * plan.chunks + chunk) * plan.columns + j]);
+      }
+      shares[group.out + j] = all;
+    }
+  }
 }
 
 // Writes x_grad; x has elements.
@@ -184,54 +246,19 @@ void FoldGradient(const FoldPlan& plan,
                   const T* out_grad,
                   T* x_grad,
                   void* scratch) {
-  const ReduceAxes& axes = plan.axes;
   auto* shares = static_cast<Share*>(scratch);
-  const int64_t cost = std::max<int64_t>(1, axes.terms * plan.columns);
-  // Calls term(output, offset) for all terms of a chunk of a group.
-  const auto for_terms = [&](const FoldGroup& group, int64_t chunk,
-                             int64_t chunks, const auto& term) {
-    const bool whole = chunks == 1;
-    ForTerms(axes, whole ? 0 : plan.ChunkBegin(chunk),
-             whole ? axes.terms : plan.ChunkBegin(chunk + 1),
-             [&](int64_t offset, int64_t count) {
-               const int64_t from = group.x + offset;
-               const int64_t step = axes.row_reduced ? 0 : 1;
-               const int64_t many = axes.row_reduced ? count : group.columns;
-               for (int64_t j = 0; j < many; ++j) {
-                 term(group.out + j * step, from + j);
-               }
-             });
-  };
   if constexpr (Share::kSees) {
-    platform::ParallelFor(
-        plan.groups, std::max<int64_t>(1, FoldPlan::kGrain / cost),
-        [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const FoldGroup group(plan, i);
-            std::fill(shares + group.out, shares + group.out + group.columns,
-                      Share());
-            for_terms(group, 0, 1, [&](int64_t output, int64_t at) {
-              shares[output].Add(Widen(x[at]), Widen(out[output]));
-            });
-          }
-        });
+    SeeTerms(plan, x, out, shares, shares + plan.axes.outputs);
   }
-  platform::ParallelFor(
-      plan.groups * plan.chunks,
-      std::max<int64_t>(1, FoldPlan::kGrain * plan.chunks / cost),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const FoldGroup group(plan, i / plan.chunks);
-          for_terms(group, i % plan.chunks, plan.chunks,
-                    [&](int64_t output, int64_t at) {
-                      Share share;
-                      if constexpr (Share::kSees) share = shares[output];
-                      x_grad[at] =
-                          Narrow<T>(share.Of(Widen(x[at]), Widen(out[output]),
-                                             Widen(out_grad[output])));
-                    });
-        }
-      });
+  ForEachChunk(plan, [&](const FoldGroup& group, int64_t task) {
+    ForTermsOf(
+        plan, group, task % plan.chunks, [&](int64_t output, int64_t at) {
+          Share share;
+          if constexpr (Share::kSees) share = shares[output];
+          x_grad[at] = Narrow<T>(share.Of(Widen(x[at]), Widen(out[output]),
+                                          Widen(out_grad[output])));
+        });
+  });
 }
 
 }  // namespace sluice::operators::math

@@ -39,6 +39,9 @@ struct ResizeAxis {
   int64_t out = 1;
   double scale = 1;   // of Out to X
   double length = 1;  // in * scale; `out` where that was given
+  // Whether `out` was given: coordinates are fractions of whole numbers then,
+  // and none is rounded to another element of X.
+  bool sized = false;
   ResizeMode mode = ResizeMode::kNearest;
   ResizeCoordinates coordinates = ResizeCoordinates::kHalfPixel;
   ResizeRounding rounding = ResizeRounding::kPreferFloor;
@@ -57,6 +60,8 @@ struct ResizeAxis {
   }
 
   constexpr ResizePosition PositionOf(int64_t j) const {
+    constexpr int64_t kMost = int64_t{1} << 30;  // products fit into 64 bits
+    if (sized && in < kMost && out < kMost) return Fraction(j);
     double x = Coordinate(static_cast<double>(j));
     // Farther away nothing changes, and NaN (of absurd scales) is left.
     const double most = static_cast<double>(in) + 4;
@@ -88,6 +93,27 @@ struct ResizeAxis {
   }
 
  private:
+  // The coordinate where the scale is out / in.
+  constexpr ResizePosition Fraction(int64_t j) const {
+    int64_t numerator = (2 * j + 1) * in - out;
+    int64_t denominator = 2 * out;
+    if (coordinates == ResizeCoordinates::kAsymmetric) {
+      numerator = j * in;
+      denominator = out;
+    } else if (coordinates == ResizeCoordinates::kAlignCorners && out > 1) {
+      numerator = j * (in - 1);
+      denominator = out - 1;
+    } else if (out == 1 &&
+               (coordinates == ResizeCoordinates::kAlignCorners ||
+                coordinates == ResizeCoordinates::kPytorchHalfPixel)) {
+      numerator = 0;
+    }
+    int64_t floor = numerator / denominator;
+    if (floor * denominator > numerator) --floor;
+    return {floor, static_cast<double>(numerator - floor * denominator) /
+                       static_cast<double>(denominator)};
+  }
+
   constexpr double Coordinate(double j) const {
     switch (coordinates) {
       case ResizeCoordinates::kAlignCorners:

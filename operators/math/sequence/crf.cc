@@ -9,109 +9,117 @@ namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-// log(sum(exp(x))); -infinity for a sum of nothing.
-double LogSumExp(const double* x, int64_t count) {
-  double largest = kNone;
-  for (int64_t i = 0; i < count; ++i) {
-    largest = std::max(largest, x[i]);
+// The emissions of one position, as distances to their largest.
+template <typename T>
+class Emissions {
+ public:
+  Emissions(const T* emission, int64_t tags)
+      : emission_(emission), largest_(LargestWeight(emission, tags)) {}
+  double operator[](int64_t tag) const {
+    return static_cast<double>(emission_[tag]) - largest_;
   }
-  if (largest == kNone) return kNone;
+
+ private:
+  const T* emission_;
+  double largest_;
+};
+
+// Subtracts the largest from all, and returns it: 0 of nothing but -infinity.
+double Center(double* x, int64_t count) {
+  const double largest = LargestWeight(x, count);
+  for (int64_t i = 0; i < count; ++i) {
+    x[i] -= largest;
+  }
+  return largest;
+}
+
+double SumOfExponentials(const double* x, int64_t count) {
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) {
-    sum += std::exp(x[i] - largest);
+    sum += std::exp(x[i]);
   }
-  return largest + std::log(sum);
+  return sum;
 }
 
+// The logarithms of the weights of all paths that end in each tag are `to` plus
+// what is returned: the largest, but for the sums' own logarithms.
 template <typename T>
-void FirstAlpha(const CrfWeights<T>& weights, const T* emission, double* to) {
-  for (int64_t j = 0; j < weights.tags; ++j) {
-    to[j] = static_cast<double>(weights.start()[j]) +
-            static_cast<double>(emission[j]);
+double FirstAlpha(const CrfWeights<T>& weights, const T* emission, double* to) {
+  const Emissions<T> emissions(emission, weights.tags());
+  for (int64_t j = 0; j < weights.tags(); ++j) {
+    to[j] = weights.start(j) + emissions[j];
   }
+  return Center(to, weights.tags());
 }
 
-// to[j] = emission[j] + log(sum over i of exp(from[i] + pair[i, j])): the
-// paths that end in j. `largest` has room for as many.
+// The same one position later: emission[j] + log(sum over i of exp(from[i] +
+// pair[i, j])). `sums` has room for as many.
 template <typename T>
-void NextAlpha(const CrfWeights<T>& weights,
-               const T* emission,
-               const double* from,
-               double* to,
-               double* largest) {
-  const int64_t tags = weights.tags;
-  std::fill(largest, largest + tags, kNone);
-  std::fill(to, to + tags, 0.0);
+double NextAlpha(const CrfWeights<T>& weights,
+                 const T* emission,
+                 const double* from,
+                 double* to,
+                 double* sums) {
+  const int64_t tags = weights.tags();
+  const Emissions<T> emissions(emission, tags);
+  std::fill(to, to + tags, kNone);
+  std::fill(sums, sums + tags, 0.0);
   for (int64_t i = 0; i < tags; ++i) {
-    const T* pair = weights.pair(i);
     for (int64_t j = 0; j < tags; ++j) {
-      largest[j] = std::max(largest[j], from[i] + static_cast<double>(pair[j]));
+      to[j] = std::max(to[j], from[i] + weights.pair(i, j));
     }
   }
   for (int64_t i = 0; i < tags; ++i) {
-    const T* pair = weights.pair(i);
     for (int64_t j = 0; j < tags; ++j) {
-      if (largest[j] == kNone) continue;
-      to[j] += std::exp(from[i] + static_cast<double>(pair[j]) - largest[j]);
+      if (to[j] == kNone) continue;
+      sums[j] += std::exp(from[i] + weights.pair(i, j) - to[j]);
     }
   }
   for (int64_t j = 0; j < tags; ++j) {
-    to[j] = static_cast<double>(emission[j]) + largest[j] + std::log(to[j]);
+    to[j] += emissions[j];
   }
-}
-
-// log(Z), of the last alphas; overwrites `scratch`.
-template <typename T>
-double LogZ(const CrfWeights<T>& weights, const double* last, double* scratch) {
-  for (int64_t j = 0; j < weights.tags; ++j) {
-    scratch[j] = last[j] + static_cast<double>(weights.end()[j]);
+  // Only then the logarithms, which are small.
+  const double largest = Center(to, tags);
+  for (int64_t j = 0; j < tags; ++j) {
+    to[j] += std::log(sums[j]);
   }
-  return LogSumExp(scratch, weights.tags);
-}
-
-template <typename T>
-double PathScore(const CrfWeights<T>& weights,
-                 const T* emission,
-                 const int64_t* path,
-                 int64_t length) {
-  double score = static_cast<double>(weights.start()[path[0]]) +
-                 static_cast<double>(emission[path[0]]);
-  for (int64_t t = 1; t < length; ++t) {
-    score += static_cast<double>(weights.pair(path[t - 1])[path[t]]) +
-             static_cast<double>(emission[t * weights.tags + path[t]]);
-  }
-  return score + static_cast<double>(weights.end()[path[length - 1]]);
+  return largest;
 }
 
 // From gamma[j] = emission + beta of one position to beta[i] of the position
-// before it, and adds scale * P(i, j) to pair_grad.
+// before it, up to a constant, and adds P(i, j) to pair_grad, of which the
+// logarithm is alpha[i] + pair[i, j] + gamma[j] - log_factor, times `factor`.
+// `terms` and `sums` have room for as many.
 template <typename T>
 void StepBack(const CrfWeights<T>& weights,
               const double* alpha,
               const double* gamma,
-              double log_z,
-              double scale,
+              double log_factor,
+              double factor,
               double* beta,
               double* terms,
+              double* sums,
               double* pair_grad) {
-  const int64_t tags = weights.tags;
+  const int64_t tags = weights.tags();
   for (int64_t i = 0; i < tags; ++i) {
-    const T* pair = weights.pair(i);
-    double largest = kNone;
     for (int64_t j = 0; j < tags; ++j) {
-      terms[j] = static_cast<double>(pair[j]) + gamma[j];
-      largest = std::max(largest, terms[j]);
+      terms[j] = weights.pair(i, j) + gamma[j];
     }
-    beta[i] = kNone;
-    if (largest == kNone) continue;
-    const double weight = scale * std::exp(alpha[i] + largest - log_z);
+    beta[i] = *std::max_element(terms, terms + tags);
+    sums[i] = 1;
+    if (beta[i] == kNone) continue;
+    const double weight = factor * std::exp(alpha[i] + (beta[i] - log_factor));
     double sum = 0;
     for (int64_t j = 0; j < tags; ++j) {
-      const double term = std::exp(terms[j] - largest);
+      const double term = std::exp(terms[j] - beta[i]);
       sum += term;
       pair_grad[i * tags + j] += weight * term;
     }
-    beta[i] = largest + std::log(sum);
+    sums[i] = sum;
+  }
+  Center(beta, tags);
+  for (int64_t i = 0; i < tags; ++i) {
+    beta[i] += std::log(sums[i]);
   }
 }
 
@@ -123,17 +131,27 @@ double CrfCost(const CrfWeights<T>& weights,
                const int64_t* label,
                int64_t length,
                double* scratch) {
-  const int64_t tags = weights.tags;
+  const int64_t tags = weights.tags();
   double* alpha = scratch;
   double* next = scratch + tags;
-  double* largest = scratch + 2 * tags;
-  FirstAlpha(weights, emission, alpha);
+  double* sums = scratch + 2 * tags;
+  // By how much the best path so far is better than that of the labels: these
+  // two are about as large, and nothing is lost of what they differ in.
+  double ahead =
+      FirstAlpha(weights, emission, alpha) -
+      (weights.start(label[0]) + Emissions<T>(emission, tags)[label[0]]);
   for (int64_t t = 1; t < length; ++t) {
-    NextAlpha(weights, emission + t * tags, alpha, next, largest);
+    const T* own = emission + t * tags;
+    ahead += NextAlpha(weights, own, alpha, next, sums) -
+             (weights.pair(label[t - 1], label[t]) +
+              Emissions<T>(own, tags)[label[t]]);
     std::swap(alpha, next);
   }
-  return LogZ(weights, alpha, largest) -
-         PathScore(weights, emission, label, length);
+  for (int64_t j = 0; j < tags; ++j) {
+    alpha[j] += weights.end(j);
+  }
+  ahead += Center(alpha, tags) - weights.end(label[length - 1]);
+  return ahead + std::log(SumOfExponentials(alpha, tags));
 }
 
 template <typename T>
@@ -145,38 +163,46 @@ void CrfGradient(const CrfWeights<T>& weights,
                  T* emission_grad,
                  double* transition_grad,
                  double* scratch) {
-  const int64_t tags = weights.tags;
+  const int64_t tags = weights.tags();
   double* alphas = scratch;
   double* beta = scratch + length * tags;
   double* gamma = beta + tags;
   double* terms = gamma + tags;
+  double* sums = terms + tags;
+  double* steps = sums + tags;  // what NextAlpha subtracted
   double* start_grad = transition_grad;
   double* end_grad = transition_grad + tags;
   double* pair_grad = transition_grad + 2 * tags;
-  FirstAlpha(weights, emission, alphas);
+  steps[0] = FirstAlpha(weights, emission, alphas);
   for (int64_t t = 1; t < length; ++t) {
-    NextAlpha(weights, emission + t * tags, alphas + (t - 1) * tags,
-              alphas + t * tags, terms);
+    steps[t] = NextAlpha(weights, emission + t * tags, alphas + (t - 1) * tags,
+                         alphas + t * tags, sums);
   }
-  const double log_z = LogZ(weights, alphas + (length - 1) * tags, terms);
   for (int64_t j = 0; j < tags; ++j) {
-    beta[j] = static_cast<double>(weights.end()[j]);
+    beta[j] = weights.end(j);
   }
   for (int64_t t = length - 1; t >= 0; --t) {
     const double* alpha = alphas + t * tags;
+    // The probabilities add up to 1 at each position.
+    for (int64_t j = 0; j < tags; ++j) {
+      terms[j] = alpha[j] + beta[j];
+    }
+    const double largest = Center(terms, tags);
+    const double sum = SumOfExponentials(terms, tags);
+    const Emissions<T> emissions(emission + t * tags, tags);
     for (int64_t j = 0; j < tags; ++j) {
       const double hit = j == label[t] ? 1.0 : 0.0;
-      const double p = scale * (std::exp(alpha[j] + beta[j] - log_z) - hit);
+      const double p = scale * (std::exp(terms[j]) / sum - hit);
       if (emission_grad != nullptr) {
         emission_grad[t * tags + j] = static_cast<T>(p);
       }
       if (t == 0) start_grad[j] += p;
       if (t == length - 1) end_grad[j] += p;
-      gamma[j] = static_cast<double>(emission[t * tags + j]) + beta[j];
+      gamma[j] = emissions[j] + beta[j];
     }
     if (t == 0) break;
-    StepBack(weights, alpha - tags, gamma, log_z, scale, beta, terms,
-             pair_grad);
+    StepBack(weights, alpha - tags, gamma, steps[t] + largest, scale / sum,
+             beta, terms, sums, pair_grad);
     pair_grad[label[t - 1] * tags + label[t]] -= scale;
   }
 }
@@ -188,34 +214,35 @@ void CrfDecode(const CrfWeights<T>& weights,
                int64_t* path,
                double* scores,
                int32_t* back) {
-  const int64_t tags = weights.tags;
+  const int64_t tags = weights.tags();
   double* score = scores;
   double* next = scores + tags;
   FirstAlpha(weights, emission, score);
   for (int64_t t = 1; t < length; ++t) {
     int32_t* from = back + t * tags;
     for (int64_t j = 0; j < tags; ++j) {
-      next[j] = score[0] + static_cast<double>(weights.pair(0)[j]);
+      next[j] = score[0] + weights.pair(0, j);
       from[j] = 0;
     }
     for (int64_t i = 1; i < tags; ++i) {
-      const T* pair = weights.pair(i);
       for (int64_t j = 0; j < tags; ++j) {
-        const double sum = score[i] + static_cast<double>(pair[j]);
+        const double sum = score[i] + weights.pair(i, j);
         if (sum > next[j]) {
           next[j] = sum;
           from[j] = static_cast<int32_t>(i);
         }
       }
     }
+    const Emissions<T> emissions(emission + t * tags, tags);
     for (int64_t j = 0; j < tags; ++j) {
-      next[j] += static_cast<double>(emission[t * tags + j]);
+      next[j] += emissions[j];
     }
+    Center(next, tags);
     std::swap(score, next);
   }
   int64_t best = 0;
   for (int64_t j = 0; j < tags; ++j) {
-    score[j] += static_cast<double>(weights.end()[j]);
+    score[j] += weights.end(j);
     if (score[j] > score[best]) best = j;
   }
   for (int64_t t = length - 1; t >= 0; --t) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "sluice/platform/export.h"
 
@@ -11,16 +14,45 @@
 // are in double.
 namespace sluice::operators::math {
 
-// What all sequences share: rows start, end, then pair[from][to], of `tags`
-// weights each.
+// The largest of some weights, or 0 where that is no finite number.
 template <typename T>
-struct CrfWeights {
-  const T* transition;
-  int64_t tags;
+double LargestWeight(const T* weights, int64_t count) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < count; ++i) {
+    largest = std::max(largest, static_cast<double>(weights[i]));
+  }
+  return std::isfinite(largest) ? largest : 0;
+}
 
-  const T* start() const { return transition; }
-  const T* end() const { return transition + tags; }
-  const T* pair(int64_t from) const { return transition + (2 + from) * tags; }
+// What all sequences share: rows start, end, then pair[from][to], of `tags`
+// weights each. Every path has one start, one end and as many pairs: what is
+// subtracted from all starts, ends or pairs changes nothing. They are taken as
+// distances to their largest, so that no digit is lost to an offset.
+template <typename T>
+class CrfWeights {
+ public:
+  CrfWeights(const T* transition, int64_t tags)
+      : transition_(transition),
+        tags_(tags),
+        start_(LargestWeight(transition, tags)),
+        end_(LargestWeight(transition + tags, tags)),
+        pair_(LargestWeight(transition + 2 * tags, tags * tags)) {}
+
+  int64_t tags() const { return tags_; }
+  double start(int64_t tag) const {
+    return static_cast<double>(transition_[tag]) - start_;
+  }
+  double end(int64_t tag) const {
+    return static_cast<double>(transition_[tags_ + tag]) - end_;
+  }
+  double pair(int64_t from, int64_t to) const {
+    return static_cast<double>(transition_[(2 + from) * tags_ + to]) - pair_;
+  }
+
+ private:
+  const T* transition_;
+  int64_t tags_;
+  double start_, end_, pair_;
 };
 
 // Doubles of scratch that CrfCost and CrfGradient need for sequences of up to
@@ -29,7 +61,7 @@ inline int64_t CrfCostScratch(int64_t tags) {
   return 3 * tags;
 }
 inline int64_t CrfGradientScratch(int64_t length, int64_t tags) {
-  return (length + 3) * tags;
+  return (length + 4) * tags + length;
 }
 
 // -log of the probability of `label`, for emissions [length, tags].

@@ -1,6 +1,7 @@
 #include "sluice/operators/pool/pool2d_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/work.h"
@@ -48,6 +49,13 @@ struct PoolSizes {
   dnnl::algorithm algorithm;
 };
 
+bool IsFinite(float value) {
+  return std::isfinite(value);
+}
+bool IsFinite(platform::bfloat16 value) {
+  return (value.bits & 0x7F80) != 0x7F80;
+}
+
 template <typename T>
 class PoolSequence final : public SequenceKernel {
  public:
@@ -56,8 +64,9 @@ class PoolSequence final : public SequenceKernel {
  private:
   void Build(SequenceBuilder& builder) override {
     const KernelQuery& query = builder.query();
-    const PoolSizes sizes(Pool2dGeometryOf(query, query.outputs[0]),
-                          platform::kDTypeOf<T>);
+    geometry_ = Pool2dGeometryOf(query, query.outputs[0]);
+    dims_ = query.outputs[0];
+    const PoolSizes sizes(geometry_, platform::kDTypeOf<T>);
     const auto pool = Compile<dnnl::pooling_forward>(
         builder.compile_for(), "pooling", dnnl::prop_kind::forward_inference,
         sizes.algorithm, sizes.x, sizes.out, sizes.strides, sizes.kernel,
@@ -66,6 +75,18 @@ class PoolSequence final : public SequenceKernel {
                 {{DNNL_ARG_SRC, builder.Input("X", sizes.x)},
                  {DNNL_ARG_DST, builder.Output("Out", sizes.out)}});
   }
+
+  // Sums that overflow may belong to averages that do not.
+  void Correct(framework::OpKernelContext& context) const override {
+    T* const out = context.AllocateOutput(0, dims_).template data<T>();
+    const bool finite = std::all_of(out, out + dims_.numel(),
+                                    [](T value) { return IsFinite(value); });
+    if (finite) return;
+    math::Pool2d(geometry_, context.Input(0).template data<T>(), out);
+  }
+
+  Pool2dGeometry geometry_;
+  framework::DDim dims_;
 };
 
 template <typename T>
@@ -133,6 +154,9 @@ std::string TakesAverage(const KernelQuery& query) {
   if (g.max) return "to oneDNN a NaN is not the maximum of its window";
   if (query.op.type == "pool2d" && g.kernel_h * g.kernel_w > kMostPixels) {
     return "oneDNN loses digits of averages of more than 64 pixels";
+  }
+  if (!g.exclusive && g.overhangs()) {
+    return "oneDNN counts what windows reach past the padding";
   }
   return FitsOneDnn(query);
 }

@@ -1,6 +1,7 @@
 #include "sluice/framework/run/stretches.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -206,6 +207,22 @@ TEST_F(StretchesTest, LoopsWhileTheConditionHolds) {
             {.dims = {}, .limit = 10});
         executor_.Run(endless, {{"y", StretchTensor({1}, {0})}}, {never[0]});
       });
+}
+
+TEST_F(StretchesTest, TheLargestLimitIsOne) {
+  const Var x = program_.Data("x", DType::kFloat32, {1});
+  const Vars out = WhileLoop(
+      [&](const Vars& vars) {
+        return ops::LessThan(vars[0],
+                             ops::FillConstant(program_, {1}, {.value = 100}));
+      },
+      [](const Vars& vars) {
+        return Vars{ops::ElementwiseAdd(vars[0], vars[0])};
+      },
+      {x}, {.dims = {}, .limit = std::numeric_limits<int64_t>::max()});
+  EXPECT_EQ(
+      Run({{"x", StretchTensor({1}, {3})}}, {out[0]})[0].ToVector<float>(),
+      (Floats{192}));
 }
 
 TEST_F(StretchesTest, ScansASequence) {

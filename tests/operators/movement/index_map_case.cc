@@ -133,7 +133,8 @@ Sources SliceSources(const DDim& x, const OpDesc& op) {
   return sources;
 }
 
-// Walks from one side of X to the other and back, or begins anew.
+// Walks from one side of X to the other and back, or begins anew. Only `wrap`
+// removes elements before it adds some, as PyTorch and onnxruntime do.
 Sources PadSources(const DDim& x, const OpDesc& op) {
   Ints pads = GetAttr<Ints>(op, "pads");
   const Ints axes =
@@ -151,14 +152,17 @@ Sources PadSources(const DDim& x, const OpDesc& op) {
   Sources sources;
   for (int axis = 0; axis < x.rank(); ++axis) {
     const int64_t size = x[axis];
+    const int64_t first = std::max<int64_t>(-pads[axis], 0);
+    const int64_t last = size + std::min<int64_t>(pads[axis + x.rank()], 0);
     Ints picked;
     for (int64_t i = -pads[axis]; i < size + pads[axis + x.rank()]; ++i) {
       int64_t at = i;
+      while (mode == "wrap" && (at < first || at >= last)) {
+        at += at < first ? last - first : first - last;
+      }
       while (mode != "constant" && (at < 0 || at >= size)) {
         if (mode == "edge" || size == 1) {
           at = at < 0 ? 0 : size - 1;
-        } else if (mode == "wrap") {
-          at += at < 0 ? size : -size;
         } else {
           at = at < 0 ? -at : 2 * (size - 1) - at;
         }

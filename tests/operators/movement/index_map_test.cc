@@ -76,6 +76,8 @@ TEST(Pad, RemovesWhatIsNegative) {
     EXPECT_EQ(Pad(-2, -1, mode), IndexMapNumbers()) << mode;
   }
   EXPECT_EQ(Pad(-2, 2, "edge"), (IndexMapNumbers{3, 3, 3}));
+  EXPECT_EQ(Pad(-1, 3, "wrap"), (IndexMapNumbers{2, 3, 2, 3, 2}));
+  EXPECT_EQ(Pad(3, -1, "wrap"), (IndexMapNumbers{2, 1, 2, 1, 2}));
   EXPECT_EQ(Pad(-3, 1, "constant"), (IndexMapNumbers{9}));
 }
 
@@ -181,6 +183,8 @@ TEST(Pad, RefusesListsThatDoNotFit) {
           {"2 and 2", "dim 0", "[3]"});
   Refuses("pad", {0}, {{"pads", Ints{1, 0}}, {"mode", "edge"}}, "pad.empty",
           {"dim 0", "[0]", "edge"});
+  Refuses("pad", {3}, {{"pads", Ints{-3, 1}}, {"mode", "wrap"}}, "pad.wrap",
+          {"-3 and 1", "dim 0", "[3]"});
 }
 
 TEST(Pad, RefusesAValueThatXCannotHold) {

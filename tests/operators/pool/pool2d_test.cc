@@ -70,7 +70,10 @@ TEST(Pool2d, CeilModeTakesWhatIsLeftOver) {
   EXPECT_EQ(Pool({1, 1, 1, 3}, {1, 3, 2}, attributes), (Floats{3, 2}));
   attributes["pooling_type"] = kAvg;
   EXPECT_EQ(Pool({1, 1, 1, 3}, {1, 3, 2}, attributes), (Floats{2, 2}));
+  // Only padding counts, not what is past it.
   attributes["exclusive"] = false;
+  EXPECT_EQ(Pool({1, 1, 1, 3}, {1, 3, 2}, attributes), (Floats{2, 2}));
+  attributes["paddings"] = Ints{0, 0, 0, 1};
   EXPECT_EQ(Pool({1, 1, 1, 3}, {1, 3, 2}, attributes), (Floats{2, 1}));
   // Windows of nothing but padding are not made.
   EXPECT_EQ(OutDims({1, 1, 2, 4}, {{"ksize", Ints{2, 2}},
@@ -303,7 +306,7 @@ std::vector<OpExample> Pool2dExamples(ExampleMaker& make) {
   return examples;
 }
 
-// A window of one axis.
+// A window of one axis; `whole` counts its pixels with those of the padding.
 struct Reach {
   int64_t begin, end, whole;
 };
@@ -322,7 +325,7 @@ std::vector<Reach> Windows(const OpDesc& op, int axis, int64_t size) {
       const bool left =
           windows.empty() || windows.back().begin + kernel < size + after;
       if (!GetAttr<bool>(op, "ceil_mode") || !left) break;
-      windows.push_back({at, at + kernel, kernel});
+      windows.push_back({at, at + kernel, size + after - at});
       break;
     }
     windows.push_back({at, at + kernel, kernel});
@@ -350,7 +353,7 @@ struct PoolShape {
 };
 
 // Calls visit(out, pixels, whole): the offsets in x of the window of element
-// `out`, row by row, and the size of the whole window.
+// `out`, row by row, and the size of the window with its padding.
 template <typename Visit>
 void ForEachWindow(const Array& x, const OpDesc& op, const Visit& visit) {
   const PoolShape shape(x.dims, op);

@@ -1,6 +1,8 @@
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
@@ -51,6 +53,36 @@ TEST(Resize, TakesTheNearestElement) {
   EXPECT_EQ(Nearest(0.5, "half_pixel", "round_prefer_ceil"), (Doubles{1, 3}));
   EXPECT_EQ(Nearest(1.75, "align_corners", "round_prefer_floor"),
             (Doubles{0, 0, 1, 1, 2, 2, 3}));
+}
+
+// Element j of Out by whole numbers, which are never rounded.
+int64_t NearestOf(int64_t j, int64_t in, int64_t out, const char* coordinates) {
+  if (std::string(coordinates) == "asymmetric") return j * in / out;
+  return (2 * j + 1) * in / (2 * out);
+}
+
+TEST(Resize, BySizesNoElementIsOffByRounding) {
+  for (const auto& [coordinates, rounding] :
+       {std::pair{"asymmetric", "floor"},
+        std::pair{"half_pixel", "round_prefer_ceil"}}) {
+    for (int64_t in = 1; in <= 64; ++in) {
+      Doubles x(static_cast<size_t>(in));
+      std::iota(x.begin(), x.end(), 0);
+      for (int64_t out = 1; out <= 64; ++out) {
+        Doubles want;
+        for (int64_t j = 0; j < out; ++j) {
+          want.push_back(
+              static_cast<double>(NearestOf(j, in, out, coordinates)));
+        }
+        EXPECT_EQ(Resized(x, {{"sizes", Ints{out}},
+                              {"coordinate_transformation_mode",
+                               std::string(coordinates)},
+                              {"nearest_mode", std::string(rounding)}}),
+                  want)
+            << coordinates << " " << in << " to " << out;
+      }
+    }
+  }
 }
 
 Doubles Linear(double scale, const char* coordinates) {

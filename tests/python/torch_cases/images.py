@@ -207,11 +207,7 @@ def pool2d(rng, window, layout, ceil, kind):
     def same(x):
         if kind == "max":
             return F.max_pool2d(x, *where, ceil_mode=ceil)
-        if kind == "avg":
-            return F.avg_pool2d(x, *where, ceil, count_include_pad=False)
-        # PyTorch's own divisor leaves out what lies behind the padding.
-        whole = window.kernel[0] * window.kernel[1]
-        return F.avg_pool2d(x, *where, ceil, divisor_override=whole)
+        return F.avg_pool2d(x, *where, ceil, count_include_pad=kind != "avg")
 
     return pool_case(
         rng,
