@@ -30,13 +30,12 @@ class InterruptibleRun {
 // Runs without the GIL; Ctrl-C raises what Python's own handler raises.
 template <typename Run>
 std::invoke_result_t<Run> RunInterruptibly(Run run) {
-  std::invoke_result_t<Run> results;
   bool interrupted = false;
   try {
     const nb::gil_scoped_release release;
     const InterruptibleRun interruptible;
     try {
-      results = run();
+      return run();
     } catch (...) {
       interrupted = interruptible.interrupted();
       throw;
@@ -45,7 +44,6 @@ std::invoke_result_t<Run> RunInterruptibly(Run run) {
     if (interrupted && PyErr_CheckSignals() != 0) throw nb::python_error();
     throw;
   }
-  return results;
 }
 
 }  // namespace sluice::python
