@@ -15,14 +15,14 @@ namespace {
 
 using framework::DDim;
 using framework::OpDesc;
-using framework::OpExample;
 using framework::OpSchema;
 using platform::DType;
 using OutputShapes = std::vector<std::vector<DDim>>;
 
 // An example as the description of an op, with the shapes of its inputs.
 struct DescribedExample {
-  DescribedExample(const OpSchema& op_schema, const OpExample& example)
+  DescribedExample(const OpSchema& op_schema,
+                   const framework::OpExample& example)
       : schema(op_schema) {
     const DType own =
         example.dtypes.empty() ? DType::kFloat32 : example.dtypes[0];
@@ -105,7 +105,8 @@ class UnknownShapes : public ::testing::TestWithParam<std::string> {};
 // Each input alone, and all of them.
 TEST_P(UnknownShapes, ContradictNoKnownOnes) {
   const OpSchema& schema = framework::Registry::Global().Schema(GetParam());
-  for (const OpExample& one : framework::BuiltinExamples(GetParam())) {
+  for (const framework::OpExample& one :
+       framework::BuiltinExamples(GetParam())) {
     const DescribedExample example(schema, one);
     const OutputShapes known = example.Outputs(example.dims);
     std::vector<DDim> no_ranks, no_sizes;
