@@ -280,7 +280,8 @@ TEST(OnnxFunctions, ThatTheModelDoesNotHaveAreSuggested) {
   ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
               {"the model has no function Twice of domain mine; did you mean "
                "twice?",
-               "node 0 (twice): there is no such operator in Sluice yet; the "
+               "node 0 (twice) in node 2 (If): there is no such operator in "
+               "Sluice yet; the "
                "model has a function of this name, of domain mine"},
               [&] { builder.Load(); });
 }

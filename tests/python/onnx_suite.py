@@ -202,7 +202,10 @@ def reason(error: BaseException) -> str:
     that reason and on every machine."""
     text = str(error).strip()
     lines = text.splitlines() or [""]
-    nodes = re.findall(r"^ *node .+ \(([\w.]+)\): (.+)$", text, re.M)
+    # Of "node 0 (Relu) in node 2 (If): ..." the first.
+    nodes = re.findall(
+        r"^ *node .+? \(([\w.]+)\)(?: in node [^:]+)?: (.+)$", text, re.M
+    )
     if nodes:
         types = collections.defaultdict(set)
         for kind, message in nodes:

@@ -30,6 +30,11 @@ Ints Before(const Ints& paddings) {
   if (paddings.size() == 4) return {paddings[0], paddings[2]};
   return paddings;
 }
+// [bottom, right] of them.
+Ints After(const Ints& paddings) {
+  if (paddings.size() == 4) return {paddings[1], paddings[3]};
+  return paddings;
+}
 
 template <typename T, typename Planted>
 class Conv2d final : public ShapedKernel {
@@ -110,7 +115,8 @@ class Pool2d final : public ShapedKernel {
                    kSlip != Slip::kCountsPadding),
         size_(construction.Attr<Ints>("ksize")),
         strides_(construction.Attr<Ints>("strides")),
-        paddings_(Before(construction.Attr<Ints>("paddings"))) {}
+        paddings_(Before(construction.Attr<Ints>("paddings"))),
+        paddings_after_(After(construction.Attr<Ints>("paddings"))) {}
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& input = context.Input("X");
@@ -144,7 +150,11 @@ class Pool2d final : public ShapedKernel {
       }
     }
     if (max_) return most;
-    if (!exclusive_) count = size[0] * size[1];
+    // What a window of ceil_mode reaches past the padding does not count.
+    if (!exclusive_ && !global_) {
+      count = (std::min(top + size[0], in[2] + paddings_after_[0]) - top) *
+              (std::min(left + size[1], in[3] + paddings_after_[1]) - left);
+    }
     return static_cast<T>(sum / static_cast<double>(count));
   }
 
@@ -154,6 +164,7 @@ class Pool2d final : public ShapedKernel {
   Ints size_;
   Ints strides_;
   Ints paddings_;
+  Ints paddings_after_;
 };
 
 }  // namespace
