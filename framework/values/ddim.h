@@ -39,13 +39,15 @@ class SLUICE_API DDim {
   // The size of an axis from 0 on. Raises InvalidArgument while the rank is
   // unknown: there is no size to read then, not even an unknown one.
   int64_t operator[](int axis) const {
-    if (rank_ < 0) [[unlikely]]
+    if (rank_ < 0) [[unlikely]] {
       RaiseUnknownRank();
+    }
     return sizes_[axis];
   }
   int64_t& operator[](int axis) {
-    if (rank_ < 0) [[unlikely]]
+    if (rank_ < 0) [[unlikely]] {
       RaiseUnknownRank();
+    }
     return sizes_[axis];
   }
   // Checked; a negative axis counts from the end. Raises OutOfRange.

@@ -297,7 +297,7 @@ class AttentionImport {
     }
     // Less precise than the scores is never needed.
     if (platform::SizeOf(precise) < platform::SizeOf(dtype)) precise = dtype;
-    const std::string weights = node_.Cast(
+    std::string weights = node_.Cast(
         node_.Append("softmax", {{"X", {node_.Cast(scores, precise)}}}), dtype);
     if (!may_be_empty_) return weights;
     const std::string largest =

@@ -21,7 +21,7 @@ std::string PartOf(Node& node, const std::string& x, int i) {
     return node.Append(op, {{"X", {value}}, {"Y", {operand}}});
   };
   std::string bits = node.Cast(x, DType::kInt64);
-  if (i > 0) bits = apply("bitwise_right_shift", bits, 16 * i);
+  if (i > 0) bits = apply("bitwise_right_shift", bits, int64_t{16} * i);
   return node.Cast(apply("bitwise_and", bits, 0xFFFF), DType::kFloat64);
 }
 

@@ -140,7 +140,7 @@ std::string ApplyAlong(Node& node,
 
 // Input `index` in float64, less the zero point, input `zero`, along `axis`.
 std::string Offset(Node& node, int index, int zero, int64_t axis) {
-  const std::string x = node.Cast(node.In(index), DType::kFloat64);
+  std::string x = node.Cast(node.In(index), DType::kFloat64);
   if (!node.HasInput(zero)) return x;
   return ApplyAlong(node, "elementwise_sub", x,
                     AlongAxis(node, node.In(zero), axis));

@@ -43,16 +43,16 @@ const OpSchema* FindCounterpart(std::string_view type) {
   // Libraries of operators may be loaded at any time, and stay: what was found
   // is kept, what was not is looked for again.
   static std::mutex mutex;
-  static auto* const found =
+  static auto* const kFound =
       new std::map<std::string, const OpSchema*, std::less<>>();
   const std::lock_guard lock(mutex);
-  const auto known = found->find(type);
-  if (known != found->end()) return known->second;
+  const auto known = kFound->find(type);
+  if (known != kFound->end()) return known->second;
   const Registry& registry = Registry::Global();
   for (const std::string& name : registry.OpNames()) {
     const OpSchema& schema = registry.Schema(name);
     if (schema.onnx().op_type != type) continue;
-    return found->emplace(type, &schema).first->second;
+    return kFound->emplace(type, &schema).first->second;
   }
   return nullptr;
 }

@@ -131,7 +131,7 @@ uint64_t BytesOfOp(const std::string& location,
   for (const Inputs* arguments : {&inputs, &outputs}) {
     for (const auto& [argument, vars] : *arguments) {
       for (const std::string& name : vars) {
-        names += sizeof(name) + name.size();
+        names += sizeof(std::string) + name.size();
       }
     }
   }

@@ -49,7 +49,7 @@ bool IsOperand(const Tensor& constant) {
 uint64_t BytesOfSequence(const std::vector<std::string>& sequence) {
   uint64_t bytes = 0;
   for (const std::string& tensor : sequence) {
-    bytes += sizeof(tensor) + tensor.size();
+    bytes += sizeof(std::string) + tensor.size();
   }
   return bytes;
 }

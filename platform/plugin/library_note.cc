@@ -61,8 +61,9 @@ std::string ReadLibraryNote(const std::string& path,
               sizeof(segment))) {
       return "";
     }
-    if (segment.p_type != PT_NOTE || segment.p_filesz > kMostNoteBytes)
+    if (segment.p_type != PT_NOTE || segment.p_filesz > kMostNoteBytes) {
       continue;
+    }
     std::vector<char> notes(segment.p_filesz);
     if (!Read(file, segment.p_offset, notes.data(), notes.size())) return "";
     std::string text =

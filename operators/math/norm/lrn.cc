@@ -121,7 +121,7 @@ HWY_INLINE void Powers(const LrnGeometry& g,
 // 0, infinity or NaN, as which a sum has left the range of T.
 template <typename T>
 HWY_INLINE bool IsFar(T s) {
-  return s == 0 || s - s != 0;
+  return s == 0 || !(s * T{0} == 0);
 }
 
 // One element where its sum of squares leaves the range of T.
