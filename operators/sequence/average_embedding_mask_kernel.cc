@@ -1,44 +1,17 @@
 #include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/math/sequence/embedding_mask.h"
 #include "sluice/operators/math/work.h"
+#include "sluice/operators/sequence/embedding_mask_kernel.h"
 
 namespace sluice::operators {
 namespace {
 
 using framework::DDim;
+using framework::KernelPreparation;
 using framework::KernelTraits;
 using framework::OpKernel;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
-
-// Raises OutOfRange for a run that does not lie within [0, height].
-template <typename S>
-void CheckRuns(const DDim& mask, const S* runs, int64_t height) {
-  const int64_t i = math::FindInvalidRun(runs, mask.numel() / 2, height);
-  if (i < 0) return;
-  const int64_t start = runs[2 * i];
-  const int64_t end = runs[2 * i + 1];
-  const int64_t x = i % mask[2];
-  const int64_t m = i / mask[2] % mask[1];
-  const int64_t b = i / mask[2] / mask[1];
-  SLUICE_ENFORCE(start >= 0, ErrorCode::kOutOfRange,
-                 "average_embedding_mask.negative_start",
-                 "average_embedding_mask: Mask[{}, {}, {}] is the run "
-                 "[{}, {}), expected a start of 0 or more",
-                 b, m, x, start, end);
-  SLUICE_ENFORCE(start <= end, ErrorCode::kOutOfRange,
-                 "average_embedding_mask.start_past_end",
-                 "average_embedding_mask: Mask[{}, {}, {}] is the run "
-                 "[{}, {}), expected start <= end",
-                 b, m, x, start, end);
-  SLUICE_ENFORCE(end <= height, ErrorCode::kOutOfRange,
-                 "average_embedding_mask.end_past_y",
-                 "average_embedding_mask: Mask[{}, {}, {}] is the run "
-                 "[{}, {}), expected an end of at most {}, dim 2 of input "
-                 "Embedding",
-                 b, m, x, start, end, height);
-}
 
 struct Plain {
   template <typename... Args>
@@ -54,41 +27,52 @@ struct Blocked {
   }
 };
 
-// The dtype of the mask, the second type variable, is looked at here.
 template <typename T, typename Method>
 class AverageEmbeddingMaskKernel final : public OpKernel {
  public:
   explicit AverageEmbeddingMaskKernel(const OpKernelConstruction&) {}
 
   void Compute(OpKernelContext& context) const override {
-    if (context.Input("Mask").dtype() == platform::DType::kInt32) {
-      ComputeWith<int32_t>(context);
-    } else {
-      ComputeWith<int64_t>(context);
-    }
+    const Tensor& embedding = context.Input("Embedding");
+    const auto sizes =
+        EmbeddingMaskSizesOf(embedding.dims(), context.Input("Mask").dims());
+    WithEmbeddingRuns(context, sizes.y, [&](const auto* runs) {
+      Tensor& out = context.AllocateOutput(
+          "Out", {sizes.batch, sizes.masks, sizes.features});
+      Tensor& count =
+          context.AllocateOutput("Count", {sizes.batch, sizes.masks});
+      if (count.numel() == 0) return;
+      Method::Average(static_cast<const T*>(embedding.raw_data()), runs, sizes,
+                      static_cast<T*>(out.raw_data()), count.data<int64_t>());
+    });
+  }
+};
+
+template <typename T>
+class AverageEmbeddingMaskGradKernel final : public OpKernel {
+ public:
+  explicit AverageEmbeddingMaskGradKernel(const OpKernelConstruction&) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    dims_ = preparation.query.inputs[0];
+    sizes_ = EmbeddingMaskSizesOf(dims_, preparation.query.inputs[1]);
+    preparation.scratch_bytes =
+        static_cast<size_t>(preparation.query.inputs[2].numel()) * sizeof(T);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    WithEmbeddingRuns(context, sizes_.y, [&](const auto* runs) {
+      Tensor& out = context.AllocateOutput("Embedding@GRAD", dims_);
+      if (out.numel() == 0) return;
+      math::AverageEmbeddingMaskGradient(
+          static_cast<const T*>(context.Input("Out@GRAD").raw_data()), runs,
+          sizes_, static_cast<T*>(context.scratch()), out.data<T>());
+    });
   }
 
  private:
-  template <typename S>
-  static void ComputeWith(OpKernelContext& context) {
-    const Tensor& embedding = context.Input("Embedding");
-    const Tensor& mask = context.Input("Mask");
-    const DDim& image = embedding.dims();
-    const math::EmbeddingMaskSizes sizes{.batch = image[0],
-                                         .x = image[1],
-                                         .y = image[2],
-                                         .features = image[3],
-                                         .masks = mask.dims()[1]};
-    // Empty tensors need not have memory.
-    const auto* runs = static_cast<const S*>(mask.raw_data());
-    CheckRuns(mask.dims(), runs, sizes.y);
-    Tensor& out = context.AllocateOutput(
-        "Out", {sizes.batch, sizes.masks, sizes.features});
-    Tensor& count = context.AllocateOutput("Count", {sizes.batch, sizes.masks});
-    if (count.numel() == 0) return;
-    Method::Average(static_cast<const T*>(embedding.raw_data()), runs, sizes,
-                    static_cast<T*>(out.raw_data()), count.data<int64_t>());
-  }
+  DDim dims_;
+  math::EmbeddingMaskSizes sizes_{};
 };
 
 // Runs cover half of a column, as far as sizes tell: a sum over vectors of
@@ -132,5 +116,8 @@ REGISTER_OP_KERNEL(average_embedding_mask,
                    KernelTraits().Estimate(&PlainWork),
                    AverageEmbeddingMaskKernel<float, Plain>,
                    AverageEmbeddingMaskKernel<double, Plain>);
+REGISTER_OP_CPU_KERNEL(average_embedding_mask_grad,
+                       AverageEmbeddingMaskGradKernel<float>,
+                       AverageEmbeddingMaskGradKernel<double>);
 
 }  // namespace sluice::operators

@@ -50,15 +50,15 @@ void ExpectRefusedRuns(const char* check_id,
 
 TEST(BadValues, RunsOfAMask) {
   ExpectRefusedRuns<int32_t>(
-      "average_embedding_mask.start_past_end",
+      "embedding_mask.start_past_end",
       {"average_embedding_mask: ", "Mask[0, 0, 1]", "[3, 2)", "start <= end"},
       {0, 1, 3, 2});
-  ExpectRefusedRuns<int64_t>("average_embedding_mask.end_past_y",
+  ExpectRefusedRuns<int64_t>("embedding_mask.end_past_y",
                              {"average_embedding_mask: ", "Mask[0, 0, 0]",
                               "[0, 4)", "at most 3", "Embedding"},
                              {0, 4, 0, 1});
   ExpectRefusedRuns<int64_t>(
-      "average_embedding_mask.negative_start",
+      "embedding_mask.negative_start",
       {"average_embedding_mask: ", "Mask[0, 0, 1]", "[-1, 2)", "0 or more"},
       {0, 1, -1, 2});
 }

@@ -53,7 +53,7 @@ TEST_F(CUDAData, AverageEmbeddingMaskRefusesRunsOutsideOfTheImage) {
   for (const auto& run : runs) {
     const Tensor mask =
         Tensor::FromVector<int64_t>({1, 1, 1, 2}, {run[0], run[1]});
-    ExpectError(ErrorCode::kOutOfRange, "average_embedding_mask.bad_run",
+    ExpectError(ErrorCode::kOutOfRange, "embedding_mask.bad_run",
                 {"average_embedding_mask", "run 0 of input Mask",
                  "0 <= start <= end <= 2"},
                 [&] {

@@ -267,8 +267,8 @@ void AverageEmbeddingMask(const T* embedding,
   }
   const int64_t masks = sizes.masks;
   // A guess of the work: runs over a quarter of Y.
-  const int64_t work = sizes.x * (sizes.y / 4 + 1) * sizes.features + 1;
-  const int64_t grain = 1 + 100'000 / work;
+  const int64_t grain =
+      EmbeddingMaskGrain(sizes.x * (sizes.y / 4 + 1) * sizes.features);
   platform::ParallelFor(
       sizes.batch * masks, grain, [&](int64_t begin, int64_t end) {
         while (begin < end) {

@@ -48,4 +48,19 @@ SLUICE_API void AverageEmbeddingMaskPlain(const T* embedding,
                                           T* mean,
                                           int64_t* count);
 
+// Sets the gradient of each pixel to the sum of mean_grad / count over the
+// masks that cover it. `shares` is scratch memory of mean_grad's size. The bits
+// do not depend on the number of threads.
+template <typename T, typename S>
+SLUICE_API void AverageEmbeddingMaskGradient(const T* mean_grad,
+                                             const S* mask,
+                                             const EmbeddingMaskSizes& sizes,
+                                             T* shares,
+                                             T* embedding_grad);
+
+// Pieces of work of `elements` numbers each that a thread should take at least.
+inline int64_t EmbeddingMaskGrain(int64_t elements) {
+  return 1 + 100'000 / (elements + 1);
+}
+
 }  // namespace sluice::operators::math

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
+#include "tests/operators/sequence/mask_examples.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -170,19 +172,58 @@ void ExpectRefused(std::string_view check,
 
 TEST(AverageEmbeddingMask, RefusesRunsOutsideOfY) {
   ExpectRefused<int32_t>(
-      "average_embedding_mask.start_past_end", {0, 1, 0, 1, 0, 1, 2, 1},
+      "embedding_mask.start_past_end", {0, 1, 0, 1, 0, 1, 2, 1},
       {"average_embedding_mask: ", "Mask[0, 1, 1]", "[2, 1)"});
-  ExpectRefused<int64_t>("average_embedding_mask.negative_start",
+  ExpectRefused<int64_t>("embedding_mask.negative_start",
                          {0, 1, -1, 1, 0, 1, 0, 1}, {"Mask[0, 0, 1]", "-1"});
-  ExpectRefused<int64_t>("average_embedding_mask.end_past_y",
-                         {0, 1, 0, 4, 0, 1, 0, 1},
+  ExpectRefused<int64_t>("embedding_mask.end_past_y", {0, 1, 0, 4, 0, 1, 0, 1},
                          {"Mask[0, 0, 1]", "[0, 4)", "3"});
   // An empty run lies within Y as well.
-  ExpectRefused<int32_t>("average_embedding_mask.end_past_y",
-                         {0, 1, 0, 1, 0, 1, 9, 9}, {"Mask[0, 1, 1]"});
-  ExpectRefused<int64_t>("average_embedding_mask.end_past_y",
+  ExpectRefused<int32_t>("embedding_mask.end_past_y", {0, 1, 0, 1, 0, 1, 9, 9},
+                         {"Mask[0, 1, 1]"});
+  ExpectRefused<int64_t>("embedding_mask.end_past_y",
                          {0, 1, 0, 1, 0, 1, 0, int64_t{1} << 40},
                          {"1099511627776"});
+}
+
+// Pixels (0, 0) and (0, 1) are in the first mask, (0, 1) in the second; the
+// third is empty.
+TEST(AverageEmbeddingMaskGrad, SharesOutAmongThePixelsOfEachMask) {
+  const auto mask = Tensor::FromVector<int32_t>(
+      {1, 3, 2, 2}, {0, 2, 3, 3, 1, 2, 0, 0, 0, 0, 0, 0});
+  const float nan = std::nanf("");
+  const auto gradient = [&](float first) {
+    const auto grad =
+        Tensor::FromVector<float>({1, 3, 2}, {first, 6, 8, 10, nan, nan});
+    return RunOp("average_embedding_mask_grad",
+                 {{"Embedding", SmallImage<float>()},
+                  {"Mask", mask},
+                  {"Out@GRAD", grad}})["Embedding@GRAD"]
+        .ToVector<float>();
+  };
+  EXPECT_EQ(gradient(4), (std::vector<float>{2, 3, 10, 13, 0, 0,  //
+                                             0, 0, 0, 0, 0, 0}));
+  const std::vector<float> with_nan = gradient(nan);
+  for (size_t i = 0; i < with_nan.size(); ++i) {
+    EXPECT_EQ(std::isnan(with_nan[i]), i == 0 || i == 2) << i;
+  }
+}
+
+TEST(AverageEmbeddingMaskGrad, RefusesWhatTheForwardOpRefuses) {
+  const auto refused = [](ErrorCode code, std::string_view check,
+                          const DDim& grad, int64_t end) {
+    const std::vector<float> values(static_cast<size_t>(grad.numel()), 1);
+    ExpectError(code, check, {"average_embedding_mask_grad"}, [&] {
+      RunOp(
+          "average_embedding_mask_grad",
+          {{"Embedding", SmallImage<float>()},
+           {"Mask", Tensor::FromVector<int64_t>({1, 1, 2, 2}, {0, 1, 0, end})},
+           {"Out@GRAD", Tensor::FromVector(grad, values)}});
+    });
+  };
+  refused(ErrorCode::kOutOfRange, "embedding_mask.end_past_y", {1, 1, 2}, 4);
+  refused(ErrorCode::kInvalidArgument, "infer_shape.merge_dim", {1, 1, 3}, 1);
+  refused(ErrorCode::kInvalidArgument, "infer_shape.merge_dim", {1, 2, 2}, 1);
 }
 
 }  // namespace
@@ -193,37 +234,14 @@ namespace sluice::testing {
 namespace {
 
 using framework::OpDesc;
-using platform::DType;
 
-// Runs with 0 <= start <= end <= Y, many of them empty.
-framework::Tensor RandomMask(ExampleMaker& make,
-                             DType dtype,
-                             const framework::DDim& dims,
-                             int64_t y) {
-  Array mask(dims);
-  for (size_t i = 0; i + 1 < mask.values.size(); i += 2) {
-    const int64_t start = make.Integer(0, y);
-    const int64_t end =
-        make.Integer(0, 2) == 0 ? start : make.Integer(start, y);
-    mask.values[i] = static_cast<double>(start);
-    mask.values[i + 1] = static_cast<double>(end);
-  }
-  return ToTensor(mask, dtype);
-}
-
-std::vector<OpExample> AverageExamples(ExampleMaker& make) {
-  const int64_t sizes[][5] = {
-      // B, M, X, Y, N
-      {2, 3, 5, 7, 3}, {1, 1, 1, 1, 1},   {3, 2, 4, 9, 16}, {1, 5, 3, 8, 33},
-      {0, 2, 3, 4, 5}, {2, 0, 3, 4, 5},   {2, 3, 0, 4, 5},  {2, 3, 4, 0, 5},
-      {2, 3, 4, 5, 0}, {2, 9, 37, 41, 16}};
-  std::vector<OpExample> examples;
-  for (DType dtype : {DType::kInt32, DType::kInt64}) {
-    for (const auto& [b, m, x, y, n] : sizes) {
-      examples.push_back({{{"Embedding", make.Values({b, x, y, n})},
-                           {"Mask", RandomMask(make, dtype, {b, m, x, 2}, y)}},
-                          {}});
-    }
+std::vector<OpExample> AverageGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = MaskExamples(make);
+  for (OpExample& example : examples) {
+    const auto& mask = example.inputs[1].second.dims();
+    example.inputs.emplace_back(
+        "Out@GRAD",
+        make.Values({mask[0], mask[1], example.inputs[0].second.dims()[3]}));
   }
   return examples;
 }
@@ -253,7 +271,26 @@ Arrays AverageReference(const Arrays& in, const OpDesc&) {
   return {{"Out", mean}, {"Count", count}};
 }
 
-REGISTER_OP_CASE(average_embedding_mask, AverageExamples, AverageReference, 4);
+// Masks one by one: each spreads its gradient over its pixels.
+Arrays AverageGradReference(const Arrays& in, const OpDesc&) {
+  const Array& mask = in.at("Mask");
+  Array grad(in.at("Embedding").dims);
+  ForEachMask(mask, grad.dims, [&](int64_t b, int64_t m, const Pixels& pixels) {
+    for (const auto& [x, y] : pixels) {
+      for (int64_t n = 0; n < grad.dims[3]; ++n) {
+        grad(b, x, y, n) +=
+            in.at("Out@GRAD")(b, m, n) / static_cast<double>(pixels.size());
+      }
+    }
+  });
+  return {{"Embedding@GRAD", grad}};
+}
+
+REGISTER_OP_CASE(average_embedding_mask, MaskExamples, AverageReference, 4);
+REGISTER_OP_CASE(average_embedding_mask_grad,
+                 AverageGradExamples,
+                 AverageGradReference,
+                 4);
 
 }  // namespace
 }  // namespace sluice::testing

@@ -23,7 +23,6 @@ CASES: dict[str, list[Any]] = {}
 
 # What PyTorch has nothing like, and where it is tested instead.
 NO_COUNTERPART = {
-    "average_embedding_mask": "own op; tests/operators has its formula",
     "crf_decoding": "all paths are tried in tests/operators/sequence/crf_paths.h",
     **dict.fromkeys(
         (

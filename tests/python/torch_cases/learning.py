@@ -51,6 +51,37 @@ def soft_labels(rng):
     )
 
 
+def embeddings_and_masks(rng):
+    """With one empty mask; the runs of some overlap."""
+    b, m, x, n = (size + 1 for size in odd(rng, 4, 5))
+    y = 7
+    runs = np.sort(rng.integers(0, y + 1, (b, m, x, 2)))
+    runs[0, -1] = 3
+    return {"Embedding": rng.standard_normal((b, x, y, n)), "Mask": runs}
+
+
+def weights_of_masks(t):
+    """[B, M, X, Y]: 1 where a pixel is in a mask."""
+    y = torch.arange(t["Embedding"].shape[2])
+    start, end = t["Mask"].unsqueeze(-2).unbind(-1)
+    return ((y >= start) & (y < end)).to(t["Embedding"].dtype)
+
+
+def means_of_masks(t):
+    weights = weights_of_masks(t)
+    sums = torch.einsum("bmxy,bxyn->bmn", weights, t["Embedding"])
+    return sums / weights.sum((2, 3)).clamp(min=1)[..., None]
+
+
+@case("average_embedding_mask")
+def average_embedding_mask(rng):
+    def same(t):
+        count = weights_of_masks(t).sum((2, 3)).long()
+        return {"Out": means_of_masks(t), "Count": count}
+
+    return Case(embeddings_and_masks(rng), same, {}, ("Embedding",))
+
+
 @case("accuracy", (1,), (3,))
 def accuracy(rng, k):
     n = odd(rng)[0]
