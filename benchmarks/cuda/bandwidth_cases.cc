@@ -259,6 +259,7 @@ const std::map<std::string, Make>& Described() {
       {"cast", &Cast},
       {"concat", &Concat},
       {"crop", &Crop},
+      {"discriminative_loss", &AverageEmbeddingMask},
       {"elementwise_add", &Elementwise},
       {"elementwise_div", &Elementwise},
       {"elementwise_mul", &Elementwise},

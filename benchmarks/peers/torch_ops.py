@@ -185,7 +185,11 @@ OPS = {
     "uniform_random": made(lambda out, at: out.uniform_(at["min"], at["max"])),
 }
 # PyTorch has no one op for them.
-ABSENT = {"average_embedding_mask", "quantize_and_dequantize"}
+ABSENT = {
+    "average_embedding_mask",
+    "discriminative_loss",
+    "quantize_and_dequantize",
+}
 # Their numbers are others each time, or each run starts where the last ended.
 NOT_COMPARED = {"adam", "dropout", "gaussian_random", "uniform_random"}
 

@@ -64,11 +64,13 @@ constexpr std::string_view kSequences =
     "ONNX has no operator for conditional random fields; export the program up "
     "to their emissions";
 
+constexpr std::string_view kMasks = "ONNX has no operator for masks of runs";
+
 constexpr ExporterRow kLossRows[] = {
     {"accuracy", Accuracy},
-    {"average_embedding_mask", nullptr, Widened::kNone, 0,
-     "ONNX has no operator for masks of runs"},
+    {"average_embedding_mask", nullptr, Widened::kNone, 0, kMasks},
     {"crf_decoding", nullptr, Widened::kNone, 0, kSequences},
+    {"discriminative_loss", nullptr, Widened::kNone, 0, kMasks},
     {"linear_chain_crf", nullptr, Widened::kNone, 0, kSequences},
     {"softmax_with_cross_entropy", CrossEntropy, Widened::kHalves},
 };

@@ -30,6 +30,7 @@ TOLERANCE = {
 
 RANDOM = "ONNX does not say which random numbers its operators make"
 FIELDS = "ONNX has no operator for conditional random fields"
+MASKS = "ONNX has no operator for masks of runs"
 NO_OPERATOR = "ONNX has no operator that computes the same"
 NO_DTYPE = "ONNX has no"
 # No example of them can be exported.
@@ -44,8 +45,9 @@ WITHOUT_COUNTERPART = {
     "c_broadcast": NO_OPERATOR,
     "c_reducescatter": NO_OPERATOR,
     "pairwise_sum": NO_OPERATOR,
-    "average_embedding_mask": "ONNX has no operator for masks of runs",
+    "average_embedding_mask": MASKS,
     "crf_decoding": FIELDS,
+    "discriminative_loss": MASKS,
     "gaussian_random": RANDOM,
     "linear_chain_crf": FIELDS,
     "momentum": NO_OPERATOR,

@@ -166,6 +166,29 @@ def test_a_chain_of_tags(exe, rng):
     np.testing.assert_array_equal(found[0], tags[0])
 
 
+def test_embeddings_come_apart_by_masks(exe):
+    """Two masks of one row; what they are drawn to is written by hand."""
+    table = sl.LayerHelper("pixels").create_parameter(
+        sl.ParamAttr("pixels", sl.initializer.Uniform(-0.1, 0.1, seed=1)),
+        [1, 1, 6, 2],
+    )
+    mask = sl.data("mask", [1, 2, 1, 2], "int64")
+    loss = sl.layers.discriminative_loss(
+        table, mask, delta_v=0.125, delta_d=0.5, regularization_weight=0.0
+    )
+    mean, count = sl.layers.average_embedding_mask(table, mask)
+    sl.optimizer.SGD(0.5).minimize(sl.layers.mean(loss))
+    exe.run(sl.default_startup_program())
+    feed = {"mask": [[[[0, 3]], [[3, 6]]]]}
+    before = exe.run(feed=feed, fetch_list=[loss])[0]
+    for _ in range(60):
+        after, means, counts = exe.run(feed=feed, fetch_list=[loss, mean, count])
+    assert before > 0.5
+    assert after < 1e-3
+    np.testing.assert_array_equal(counts, [[3, 3]])
+    assert np.linalg.norm(means[0, 0] - means[0, 1]) > 0.95
+
+
 def test_parameters_survive_a_file(exe, tmp_path):
     x = sl.data("x", [None, 2])
     y = sl.layers.fc(x, 3, param_attr=sl.initializer.Constant(2.0))

@@ -82,6 +82,34 @@ def average_embedding_mask(rng):
     return Case(embeddings_and_masks(rng), same, {}, ("Embedding",))
 
 
+@case("discriminative_loss", (0.5, 1.5), (0.0, 0.25))
+def discriminative_loss(rng, delta_v, delta_d):
+    def same(t):
+        weights, means = weights_of_masks(t), means_of_masks(t)
+        some = (weights.sum((2, 3)) > 0).to(means.dtype)
+        share = some / some.sum(1, keepdim=True).clamp(min=1)
+        away = t["Embedding"][:, None] - means[:, :, None, None]
+        over = F.relu(away.norm(dim=-1) - delta_v) ** 2 * weights
+        variance = over.sum((2, 3)) / weights.sum((2, 3)).clamp(min=1)
+        apart = (means[:, :, None] - means[:, None]).norm(dim=-1)
+        pairs = some[:, :, None] * some[:, None]
+        pairs = pairs * (1 - torch.eye(pairs.shape[1], dtype=pairs.dtype))
+        short = F.relu(2 * delta_d - apart) ** 2 * pairs
+        distance = short.sum((1, 2)) / pairs.sum((1, 2)).clamp(min=1)
+        norm = (means.norm(dim=-1) * share).sum(1)
+        loss = 2 * (variance * share).sum(1) + 0.5 * distance + 0.25 * norm
+        return {"Loss": loss}
+
+    attrs = {
+        "delta_v": delta_v,
+        "delta_d": delta_d,
+        "variance_weight": 2.0,
+        "distance_weight": 0.5,
+        "regularization_weight": 0.25,
+    }
+    return Case(embeddings_and_masks(rng), same, attrs, ("Embedding",))
+
+
 @case("accuracy", (1,), (3,))
 def accuracy(rng, k):
     n = odd(rng)[0]

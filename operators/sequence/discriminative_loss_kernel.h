@@ -1,0 +1,21 @@
+#pragma once
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/math/sequence/discriminative_loss.h"
+
+// What the kernels of discriminative_loss and its gradient share.
+namespace sluice::operators {
+
+inline math::DiscriminativeLossParams DiscriminativeLossParamsOf(
+    const framework::OpKernelConstruction& construction) {
+  return {
+      .delta_v = construction.Attr<double>("delta_v"),
+      .delta_d = construction.Attr<double>("delta_d"),
+      .variance_weight = construction.Attr<double>("variance_weight"),
+      .distance_weight = construction.Attr<double>("distance_weight"),
+      .regularization_weight =
+          construction.Attr<double>("regularization_weight"),
+  };
+}
+
+}  // namespace sluice::operators
