@@ -3,6 +3,7 @@
 
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/conv/transpose_gradient.h"
 #include "sluice/operators/op_dtypes.h"
 #include "sluice/operators/window_shape.h"
 
@@ -120,47 +121,12 @@ void TransposeShape(InferShapeContext& context) {
                                    : DDim{in(0), channels, height, width});
 }
 
-OpDesc GradOp(const OpDesc& forward,
-              std::string type,
-              std::vector<std::pair<std::string, framework::ArgVars>> inputs,
-              const std::string& output,
-              const std::string& of) {
-  OpDesc grad;
-  grad.type = std::move(type);
-  grad.inputs = std::move(inputs);
-  grad.outputs = {{output, {framework::GradName(forward.Input(of).at(0))}}};
-  grad.hint = forward.hint;
-  grad.location = forward.location;
-  return grad;
-}
-
-// The gradient by the input is a convolution, and the gradient by the filter
-// is that of this convolution, with the input as the gradient of its output.
 std::vector<OpDesc> TransposeGradient(const OpDesc& forward) {
-  const std::string out_grad =
-      framework::GradName(forward.Output("Output").at(0));
-  const auto& filter = forward.Input("Filter");
-  std::vector<OpDesc> grads = {
-      GradOp(forward, "conv2d", {{"Input", {out_grad}}, {"Filter", filter}},
-             "Output", "Input"),
-      GradOp(forward, "conv2d_grad_filter",
-             {{"Input", {out_grad}},
-              {"Filter", filter},
-              {"Output@GRAD", forward.Input("Input")}},
-             "Filter@GRAD", "Filter")};
-  for (OpDesc& grad : grads) {
-    grad.attributes = forward.attributes;
-    grad.attributes.erase("output_padding");
-  }
-  if (!forward.Input("Bias").empty()) {
-    const auto format = forward.attributes.find("data_format");
-    const bool last = format != forward.attributes.end() &&
-                      std::get<std::string>(format->second) == "NHWC";
-    grads.push_back(
-        GradOp(forward, "reduce_sum", {{"X", {out_grad}}}, "Out", "Bias"));
-    grads.back().attributes = {{"dim", last ? Ints{0, 1, 2} : Ints{0, 2, 3}}};
-  }
-  return grads;
+  const auto format = forward.attributes.find("data_format");
+  const bool last = format != forward.attributes.end() &&
+                    std::get<std::string>(format->second) == "NHWC";
+  return ConvTransposeGradient(forward, "conv2d",
+                               last ? Ints{0, 1, 2} : Ints{0, 2, 3});
 }
 
 void TransposeSchema(OpSchema& op) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/conv/channel_sum.h"
 #include "sluice/operators/math/conv/volume_windows.h"
 #include "sluice/operators/math/gemm.h"
 #include "sluice/platform/error.h"
@@ -118,19 +119,28 @@ class Conv3dKernel final : public OpKernel {
   DDim dims_;
 };
 
-// A product of matrices for each depth of the input.
-template <typename T>
-class Conv3dTransposeKernel final : public OpKernel {
+// The input that windows come from: of conv3d_transpose, and of the gradient of
+// conv3d by its input, which computes the same without a bias.
+struct Conv3dTransposed {
+  static constexpr int kWindows = 0;
+};
+struct Conv3dGradInput {
+  static constexpr int kWindows = 2;
+};
+
+// A product of matrices for each depth of the windows.
+template <typename T, typename Op>
+class Conv3dScatterKernel final : public OpKernel {
  public:
-  explicit Conv3dTransposeKernel(const OpKernelConstruction& construction)
+  explicit Conv3dScatterKernel(const OpKernelConstruction& construction)
       : groups_(construction.Attr<int64_t>("groups")) {}
 
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     dims_ = query.outputs[0];
     if (dims_.numel() == 0) return;
-    windows_ = WindowsOf(query, dims_, query.inputs[0]);
-    in_channels_ = query.inputs[0][1] / groups_;
+    windows_ = WindowsOf(query, dims_, query.inputs[Op::kWindows]);
+    in_channels_ = query.inputs[Op::kWindows][1] / groups_;
     preparation.scratch_bytes =
         PatchBytes(windows_, dims_[1] / groups_, sizeof(T));
   }
@@ -138,7 +148,7 @@ class Conv3dTransposeKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     T* const out = context.AllocateOutput(0, dims_).template data<T>();
     if (dims_.numel() == 0) return;
-    const T* const x = context.Input(0).data<T>();
+    const T* const x = context.Input(Op::kWindows).template data<T>();
     const T* const filter = context.Input(1).data<T>();
     auto* const patches = static_cast<T*>(context.scratch());
     const int64_t volume = windows_.in(), all = windows_.out();
@@ -171,11 +181,78 @@ class Conv3dTransposeKernel final : public OpKernel {
   DDim dims_;
 };
 
+// Adds up a product of matrices for each image and depth of the output.
+template <typename T>
+class Conv3dGradFilterKernel final : public OpKernel {
+ public:
+  explicit Conv3dGradFilterKernel(const OpKernelConstruction& construction)
+      : groups_(construction.Attr<int64_t>("groups")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    dims_ = query.inputs[1];
+    grad_ = query.inputs[2];
+    if (dims_.numel() == 0 || grad_.numel() == 0) return;
+    windows_ = WindowsOf(query, query.inputs[0], grad_);
+    preparation.scratch_bytes = PatchBytes(windows_, dims_[1], sizeof(T));
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const T* const grad = context.Input("Output@GRAD").data<T>();
+    if (context.HasOutput("Bias@GRAD")) {
+      T* const bias =
+          context.AllocateOutput("Bias@GRAD", {grad_[1]}).template data<T>();
+      math::ChannelSum(grad, grad_[0], grad_[1], grad_[2] * grad_[3] * grad_[4],
+                       false, bias);
+    }
+    if (!context.HasOutput("Filter@GRAD")) return;
+    T* const out =
+        context.AllocateOutput("Filter@GRAD", dims_).template data<T>();
+    std::fill(out, out + dims_.numel(), T{0});
+    if (dims_.numel() == 0 || grad_.numel() == 0) return;
+    const T* const x = context.Input("Input").data<T>();
+    auto* const patches = static_cast<T*>(context.scratch());
+    const int64_t in = windows_.in(), all = windows_.out();
+    const int64_t depth = windows_.axes[0].out, plane = all / depth;
+    const int64_t out_channels = dims_[0] / groups_;
+    const int64_t terms = dims_[1] * windows_.kernel();
+    for (int64_t group = 0; group < grad_[0] * groups_; ++group) {
+      for (int64_t z = 0; z < depth; ++z) {
+        math::LayPatches(windows_.Slice(z), dims_[1], in,
+                         x + group * dims_[1] * in, patches);
+        math::Gemm<T>({.transpose_b = true,
+                       .m = out_channels,
+                       .n = terms,
+                       .k = plane,
+                       .a = grad + group * out_channels * all + z * plane,
+                       .lda = all,
+                       .b = patches,
+                       .ldb = plane,
+                       .beta = 1,
+                       .c = out + group % groups_ * out_channels * terms,
+                       .ldc = terms});
+      }
+    }
+  }
+
+ private:
+  int64_t groups_;
+  VolumeWindows windows_;
+  DDim dims_;  // of the filter
+  DDim grad_;  // of the output
+};
+
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(conv3d, Conv3dKernel<float>, Conv3dKernel<double>);
+REGISTER_OP_CPU_KERNEL(conv3d_grad_input,
+                       Conv3dScatterKernel<float, Conv3dGradInput>,
+                       Conv3dScatterKernel<double, Conv3dGradInput>);
+REGISTER_OP_CPU_KERNEL(conv3d_grad_filter,
+                       Conv3dGradFilterKernel<float>,
+                       Conv3dGradFilterKernel<double>);
 REGISTER_OP_CPU_KERNEL(conv3d_transpose,
-                       Conv3dTransposeKernel<float>,
-                       Conv3dTransposeKernel<double>);
+                       Conv3dScatterKernel<float, Conv3dTransposed>,
+                       Conv3dScatterKernel<double, Conv3dTransposed>);
 
 }  // namespace sluice::operators

@@ -2,6 +2,7 @@
 
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/conv/transpose_gradient.h"
 #include "sluice/operators/window_shape.h"
 
 namespace sluice::operators {
@@ -10,6 +11,7 @@ namespace {
 using framework::DDim;
 using framework::InferShapeContext;
 using framework::kUnknownDim;
+using framework::OpDesc;
 using framework::OpSchema;
 using platform::DType;
 using Ints = std::vector<int64_t>;
@@ -59,7 +61,8 @@ int64_t WithBias(const InferShapeContext& context, int64_t channels) {
                        framework::DimHandle{channels, -1, -1});
 }
 
-void Conv3dShape(InferShapeContext& context) {
+// The output's shape by Input and Filter; checks them.
+DDim Conv3dOutput(const InferShapeContext& context) {
   const Shapes shapes = CheckedShapes(context);
   const auto groups = context.Attr<int64_t>("groups");
   const int64_t channels = shapes.input[1], of_filter = shapes.filter[1];
@@ -70,11 +73,42 @@ void Conv3dShape(InferShapeContext& context) {
       "{}",
       shapes.filter, of_filter, groups, shapes.input, channels / groups);
   const auto axes = Axes(context, shapes.filter);
-  DDim out = {shapes.input[0], WithBias(context, shapes.filter[0]), -1, -1, -1};
+  DDim out = {shapes.input[0], shapes.filter[0], -1, -1, -1};
   for (int i = 0; i < 3; ++i) {
     out[i + 2] = WindowCount(context, axes[i], shapes.input[i + 2]);
   }
+  return out;
+}
+
+void Conv3dShape(InferShapeContext& context) {
+  DDim out = Conv3dOutput(context);
+  out[1] = WithBias(context, out[1]);
   context.SetOutput("Output", out);
+}
+
+void Conv3dGradInputShape(InferShapeContext& context) {
+  context.Merge(context.input("Output@GRAD"), {Conv3dOutput(context), -1});
+  context.SetOutput("Input@GRAD", context.input("Input"));
+}
+
+void Conv3dGradFilterShape(InferShapeContext& context) {
+  const DDim out = Conv3dOutput(context);
+  context.Merge(context.input("Output@GRAD"), {out, -1});
+  context.SetOutput("Filter@GRAD", context.input("Filter"));
+  context.SetOutput("Bias@GRAD", {out[1]});
+}
+
+std::vector<OpDesc> Conv3dGradient(const OpDesc& forward) {
+  return {
+      framework::MakeGradOp(forward, "conv3d_grad_input",
+                            {{"Input", "Filter"}, {}, {"Output"}, {"Input"}}),
+      framework::MakeGradOp(
+          forward, "conv3d_grad_filter",
+          {{"Input", "Filter"}, {}, {"Output"}, {"Filter", "Bias"}})};
+}
+
+std::vector<OpDesc> Conv3dTransposeGradient(const OpDesc& forward) {
+  return ConvTransposeGradient(forward, "conv3d", {0, 2, 3, 4});
 }
 
 // (size - 1) * stride - padding + dilation * (kernel - 1) + 1 + more.
@@ -161,6 +195,19 @@ void ConvAttributes(OpSchema& op, const char* strides, const char* paddings) {
       .Default(int64_t{1});
 }
 
+constexpr const char* kFilter3dDoc =
+    "[out channels, C / groups, kernel depth, height and width].";
+constexpr const char* kOutput3dDoc =
+    "[N, out channels, D', H', W'], with D' = (D + padding - (kernel - 1) * "
+    "dilation - 1) / stride + 1, rounded down.";
+
+void Conv3dAttributes(OpSchema& op) {
+  ConvAttributes(op,
+                 "Elements from one window to the next: depth, height, width.",
+                 "Zeros around the input: [depth, height, width], or [front, "
+                 "back, top, bottom, left, right].");
+}
+
 void Conv3dSchema(OpSchema& op) {
   op.Doc(
       "3-d convolution, as neural networks mean it (the filter is not "
@@ -168,15 +215,37 @@ void Conv3dSchema(OpSchema& op) {
       "Filter[o, c, h, i, j] * Input[n, c, z * stride + h * dilation - "
       "padding, likewise y and x]. Elements outside of Input are 0, also "
       "where the filter's are NaN or infinite: such a term is NaN.");
-  ConvArguments(op,
-                "[out channels, C / groups, kernel depth, height and width].",
-                "[N, out channels, D', H', W'], with D' = (D + padding - "
-                "(kernel - 1) * dilation - 1) / stride + 1, rounded down.");
-  ConvAttributes(op,
-                 "Elements from one window to the next: depth, height, width.",
-                 "Zeros around the input: [depth, height, width], or [front, "
-                 "back, top, bottom, left, right].");
-  op.InferShape(Conv3dShape);
+  ConvArguments(op, kFilter3dDoc, kOutput3dDoc);
+  Conv3dAttributes(op);
+  op.InferShape(Conv3dShape).Gradient(Conv3dGradient);
+}
+
+void Conv3dGradInputSchema(OpSchema& op) {
+  op.Doc("The gradient of conv3d by its Input.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("Input", "T", "[N, C, D, H, W].", {.shape_only = true});
+  op.Input("Filter", "T", kFilter3dDoc);
+  op.Input("Output@GRAD", "T", kOutput3dDoc);
+  op.Output("Input@GRAD", "T", "In the shape of Input.");
+  Conv3dAttributes(op);
+  op.InferShape(Conv3dGradInputShape);
+}
+
+void Conv3dGradFilterSchema(OpSchema& op) {
+  op.Doc(
+      "The gradients of conv3d by its Filter and its Bias. Elements outside of "
+      "Input are 0, also where those of Output@GRAD are NaN or infinite: such "
+      "a term is NaN.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("Input", "T", "[N, C, D, H, W].");
+  op.Input("Filter", "T", kFilter3dDoc, {.shape_only = true});
+  op.Input("Output@GRAD", "T", kOutput3dDoc);
+  op.Output("Filter@GRAD", "T", "In the shape of Filter.", {.optional = true});
+  op.Output("Bias@GRAD", "T",
+            "[out channels]: the sum of Output@GRAD over all but channels.",
+            {.optional = true});
+  Conv3dAttributes(op);
+  op.InferShape(Conv3dGradFilterShape);
 }
 
 void Conv3dTransposeSchema(OpSchema& op) {
@@ -197,12 +266,14 @@ void Conv3dTransposeSchema(OpSchema& op) {
                 "Elements that are added at the end, fewer than strides: "
                 "depth, height, width.")
       .Default(Ints{0, 0, 0});
-  op.InferShape(Conv3dTransposeShape);
+  op.InferShape(Conv3dTransposeShape).Gradient(Conv3dTransposeGradient);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(conv3d, Conv3dSchema);
+REGISTER_OPERATOR(conv3d_grad_input, Conv3dGradInputSchema);
+REGISTER_OPERATOR(conv3d_grad_filter, Conv3dGradFilterSchema);
 REGISTER_OPERATOR(conv3d_transpose, Conv3dTransposeSchema);
 
 }  // namespace sluice::operators

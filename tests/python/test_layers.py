@@ -197,12 +197,19 @@ def test_fc_wants_known_sizes(exe):
     np.testing.assert_array_equal(value, [[6, 6]])
 
 
-def test_conv2d_refuses_what_cannot_be(exe):
+def test_convolutions_refuse_what_cannot_be(exe):
     x = sl.data("x", [None, 3, 8, 8])
     with pytest.raises(sl.InvalidArgumentError, match="groups"):
         sl.layers.conv2d(x, 4, 3, groups=2)
     with pytest.raises(sl.InvalidArgumentError, match="rank 4"):
         sl.layers.conv2d(sl.data("y", [None, 3]), 4, 3)
+    with pytest.raises(sl.InvalidArgumentError, match="conv3d.*rank 5"):
+        sl.layers.conv3d(x, 4, 3)
+    volume = sl.data("volume", [None, 3, 8, 8, 8])
+    with pytest.raises(sl.InvalidArgumentError, match="conv3d.*3 input chan"):
+        sl.layers.conv3d(volume, 4, 3, groups=2)
+    with pytest.raises(sl.InvalidArgumentError, match="depth, height, width"):
+        sl.layers.conv3d(volume, 4, 3, padding="SAME")
 
 
 def test_config():

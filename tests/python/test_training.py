@@ -1,3 +1,5 @@
+import io
+
 import numpy as np
 import pytest
 
@@ -187,6 +189,45 @@ def test_embeddings_come_apart_by_masks(exe):
     assert after < 1e-3
     np.testing.assert_array_equal(counts, [[3, 3]])
     assert np.linalg.norm(means[0, 0] - means[0, 1]) > 0.95
+
+
+def test_3d_convolutions_learn_also_from_an_onnx_model(exe, rng):
+    x = sl.data("x", [None, 1, 5, 6, 7])
+    y = sl.layers.conv3d(x, 4, 3, stride=(1, 2, 2), padding=1, act="relu")
+    y = sl.layers.conv3d(y, 2, (2, 3, 3), groups=2, dilation=(2, 1, 1))
+    assert y.shape == (None, 2, 3, 1, 2)
+    test = sl.default_main_program().clone(for_test=True)
+
+    def loss_of(output):
+        return sl.layers.mean(sl.layers.square(output - 1.0))
+
+    loss = loss_of(y)
+    sl.optimizer.Adam(0.02).minimize(loss)
+    exe.run(sl.default_startup_program())
+    feed = {"x": rng.random((3, 1, 5, 6, 7), "f4")}
+    values = [exe.run(feed=feed, fetch_list=[loss])[0] for _ in range(40)]
+    assert values[-1] < values[0] / 10
+
+    onnx = pytest.importorskip("onnx")
+    file = io.BytesIO()
+    sl.onnx.save(test, file, [y.name])
+    onnx.checker.check_model(onnx.load_from_string(file.getvalue()))
+    model = sl.onnx.load(file.getvalue())
+    with sl.program_guard(model.program):
+        output = model.program.var(model.outputs[0].name)
+        loss = loss_of(output * 2.0)
+        pairs = sl.append_backward(loss, model.parameters)
+    values = []
+    for _ in range(40):
+        value, *grads = exe.run(
+            model.program, feed, [loss, *(g for _, g in pairs)], model.scope
+        )
+        values.append(value)
+        for (param, _), grad in zip(pairs, grads, strict=True):
+            name = getattr(param, "name", param)
+            model.scope.set(name, model.scope[name].numpy() - 0.02 * grad)
+    assert len(pairs) == 4
+    assert values[-1] < values[0] / 10
 
 
 def test_parameters_survive_a_file(exe, tmp_path):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import ops
 from .control_flow import cond, scan, while_loop
 from .crf import crf_decoding, linear_chain_crf
-from .nn import batch_norm, conv2d, dropout, embedding, fc, pool2d
+from .nn import batch_norm, conv2d, conv3d, dropout, embedding, fc, pool2d
 from .simple import (
     accuracy,
     cross_entropy,
@@ -28,6 +28,7 @@ __all__ = [
     "batch_norm",
     "cond",
     "conv2d",
+    "conv3d",
     "crf_decoding",
     "cross_entropy",
     "dropout",

@@ -16,12 +16,12 @@ from ..layer_helper import LayerHelper, positive
 Pair = int | Sequence[int]
 
 
-def _pair(what: str, value: Pair) -> list[int]:
-    """One integer for height and width, or a list of integers."""
+def _pair(what: str, value: Pair, dims: int = 2) -> list[int]:
+    """One integer for height and width (and depth), or a list of integers."""
     try:
         if isinstance(value, (list, tuple)):
             return [operator.index(each) for each in value]
-        return [operator.index(value)] * 2
+        return [operator.index(value)] * dims
     except TypeError:
         pass
     instead = ""
@@ -31,17 +31,20 @@ def _pair(what: str, value: Pair) -> list[int]:
             "filter_size // 2 * dilation"
         )
     raise InvalidArgumentError(
-        f"{what}: expected an integer or [height, width], got "
+        f"{what}: expected an integer or "
+        f"{'[height, width]' if dims == 2 else '[depth, height, width]'}, got "
         f"{_core._shown(value)}{instead}{created()}",
         "python.pair",
     )
 
 
-def _channels(layer: str, x: Variable, data_format: str) -> int:
+def _channels(
+    layer: str, x: Variable, rank: int = 4, data_format: str = "NCHW"
+) -> int:
     require_variable(f"{layer}: input", x)
-    if x.shape is None or len(x.shape) != 4:
+    if x.shape is None or len(x.shape) != rank:
         raise InvalidArgumentError(
-            f"{layer}: input must have rank 4, got {x!r}{created()}",
+            f"{layer}: input must have rank {rank}, got {x!r}{created()}",
             "python.rank",
         )
     channels = x.shape[3 if data_format == "NHWC" else 1]
@@ -137,33 +140,113 @@ def conv2d(
         InvalidArgumentError: the input has another rank, channels are unknown
             or not divisible by groups, or the filter does not fit.
     """
-    channels = _channels("conv2d", input, data_format)
-    num_filters = positive("conv2d: num_filters", num_filters)
-    if channels % positive("conv2d: groups", groups) != 0:
+    return _convolution(
+        "conv2d",
+        input,
+        num_filters,
+        (filter_size, stride, padding, dilation),
+        groups,
+        (param_attr, bias_attr),
+        act,
+        name,
+        data_format=data_format,
+    )
+
+
+def conv3d(
+    input: Variable,
+    num_filters: int,
+    filter_size: Pair,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    dilation: Pair = 1,
+    groups: int = 1,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """3-d convolution, with a bias and an activation.
+
+    Args:
+        input: [N, C, D, H, W].
+        num_filters: channels of the output.
+        filter_size: one number, or depth, height and width; so are the next
+            three.
+        stride: elements from one window to the next.
+        padding: zeros around the input.
+        dilation: elements from one of the filter to the next.
+        groups: into how many groups the channels are divided.
+        param_attr: of the filter
+            [num_filters, C / groups, depth, height, width].
+        bias_attr: of the bias [num_filters]; False for none.
+        act: an op with input X and output Out, such as ``"relu"``.
+        name: of the layer.
+
+    Returns:
+        [N, num_filters, D', H', W'].
+
+    Raises:
+        InvalidArgumentError: the input has another rank, channels are unknown
+            or not divisible by groups, or the filter does not fit.
+    """
+    return _convolution(
+        "conv3d",
+        input,
+        num_filters,
+        (filter_size, stride, padding, dilation),
+        groups,
+        (param_attr, bias_attr),
+        act,
+        name,
+    )
+
+
+def _convolution(
+    layer: str,
+    input: Variable,
+    num_filters: int,
+    sizes: tuple[Pair, Pair, Pair, Pair],
+    groups: int,
+    parameters: tuple[Any, Any],
+    act: str | None,
+    name: str | None,
+    **attrs: str,
+) -> Variable:
+    """conv2d or conv3d: an op, its filter and bias, and an activation."""
+    dims = 2 if layer == "conv2d" else 3
+    channels = _channels(layer, input, dims + 2, **attrs)
+    num_filters = positive(f"{layer}: num_filters", num_filters)
+    if channels % positive(f"{layer}: groups", groups) != 0:
         raise InvalidArgumentError(
-            f"conv2d: {channels} input channels cannot be divided into "
+            f"{layer}: {channels} input channels cannot be divided into "
             f"{groups} groups{created()}",
             "python.groups",
         )
-    window = _pair("conv2d: filter_size", filter_size)
-    helper = LayerHelper("conv2d", name, input.program)
+    window, strides, paddings, dilations = (
+        _pair(f"{layer}: {what}", each, dims)
+        for what, each in zip(
+            ("filter_size", "stride", "padding", "dilation"), sizes, strict=True
+        )
+    )
+    helper = LayerHelper(layer, name, input.program)
     shape = [num_filters, channels // groups, *window]
     deviation = math.sqrt(2.0 / max(math.prod(shape[1:]), 1))
     weight = helper.create_parameter(
-        param_attr, shape, input.dtype, Normal(0.0, deviation)
+        parameters[0], shape, input.dtype, Normal(0.0, deviation)
     )
     bias = helper.create_parameter(
-        bias_attr, [num_filters], input.dtype, is_bias=True
+        parameters[1], [num_filters], input.dtype, is_bias=True
     )
-    attrs = {
-        "strides": _pair("conv2d: stride", stride),
-        "paddings": _pair("conv2d: padding", padding),
-        "dilations": _pair("conv2d: dilation", dilation),
-        "groups": groups,
-        "data_format": data_format,
-    }
     inputs = {"Input": input, "Filter": weight, "Bias": bias}
-    out = helper.append_op("conv2d", inputs, attrs=attrs)["Output"]
+    of_op = {
+        "strides": strides,
+        "paddings": paddings,
+        "dilations": dilations,
+        "groups": groups,
+        **attrs,
+    }
+    out = helper.append_op(layer, inputs, attrs=of_op)["Output"]
     return helper.append_activation(out, act)
 
 
@@ -250,7 +333,7 @@ def batch_norm(
     Returns:
         A variable of the input's shape.
     """
-    size = [_channels("batch_norm", input, data_format)]
+    size = [_channels("batch_norm", input, data_format=data_format)]
     helper, dtype = LayerHelper("batch_norm", name, input.program), input.dtype
     scale = helper.create_parameter(param_attr, size, dtype, Constant(1.0))
     bias = helper.create_parameter(bias_attr, size, dtype, is_bias=True)

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
 #include "tests/testing/expect_error.h"
@@ -89,6 +90,17 @@ TEST(Conv3dTranspose, RefusesSizesThatCannotBe) {
                 {{"strides", Ints{kConv3dMax, 1, 1}}});
   ExpectRefused(op, "conv3d_transpose.nothing", {"depth", "3 and 2", "has 5"},
                 x, filter, {{"paddings", Ints{3, 2, 0, 0, 0, 0}}});
+}
+
+TEST(Conv3d, GradientsRefuseAnOutputOfAnotherSize) {
+  for (const char* const op : {"conv3d_grad_input", "conv3d_grad_filter"}) {
+    ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
+                {op, "dim 4 of input Output@GRAD", "2 and 3"}, [&] {
+                  InferOpShapes(op, {{"Input", {1, 4, 4, 4, 4}},
+                                     {"Filter", {8, 4, 2, 2, 2}},
+                                     {"Output@GRAD", {1, 8, 3, 3, 2}}});
+                });
+  }
 }
 
 TEST(Conv3d, InfersShapes) {
@@ -254,6 +266,72 @@ Arrays Conv3dReference(const Arrays& in, const OpDesc& op) {
   return {{"Output", out}};
 }
 
+// The examples of conv3d with a gradient of its output instead of a bias.
+std::vector<OpExample> Conv3dGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = Conv3dExamples(make);
+  for (OpExample& example : examples) {
+    example.inputs.resize(2);
+    const OpDesc op = DescribeExample("conv3d", example);
+    const Arrays in = InputArrays(example);
+    example.inputs.emplace_back(
+        "Output@GRAD", make.Values(Conv3dReference(in, op).at("Output").dims));
+  }
+  return examples;
+}
+
+// Calls visit(grad, x, filter) with the indices of the three elements of each
+// product that conv3d adds up, x not for elements outside of Input.
+template <typename Visit>
+void Conv3dForEachProduct(const Arrays& in,
+                          const OpDesc& op,
+                          const Visit& visit) {
+  const DDim x = in.at("Input").dims, filter = in.at("Filter").dims;
+  const DDim grad = in.at("Output@GRAD").dims;
+  const int64_t of_group = grad[1] / GetAttr<int64_t>(op, "groups");
+  Conv3dForEachTerm(
+      op, grad, filter, x,
+      [&](const Ints& at, const Ints& from, const Ints& tap, bool inside) {
+        if (!inside) return;
+        for (int64_t n = 0; n < grad[0]; ++n) {
+          for (int64_t o = 0; o < grad[1]; ++o) {
+            for (int64_t c = 0; c < filter[1]; ++c) {
+              visit(Ints{n, o, at[0], at[1], at[2]},
+                    Ints{n, o / of_group * filter[1] + c, from[0], from[1],
+                         from[2]},
+                    Ints{o, c, tap[0], tap[1], tap[2]});
+            }
+          }
+        }
+      });
+}
+
+Arrays Conv3dGradInputReference(const Arrays& in, const OpDesc& op) {
+  const Array& filter = in.at("Filter");
+  const Array& grad = in.at("Output@GRAD");
+  Array out(in.at("Input").dims);
+  Conv3dForEachProduct(
+      in, op, [&](const Ints& at, const Ints& from, const Ints& tap) {
+        out.values[out.Offset(from)] +=
+            grad.values[grad.Offset(at)] * filter.values[filter.Offset(tap)];
+      });
+  return {{"Input@GRAD", out}};
+}
+
+Arrays Conv3dGradFilterReference(const Arrays& in, const OpDesc& op) {
+  const Array& x = in.at("Input");
+  const Array& grad = in.at("Output@GRAD");
+  Array out(in.at("Filter").dims), bias({grad.dims[1]});
+  Conv3dForEachProduct(
+      in, op, [&](const Ints& at, const Ints& from, const Ints& tap) {
+        out.values[out.Offset(tap)] +=
+            grad.values[grad.Offset(at)] * x.values[x.Offset(from)];
+      });
+  for (int64_t i = 0; i < grad.dims.numel(); ++i) {
+    bias.values[grad.IndexOf(i)[1]] += grad.values[i];
+  }
+  return {{"Filter@GRAD", out}, {"Bias@GRAD", bias}};
+}
+
 Arrays Conv3dTransposeReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("Input");
   const Array& filter = in.at("Filter");
@@ -288,6 +366,14 @@ Arrays Conv3dTransposeReference(const Arrays& in, const OpDesc& op) {
 }  // namespace
 
 REGISTER_OP_CASE(conv3d, Conv3dExamples, Conv3dReference, 16);
+REGISTER_OP_CASE(conv3d_grad_input,
+                 Conv3dGradExamples,
+                 Conv3dGradInputReference,
+                 16);
+REGISTER_OP_CASE(conv3d_grad_filter,
+                 Conv3dGradExamples,
+                 Conv3dGradFilterReference,
+                 64);
 REGISTER_OP_CASE(conv3d_transpose,
                  Conv3dTransposeExamples,
                  Conv3dTransposeReference,

@@ -303,7 +303,7 @@ def conv3d(rng, kernel, stride, padding, dilation, groups):
         out = F.conv3d(*t.values(), *how, groups)
         return {"Output": out}
 
-    return Case(inputs, same, volume_attrs(*how, groups=groups))
+    return Case(inputs, same, volume_attrs(*how, groups=groups), tuple(inputs))
 
 
 @case("conv3d_transpose", *VOLUMES)
@@ -311,16 +311,16 @@ def conv3d_transpose(rng, kernel, stride, padding, dilation, groups):
     x = rng.standard_normal((2, 2 * groups, 3, 4, 5))
     filters = rng.standard_normal((2 * groups, 3, *kernel))
     inputs = {"Input": x, "Filter": filters}
+    inputs["Bias"] = rng.standard_normal(3 * groups)
 
     def same(t):
-        x, w = t["Input"], t["Filter"]
         out = F.conv_transpose3d(
-            x, w, None, stride, padding, 0, groups, dilation
+            *t.values(), stride, padding, 0, groups, dilation
         )
         return {"Output": out}
 
     attrs = volume_attrs(stride, padding, dilation, groups=groups)
-    return Case(inputs, same, attrs)
+    return Case(inputs, same, attrs, tuple(inputs))
 
 
 def volume_attrs(stride, padding, dilation, **attrs):

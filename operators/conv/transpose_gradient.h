@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/op/op_schema.h"
+
+namespace sluice::operators {
+
+// The gradient of a transposed convolution by its input is a convolution,
+// `conv`, and that by its filter is the gradient of this convolution, with the
+// input as the gradient of its output. The bias's is the sum over `bias_dims`.
+inline std::vector<framework::OpDesc> ConvTransposeGradient(
+    const framework::OpDesc& forward,
+    const std::string& conv,
+    const std::vector<int64_t>& bias_dims) {
+  using framework::ArgVars;
+  const std::string out_grad =
+      framework::GradName(forward.Output("Output").at(0));
+  const auto make = [&](const std::string& type,
+                        std::vector<std::pair<std::string, ArgVars>> inputs,
+                        const std::string& output, const std::string& of) {
+    framework::OpDesc grad;
+    grad.type = type;
+    grad.inputs = std::move(inputs);
+    grad.outputs = {{output, {framework::GradName(forward.Input(of).at(0))}}};
+    grad.attributes = forward.attributes;
+    grad.attributes.erase("output_padding");
+    grad.hint = forward.hint;
+    grad.location = forward.location;
+    return grad;
+  };
+  const ArgVars& filter = forward.Input("Filter");
+  std::vector<framework::OpDesc> grads = {
+      make(conv, {{"Input", {out_grad}}, {"Filter", filter}}, "Output",
+           "Input"),
+      make(conv + "_grad_filter",
+           {{"Input", {out_grad}},
+            {"Filter", filter},
+            {"Output@GRAD", forward.Input("Input")}},
+           "Filter@GRAD", "Filter")};
+  if (!forward.Input("Bias").empty()) {
+    grads.push_back(make("reduce_sum", {{"X", {out_grad}}}, "Out", "Bias"));
+    grads.back().attributes = {{"dim", bias_dims}};
+  }
+  return grads;
+}
+
+}  // namespace sluice::operators
