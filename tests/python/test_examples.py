@@ -89,6 +89,20 @@ def test_the_field_alone_falls_to_the_cpu():
     assert text.count("the same tags as on the CPU") == len(places)
 
 
+def test_cells_that_touch_come_apart(tmp_path):
+    # The example itself checks the bound.
+    text = run_example("separate_cells.py", "--steps", 60, "--batch", 4,
+                       "--images", 6, "--bound", 0.6, "--output", tmp_path)
+    losses = [float(loss) for loss in re.findall(r"loss (\S+) of emb", text)]
+    assert losses[-1] < losses[0] / 5
+    ((before, after),) = re.findall(
+        r"before: .* union\) (\S+)$.*^after: .* union\) (\S+)$", text, re.M | re.S)
+    assert float(before) < 0.2 < 0.6 <= float(after)
+    drawn = "picture: " in text
+    assert (tmp_path / "cells.png").exists() == drawn
+    assert drawn == (find_spec("matplotlib") is not None)
+
+
 def test_a_lenet_is_tuned_and_reported(tmp_path):
     text = run_example("tune_lenet.py", "--out", tmp_path, "--budget", 3, "--seconds", 1,
                        "--batch", 4)
