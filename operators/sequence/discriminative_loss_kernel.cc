@@ -22,9 +22,7 @@ class DiscriminativeLossKernelOf : public OpKernel {
     dims_ = preparation.query.outputs[0];
     sizes_ = EmbeddingMaskSizesOf(preparation.query.inputs[0],
                                   preparation.query.inputs[1]);
-    preparation.scratch_bytes =
-        static_cast<size_t>(math::DiscriminativeLossScratch(sizes_)) *
-        sizeof(double);
+    preparation.scratch_bytes = math::DiscriminativeLossScratch(sizes_);
   }
 
   void Compute(OpKernelContext& context) const override {

@@ -167,10 +167,8 @@ class DiscriminativeLossCUDAKernelOf : public OpKernel {
     const DDim& image = preparation.query.inputs[0];
     dims_ = preparation.query.outputs[0];
     preparation.scratch_bytes =
-        static_cast<size_t>(math::DiscriminativeLossScratch(
-            {image[0], image[1], image[2], image[3],
-             preparation.query.inputs[1][1]})) *
-        sizeof(double);
+        math::DiscriminativeLossScratch({image[0], image[1], image[2], image[3],
+                                         preparation.query.inputs[1][1]});
   }
 
   void Compute(OpKernelContext& context) const override {

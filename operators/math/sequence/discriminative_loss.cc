@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sluice/platform/parallel_for.h"
 
@@ -218,6 +219,18 @@ class DiscriminativeMasks {
 };
 
 }  // namespace
+
+size_t DiscriminativeLossScratch(const EmbeddingMaskSizes& sizes) {
+  // A mean and its gradient, a count and a term for each mask.
+  size_t bytes = 2 * sizeof(double);
+  bool overflow = false;
+  for (const auto factor :
+       {static_cast<size_t>(sizes.batch), static_cast<size_t>(sizes.masks),
+        static_cast<size_t>(sizes.features) + 1}) {
+    overflow |= __builtin_mul_overflow(bytes, factor, &bytes);
+  }
+  return overflow ? std::numeric_limits<size_t>::max() / 2 : bytes;
+}
 
 template <typename T, typename S>
 void DiscriminativeLoss(const T* embedding,

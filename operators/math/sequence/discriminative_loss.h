@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "sluice/operators/math/sequence/embedding_mask.h"
 
 // The discriminative loss of De Brabandere, Neven and Van Gool, "Semantic
@@ -33,10 +35,9 @@ constexpr double DiscriminativePairShare(double masks) {
   return masks > 1 ? 1 / (masks * (masks - 1)) : 0;
 }
 
-// The doubles of scratch memory that both functions take.
-inline int64_t DiscriminativeLossScratch(const EmbeddingMaskSizes& sizes) {
-  return sizes.batch * sizes.masks * (2 * sizes.features + 2);
-}
+// The bytes of scratch memory that both functions take; more than any machine
+// has where they do not fit into 64 bits, as masks without columns may.
+SLUICE_API size_t DiscriminativeLossScratch(const EmbeddingMaskSizes& sizes);
 
 // Sets the loss of each image. Through ParallelFor; the bits do not depend on
 // the number of threads.

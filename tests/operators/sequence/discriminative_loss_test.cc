@@ -167,6 +167,20 @@ TEST(DiscriminativeLoss, RefusesWhatCannotBe) {
               });
 }
 
+// They need no memory themselves, but their means do.
+TEST(DiscriminativeLoss, RefusesMoreMasksThanFitIntoMemory) {
+  const Tensor x = Tensor::FromVector<float>({1, 0, 2, 1}, {});
+  const auto refused = [&](int64_t masks, std::string_view check) {
+    const Tensor mask = Tensor::FromVector<int32_t>({1, masks, 0, 2}, {});
+    ExpectError(ErrorCode::kResourceExhausted, check, {"bytes"}, [&] {
+      RunOp("discriminative_loss", {{"Embedding", x}, {"Mask", mask}});
+    });
+  };
+  refused(int64_t{1} << 45, "memory.exhausted");
+  // 64 bits do not hold the number of bytes.
+  refused(int64_t{1} << 59, "memory_planner.too_large");
+}
+
 TEST(DiscriminativeLoss, InfersUnknownShapes) {
   const auto loss = [](const DDim& embedding, const DDim& mask) {
     return InferOpShapes("discriminative_loss",
