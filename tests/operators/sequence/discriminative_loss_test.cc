@@ -202,7 +202,7 @@ using framework::AttributeMap;
 using framework::OpDesc;
 
 std::vector<OpExample> LossExamples(ExampleMaker& make) {
-  // Values lie around 0: without slack, close together, all free but few.
+  // Each hinge is on one side for some and on the other for other distances.
   const AttributeMap attributes[] = {
       {},
       {{"delta_v", 0.0}, {"delta_d", 0.25}, {"regularization_weight", 0.5}},
@@ -226,8 +226,7 @@ std::vector<OpExample> LossGradExamples(ExampleMaker& make) {
   return examples;
 }
 
-// The masks of one image that have pixels, as lists of pixels, and the loss and
-// its gradient by sums over pixels: that by a mean is spread over them.
+// The masks of one image that have pixels, and their means.
 struct ImageOfMasks {
   std::vector<Pixels> masks;
   std::vector<std::vector<double>> means;
@@ -284,8 +283,9 @@ Arrays LossReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("Embedding");
   Array loss({x.dims[0]});
   const auto images = ImagesOf(x, in.at("Mask"));
-  for (size_t b = 0; b < images.size(); ++b) {
-    const auto& [masks, means] = images[b];
+  for (int64_t b = 0; b < x.dims[0]; ++b) {
+    const auto& masks = images[b].masks;
+    const auto& means = images[b].means;
     const auto count = static_cast<double>(masks.size());
     for (size_t m = 0; m < masks.size(); ++m) {
       double variance = 0, distance = 0;
@@ -322,13 +322,15 @@ void AddAlong(const std::vector<double>& direction,
   }
 }
 
-// Each length is taken by itself; a mean passes what it gets to its pixels.
+// Adds the gradient of each norm by itself; that by a mean goes to the pixels
+// of its mask in equal parts.
 Arrays LossGradReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("Embedding");
   Array grad(x.dims);
   const auto images = ImagesOf(x, in.at("Mask"));
-  for (size_t b = 0; b < images.size(); ++b) {
-    const auto& [masks, means] = images[b];
+  for (int64_t b = 0; b < x.dims[0]; ++b) {
+    const auto& masks = images[b].masks;
+    const auto& means = images[b].means;
     const double given = in.at("Loss@GRAD")(b);
     const auto count = static_cast<double>(masks.size());
     const auto along_mean = [&](size_t m, const std::vector<double>& direction,
