@@ -1,5 +1,7 @@
 // Values that only a kernel on a CUDA device sees, and that it has to refuse.
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/cuda_device.h"
@@ -47,20 +49,27 @@ TEST_F(CUDAData, GatherRefusesAnIndexOutsideOfX) {
       (std::vector<float>{3, 1}));
 }
 
-TEST_F(CUDAData, AverageEmbeddingMaskRefusesRunsOutsideOfTheImage) {
+TEST_F(CUDAData, OpsOnMasksRefuseRunsOutsideOfTheImage) {
   const Tensor embedding = Tensor::FromVector<float>({1, 1, 2, 1}, {1, 2});
+  const Tensor mean_grad = Tensor::FromVector<float>({1, 1, 1}, {1});
+  const Tensor loss_grad = Tensor::FromVector<float>({1}, {1});
+  const std::pair<std::string, std::vector<std::pair<std::string, Tensor>>>
+      ops[] = {{"average_embedding_mask", {}},
+               {"average_embedding_mask_grad", {{"Out@GRAD", mean_grad}}},
+               {"discriminative_loss", {}},
+               {"discriminative_loss_grad", {{"Loss@GRAD", loss_grad}}}};
   const int64_t runs[][2] = {{-1, 1}, {2, 1}, {0, 3}};
-  for (const auto& run : runs) {
-    const Tensor mask =
-        Tensor::FromVector<int64_t>({1, 1, 1, 2}, {run[0], run[1]});
-    ExpectError(ErrorCode::kOutOfRange, "embedding_mask.bad_run",
-                {"average_embedding_mask", "run 0 of input Mask",
-                 "0 <= start <= end <= 2"},
-                [&] {
-                  RunOp("average_embedding_mask",
-                        {{"Embedding", embedding}, {"Mask", mask}}, {},
-                        {.hint = kHint});
-                });
+  for (const auto& op : ops) {
+    for (const auto& run : runs) {
+      auto inputs = op.second;
+      inputs.emplace_back("Embedding", embedding);
+      inputs.emplace_back(
+          "Mask", Tensor::FromVector<int64_t>({1, 1, 1, 2}, {run[0], run[1]}));
+      ExpectError(
+          ErrorCode::kOutOfRange, "embedding_mask.bad_run",
+          {op.first + ": run 0 of input Mask", "0 <= start <= end <= 2"},
+          [&] { RunOp(op.first, inputs, {}, {.hint = kHint}); });
+    }
   }
 }
 

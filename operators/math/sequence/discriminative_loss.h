@@ -9,9 +9,8 @@
 // embeddings and run-length coded masks (embedding_mask.h), on the CPU. For the
 // C masks of an image that have pixels, with means mu and pixel counts n:
 //
-//   variance       1 / C * the sum over masks c of
-//                  1 / n_c * the sum over pixels of max(0, |mu_c - x| -
-//                  delta_v)^2
+//   variance       1 / C * the sum over masks c and their pixels x of
+//                  max(0, |mu_c - x| - delta_v)^2 / n_c
 //   distance       1 / (C (C - 1)) * the sum over ordered pairs a, b of
 //                  max(0, 2 delta_d - |mu_a - mu_b|)^2
 //   regularization 1 / C * the sum over masks c of |mu_c|
