@@ -139,7 +139,7 @@ class Table1 {
     Figures none;
     none.fill(std::nan(""));
     times_ = {where_ + ", ms (p = " + std::to_string(kColumns) + ")", {}};
-    memory_ = {where_ + ", KB of a plan", {}};
+    memory_ = {where_ + ", KiB of memory", {}};
     for (const Form& form : kForms) {
       times_.lines.emplace_back(form.name, none);
       memory_.lines.emplace_back(form.name, none);
@@ -194,8 +194,14 @@ class Table1 {
          .min_rounds = options_.smoke ? 1 : 5,
          .max_rounds = options_.smoke ? 1 : 1001});
     for (size_t i = 0; i < prepared.size(); ++i) {
-      const double milliseconds = 1e3 * race.timings[i].median;
-      AddRows(kForms[i], column, milliseconds, prepared[i]);
+      const auto& timing = race.timings[i];
+      if (timing.outcome == sluice::framework::RaceOutcome::kRaced) {
+        AddRows(kForms[i], column, 1e3 * timing.median, prepared[i]);
+      } else {
+        report_.LeaveOut(IdOf(kForms[i], rows), timing.error.empty()
+                                                    ? "no time left (--seconds)"
+                                                    : timing.error);
+      }
     }
   }
 
