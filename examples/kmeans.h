@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -106,7 +106,9 @@ inline Points FirstCentroids(const Points& points,
   std::mt19937 engine(seed);
   Points centroids = {points[engine() % points.size()]};
   while (static_cast<int>(centroids.size()) < clusters) {
-    const Assignment found = nearest(points, centroids);
+    Assignment found = nearest(points, centroids);
+    // Where every point has a centroid, any will do.
+    if (found.cost == 0) found.distance.assign(points.size(), 1);
     std::discrete_distribution<size_t> next(found.distance.begin(),
                                             found.distance.end());
     centroids.push_back(points[next(engine)]);
@@ -143,9 +145,9 @@ struct Clusters {
   Assignment assignment;          // to the last centroids
 };
 
-// Iterates until all centroids stay. Raises std::invalid_argument for fewer
-// points than clusters or none, std::runtime_error where they still move after
-// 1000 iterations.
+// Iterates until all centroids stay. Raises std::invalid_argument for no
+// clusters, more of them than points, and points that are not finite, and
+// std::runtime_error where centroids still move after 1000 iterations.
 inline Clusters FindClusters(const Points& points,
                              int clusters,
                              unsigned seed,
@@ -154,6 +156,11 @@ inline Clusters FindClusters(const Points& points,
     throw std::invalid_argument(
         "k-means: expected 1 to " + std::to_string(points.size()) +
         " clusters, one a point; got " + std::to_string(clusters));
+  }
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (std::isfinite(points[i].x) && std::isfinite(points[i].y)) continue;
+    throw std::invalid_argument("k-means: point " + std::to_string(i) +
+                                " is not finite");
   }
   Clusters found;
   found.centroids = {FirstCentroids(points, clusters, seed, nearest)};

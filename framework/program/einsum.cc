@@ -409,7 +409,15 @@ class ProgramWriter : public EinsumWriter {
                      AttributeMap attributes) override {
     program_.AppendOp(type, std::move(inputs), std::move(attributes),
                       location_);
+    is_new_ = true;
     return program_.Output("Out").name();
+  }
+  // What an op made needs no copy; what the caller gave gets a name of its own.
+  std::string AppendLast(const std::string& type,
+                         const std::string& x,
+                         AttributeMap attributes) override {
+    if (type == "assign" && is_new_) return x;
+    return EinsumWriter::AppendLast(type, x, std::move(attributes));
   }
   DDim DimsOf(const std::string& variable) const override {
     return program_.FindVar(variable).dims;
@@ -421,6 +429,7 @@ class ProgramWriter : public EinsumWriter {
  private:
   Program& program_;
   const SourceLocation& location_;
+  bool is_new_ = false;  // whether the result is none of the inputs
 };
 
 }  // namespace

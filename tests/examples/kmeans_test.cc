@@ -95,6 +95,21 @@ TEST_F(KMeansTest, ACentroidForEachPointStaysAtOnce) {
   EXPECT_EQ(found.costs, std::vector<double>{0});
 }
 
+TEST_F(KMeansTest, PointsMayBeTheSame) {
+  const auto found = examples::FindClusters(Points(5, {2, 3}), 2, 1, nearest_);
+  EXPECT_EQ(found.centroids.back(), Points(2, {2, 3}));
+}
+
+TEST_F(KMeansTest, PointsThatAreNotFiniteAreNamed) {
+  const Points points = {{0, 0}, {1, std::nanf("")}, {INFINITY, 1}};
+  try {
+    examples::FindClusters(points, 1, 1, nearest_);
+    FAIL() << "no error";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "k-means: point 1 is not finite");
+  }
+}
+
 TEST_F(KMeansTest, NumbersOfClustersWithoutSenseAreRefused) {
   EXPECT_THROW(examples::FindClusters(drawn_.points, 0, 1, nearest_),
                std::invalid_argument);
