@@ -108,11 +108,11 @@ TEST(DistanceFormsTest, WhatIsNoMatrixIsNamed) {
 TEST(DistanceFormsTest, OnlyTheBroadcastPlanGrowsWithTheColumns) {
   EXPECT_EQ(ArenaBytes(DistanceOp, 16, 16, 512), 0);
   EXPECT_GE(ArenaBytes(examples::BroadcastDistance, 16, 16, 512),
-            16 * 16 * 512 * sizeof(float));
+            sizeof(float) * 16 * 16 * 512);
   const size_t narrow = ArenaBytes(examples::LoopDistance, 16, 16, 16);
   const size_t wide = ArenaBytes(examples::LoopDistance, 16, 16, 512);
-  EXPECT_GE(narrow, 16 * 16 * sizeof(float));
-  EXPECT_LE(wide, narrow + 16 * 512 * sizeof(float));
+  EXPECT_GE(narrow, sizeof(float) * 16 * 16);
+  EXPECT_LE(wide, narrow + sizeof(float) * 16 * 512);
 }
 
 }  // namespace
