@@ -20,7 +20,7 @@ function(add_smoke_test name)
     LABELS "quick" TIMEOUT 120 ENVIRONMENT "${smoke_environment}")
 endfunction()
 
-foreach(name dispatch embedding lab manhattan onednn startup)
+foreach(name dispatch embedding lab manhattan onednn startup table1)
   if(TARGET bench_${name})
     add_smoke_test(bench_${name}
       bench_${name} --smoke --json "${folder}/${name}.json")

@@ -37,7 +37,7 @@ set(built ${libraries} ${plugins} ${programs})
 
 if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
   set(programs
-    sluice-gpu-kit sluice-conformance digits
+    sluice-gpu-kit sluice-conformance digits bench_table1
     sluice_operators_test sluice_framework_test sluice_examples_test
     sluice_kernel_outputs)
   install(TARGETS ${programs} RUNTIME_DEPENDENCY_SET gpu_kit

@@ -32,7 +32,12 @@ uint64_t NextUid() {
 void AddLocation(const SourceLocation& location,
                  platform::Error* error) noexcept {
   try {
-    error->AddContext(DescribeLocation(location));
+    const std::string created = DescribeLocation(location);
+    // An error of an op that a function for several ops added has it.
+    if (std::string_view(error->what()).find(created) != std::string::npos) {
+      return;
+    }
+    error->AddContext(created);
   } catch (const std::bad_alloc&) {
     return;
   }

@@ -10,6 +10,7 @@
 #include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/control_flow.h"
+#include "sluice/framework/program/einsum.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/run/executor.h"
@@ -44,6 +45,7 @@ using framework::CompareOptions;
 using framework::Comparison;
 using framework::Cond;
 using framework::DDim;
+using framework::Einsum;
 using framework::Executor;
 using framework::ExplainDot;
 using framework::ExplainJson;

@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/program/backward.h"
+#include "sluice/framework/program/einsum.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/program/prune.h"
 #include "sluice/platform/text.h"
@@ -71,11 +72,27 @@ nb::dict AppendOp(Program& self,
     if (!hint.empty()) self.Hint(hint);
     return result;
   } catch (platform::Error& error) {
-    // Those of AppendOp have it.
-    const std::string created = framework::DescribeLocation(location);
-    if (std::string_view(error.what()).find(created) == std::string::npos) {
-      error.AddContext(created);
+    framework::AddLocation(location, &error);
+    throw;
+  }
+}
+
+// The name of the result.
+std::string AppendEinsum(Program& self,
+                         nb::handle equation,
+                         nb::handle inputs,
+                         nb::handle line) {
+  const framework::SourceLocation location = ToLocation(line);
+  try {
+    std::vector<framework::Var> vars;
+    for (const std::string& name : ToNames(inputs, "einsum: operands")) {
+      vars.push_back(self.Find(name));
     }
+    return framework::Einsum(ToText(equation, "einsum: equation"), vars,
+                             location)
+        .name();
+  } catch (platform::Error& error) {
+    framework::AddLocation(location, &error);
     throw;
   }
 }
@@ -207,6 +224,8 @@ void BindPrograms(nb::module_& m) {
       .def("_append_op", &AppendOp, "type"_a.none(), "inputs"_a, "attributes"_a,
            "outputs"_a, "line"_a, "hint"_a)
       .def("_append_backward", &AppendBackward)
+      .def("_append_einsum", &AppendEinsum, "equation"_a.none(), "inputs"_a,
+           "line"_a)
       .def(
           "_var",
           [](const Program& self, nb::handle name) {

@@ -31,6 +31,8 @@ INF = np.inf
         ("i,i", [(4,), (4,)]),
         (",i -> i", [(), (3,)]),
         ("ij,ij->ij", [(2, 3), (2, 3)]),
+        ("ij,jk->ik", [(2, 1), (3, 4)]),
+        ("i,i->", [(0,), (0,)]),
     ],
 )
 def test_einsum(equation, shapes, rng):

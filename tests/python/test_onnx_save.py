@@ -175,13 +175,11 @@ def test_the_network_of_tune_lenet_gives_the_same():
 
 
 def test_the_program_of_kmeans_gives_the_same():
-    images = sl.data("images", [None, 8, 8])
-    centres = sl.data("centres", [10, 64])
-    rows = sl.layers.reshape(images, shape=[-1, 64])
-    distance = sl.layers.manhattan_distance(rows, centres)
+    points, centroids = (sl.data(n, [None, 2]) for n in ("points", "centroids"))
+    distance = sl.layers.manhattan_distance(points, centroids)
     best, index = sl.layers.top_k(distance, k=1, largest=False)
-    pixels = digits_feed()["image"].reshape(-1, 8, 8)
-    feed = {"images": pixels, "centres": pixels[:10].reshape(10, 64)}
+    places = np.random.default_rng(1).random((50, 2), "float32")
+    feed = {"points": places, "centroids": places[:5]}
     assert_round_trip(sl.default_main_program(), feed, [best, index])
 
 

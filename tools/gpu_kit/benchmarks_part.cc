@@ -28,6 +28,21 @@ void ReportLeftOut(Kit& kit, const Json& figures) {
   }
 }
 
+void RunTable1(Kit& kit) {
+  std::vector<std::string> command = {kit.Path("bin/bench_table1"), "--json",
+                                      kit.OutputPath("table1.json")};
+  if (kit.on_gpu()) {
+    command.insert(command.end(), {"--seconds", "0.2"});
+  } else {
+    command.emplace_back("--smoke");
+  }
+  Item item = Outcome("bench_table1", kit.Run(command, 120));
+  std::ifstream file(kit.OutputPath("table1.json"));
+  const Json figures = Json::parse(file, nullptr, false);
+  if (figures.is_object()) item.figures = figures;
+  kit.AddItem(item);
+}
+
 void WriteWorstKernels(Kit& kit,
                        const std::string& python,
                        const std::string& json) {
@@ -42,6 +57,7 @@ void WriteWorstKernels(Kit& kit,
 }  // namespace
 
 void RunBenchmarks(Kit& kit) {
+  RunTable1(kit);
   const std::string program = kit.ModeProgram("bench_cuda_kernels");
   const std::string json = kit.OutputPath("cuda.json");
   const std::string python = FindPython(kit);

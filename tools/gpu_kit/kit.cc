@@ -57,7 +57,7 @@ std::string Quoted(const std::string& word) {
 
 // What a run writes.
 constexpr const char* kResults[] = {"gpu_kit.json", "gpu_kit.log", "cuda.json",
-                                    "worst_kernels.md"};
+                                    "table1.json", "worst_kernels.md"};
 
 // gpu_kit.json of an earlier run becomes gpu_kit.json.1, and so on.
 void NumberEarlierResults(const std::string& folder) {

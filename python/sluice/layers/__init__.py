@@ -16,6 +16,7 @@ from .nn import batch_norm, conv2d, conv3d, dropout, embedding, fc, pool2d
 from .simple import (
     accuracy,
     cross_entropy,
+    einsum,
     softmax_with_cross_entropy,
     topk,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "crf_decoding",
     "cross_entropy",
     "dropout",
+    "einsum",
     "embedding",
     "fc",
     "linear_chain_crf",

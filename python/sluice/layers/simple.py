@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..framework import Variable, require_variable
+from ..errors import InvalidArgumentError
+from ..framework import Variable, caller_location, created, require_variable
 
 
 class TopK(NamedTuple):
@@ -91,3 +92,40 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
     require_variable("accuracy: input", input)
     inputs = {"Indices": topk(input, k).indices, "Label": label}
     return input.program.append_op("accuracy", inputs)["Accuracy"]
+
+
+def einsum(equation: str, *operands: Variable) -> Variable:
+    """A sum of products in the notation of :func:`numpy.einsum`.
+
+    ``einsum("bij,bjk->bik", a, b)`` is a batch of matrix products. A letter
+    names a dim, ``...`` the dims that are not named, and what the output lacks
+    is summed. Without ``->`` the output has the dims of ``...`` and then,
+    sorted, the letters that stand once. A letter that stands twice in a term
+    means the diagonal. Terms are multiplied from left to right.
+
+    Args:
+        equation: a term for each operand, and the output.
+        operands: of one dtype and known ranks.
+
+    Returns:
+        A new variable.
+
+    Raises:
+        InvalidArgumentError: the equation does not fit the operands.
+        UnimplementedError: an operand's rank, or the size of a diagonal, is
+            unknown.
+    """
+    if not operands:
+        raise InvalidArgumentError(
+            "einsum: expected an operand for each term of the equation, got "
+            f"none{created()}",
+            "python.einsum_operands",
+        )
+    program = require_variable("einsum: operand 0", operands[0]).program
+    names = [
+        program._name(f"einsum: operand {i}", operand)
+        for i, operand in enumerate(operands)
+    ]
+    return Variable(
+        program, program._append_einsum(equation, names, caller_location())
+    )

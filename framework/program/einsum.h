@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/program/program.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+// Adds the ops of a sum of products in the notation of numpy.einsum, e.g.
+// Einsum("bij,bjk->bik", {a, b}): a letter names a dim, "..." the dims that are
+// not named, and what the output lacks is summed. Without "->" the output has
+// the dims of "..." and then, sorted, the letters that stand once. A letter
+// that stands twice in a term means the diagonal. A dim of size 1 is repeated
+// where another term has more. Terms are multiplied from left to right; two
+// with a letter to sum over become a matmul. Its gradient is that of these ops.
+// Raises InvalidArgument, naming the term, for an equation that does not fit
+// its inputs or inputs of several dtypes, Unimplemented for an input of unknown
+// rank and a diagonal of unknown size.
+SLUICE_API Var Einsum(std::string_view equation,
+                      const std::vector<Var>& inputs,
+                      const SourceLocation& location = SourceLocation::Here());
+
+// Where the ops of an einsum go, for those that write graphs in their own way.
+class SLUICE_API EinsumWriter {
+ public:
+  virtual ~EinsumWriter();
+  // Adds an op; the name of its output Out.
+  virtual std::string Append(const std::string& type,
+                             Program::ArgList inputs,
+                             AttributeMap attributes) = 0;
+  // The same for the op that makes the result, which has one input.
+  virtual std::string AppendLast(const std::string& type,
+                                 const std::string& x,
+                                 AttributeMap attributes = {});
+  virtual DDim DimsOf(const std::string& variable) const = 0;
+  virtual DType DTypeOf(const std::string& variable) const = 0;
+};
+
+// The name of the result of `equation` for variables of these names.
+SLUICE_API std::string WriteEinsum(std::string_view equation,
+                                   const std::vector<std::string>& inputs,
+                                   EinsumWriter* writer);
+
+}  // namespace sluice::framework
