@@ -14,8 +14,8 @@
 #include "sluice/framework/op/kernel_stamp.h"
 #include "sluice/framework/op/near_names.h"
 #include "sluice/framework/op/op_schema.h"
+#include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/logging.h"
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/library_note.h"
 
