@@ -199,6 +199,7 @@ struct Libraries {
 
 void LoadOrLog(const std::string& path, Registry* registry) {
   try {
+    platform::CheckLoadable(path);
     Libraries::Instance().Load(path, registry);
   } catch (const std::exception& error) {
     platform::Log(platform::LogLevel::kError, "SLUICE_KERNEL_PATH: {}",
@@ -224,6 +225,7 @@ std::vector<std::string> FilesOf(const std::string& entry) {
 
 const KernelLibrary& LoadKernelLibrary(std::string_view file) {
   const std::string path(file);
+  platform::CheckLoadable(path);
   Registry& registry = Registry::Global();
   // Its kernels must be known before others are compared with them; where it is
   // missing, Explain says so. Not under a lock, as it asks for the registry.
