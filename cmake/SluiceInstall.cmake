@@ -18,6 +18,7 @@ foreach(room IN LISTS rooms)
 endforeach()
 install(TARGETS sluice EXPORT sluice-targets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ${file_sets}
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
@@ -66,16 +67,38 @@ install(EXPORT sluice-targets NAMESPACE sluice:: DESTINATION "${package_dir}")
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/sluice-config.cmake.in"
   "${PROJECT_BINARY_DIR}/sluice-config.cmake"
-  INSTALL_DESTINATION "${package_dir}")
+  INSTALL_DESTINATION "${package_dir}"
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(
   "${PROJECT_BINARY_DIR}/sluice-config-version.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES
   "${PROJECT_BINARY_DIR}/sluice-config.cmake"
   "${PROJECT_BINARY_DIR}/sluice-config-version.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/SluiceComponents.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceRegistration.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceKernelLibrary.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceOperatorLibrary.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceDevicePlugin.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/device_plugin.map"
   DESTINATION "${package_dir}")
+
+# For builds without CMake. The static library needs what the shared one has
+# linked already.
+file(RELATIVE_PATH pkgconfig_prefix
+  "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+set(pkgconfig_libraries "")
+if(SLUICE_STATIC)
+  set(pkgconfig_libraries "-lhwy -lprotobuf-lite -ldl -pthread")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/sluice.pc.in"
+  "${PROJECT_BINARY_DIR}/sluice.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/sluice.pc"
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md"
+    "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/design"
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+  FILES_MATCHING PATTERN "*.md")

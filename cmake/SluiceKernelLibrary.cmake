@@ -37,6 +37,14 @@ macro(_sluice_enable_cuda)
   endif()
 endmacro()
 
+# Ends `call` where there is no libsluice.so that a library could link.
+function(_sluice_need_shared call)
+  if(SLUICE_STATIC)
+    message(FATAL_ERROR "${call}: this Sluice is the static libsluice.a; what "
+      "programs load needs libsluice.so (build it with BUILD_SHARED_LIBS=ON)")
+  endif()
+endfunction()
+
 function(_sluice_add_kernel_library name)
   cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
   if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$" OR NOT arg_SOURCES OR
@@ -44,6 +52,7 @@ function(_sluice_add_kernel_library name)
     message(FATAL_ERROR "sluice_add_kernel_library(${name}): expected a name "
       "that C++ allows, and SOURCES")
   endif()
+  _sluice_need_shared("sluice_add_kernel_library(${name})")
   list(TRANSFORM arg_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/"
     REGEX "^[^/]" OUTPUT_VARIABLE sources)
   sluice_scan_registrations(symbols ${sources})

@@ -1,8 +1,14 @@
 # libsluice.so: all rooms in one shared library, because the registries must
-# exist once in a process. Tests, tools and users link it and nothing else.
+# exist once in a process. Tests, tools and users link it and nothing else. With
+# BUILD_SHARED_LIBS=OFF libsluice.a, whose registries are the program's; nothing
+# of it is dropped, because RegisterBuiltins calls all that registers.
 
 get_property(rooms GLOBAL PROPERTY SLUICE_ROOMS)
-add_library(sluice SHARED)
+set(library_type SHARED)
+if(SLUICE_STATIC)
+  set(library_type STATIC)
+endif()
+add_library(sluice ${library_type})
 add_library(sluice::sluice ALIAS sluice)
 set_target_properties(sluice PROPERTIES
   LINKER_LANGUAGE CXX
@@ -11,7 +17,7 @@ set_target_properties(sluice PROPERTIES
 target_compile_features(sluice PUBLIC cxx_std_20)
 target_link_libraries(sluice
   PUBLIC Boost::headers Threads::Threads
-  PRIVATE sluice_build_flags
+  PRIVATE $<BUILD_INTERFACE:sluice_build_flags>
     hwy::hwy protobuf::libprotobuf-lite ${CMAKE_DL_LIBS})
 target_link_options(sluice PRIVATE
   -Wl,--no-undefined -Wl,--as-needed -Wl,--exclude-libs,ALL)

@@ -4,7 +4,9 @@
 # its path, or to "", and then importing a model is an error that says so.
 set(SLUICE_ONNX_PROTO "")
 set(folders "${PROJECT_SOURCE_DIR}/build/onnx")
-file(GLOB more "${PROJECT_SOURCE_DIR}/build/onnx/lib/python3*/site-packages")
+file(GLOB more
+  "${PROJECT_SOURCE_DIR}/build/onnx/lib/python3*/site-packages"
+  "${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages")
 list(APPEND folders ${more})
 if(Python_EXECUTABLE)
   execute_process(

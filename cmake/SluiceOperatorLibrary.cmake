@@ -21,6 +21,7 @@ function(_sluice_add_operator_library name)
     message(FATAL_ERROR "sluice_add_operator_library(${name}): expected a "
       "name that C++ allows, and OPERATORS")
   endif()
+  _sluice_need_shared("sluice_add_operator_library(${name})")
   sluice_operator_sources(sources
     DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
     OPERATORS ${arg_OPERATORS}

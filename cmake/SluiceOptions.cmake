@@ -1,6 +1,23 @@
 # The SLUICE_ options (eight at most), the build type and the compiler flags
 # that every target of this tree shares.
 
+# The library is libsluice.so unless BUILD_SHARED_LIBS is OFF. All that is loaded
+# while a program runs needs the libsluice.so of that program.
+set(SLUICE_STATIC OFF)
+if(DEFINED BUILD_SHARED_LIBS AND NOT BUILD_SHARED_LIBS)
+  set(SLUICE_STATIC ON)
+  foreach(name SLUICE_CUDA SLUICE_ONEDNN SLUICE_MPI SLUICE_NCCL
+      SLUICE_BUILD_PYTHON SLUICE_BUILD_TESTS SLUICE_BUILD_BENCHMARKS)
+    if(DEFINED ${name} AND NOT "${${name}}" MATCHES "^(AUTO|OFF|FALSE|0)$")
+      message(FATAL_ERROR "${name}=${${name}} needs libsluice.so, and "
+        "BUILD_SHARED_LIBS=OFF makes a static library: leave out one of them")
+    endif()
+    set(${name} OFF)
+  endforeach()
+  message(STATUS "Sluice: a static library, without what is loaded at run "
+    "time: CUDA, oneDNN, MPI, NCCL, Python, libraries of kernels")
+endif()
+
 option(SLUICE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(SLUICE_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(SLUICE_BUILD_BENCHMARKS "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})

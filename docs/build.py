@@ -106,8 +106,12 @@ def doxygen(build: Path, output: Path) -> None:
                 str(one / header) for one in folders if (one / header).exists()
             )
         )
-    for header in ("load_onnx.h", "limits.h"):
-        inputs.append(str(ROOT / "onnx" / header))
+    for header in (
+        "include/sluice/training.h",
+        "onnx/load_onnx.h",
+        "onnx/limits.h",
+    ):
+        inputs.append(str(ROOT / header))
     output.mkdir(parents=True, exist_ok=True)
     subprocess.run(
         ["doxygen", "-"],

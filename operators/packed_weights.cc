@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "sluice/platform/counters.h"
+#include "sluice/platform/diagnostics/counters.h"
 
 namespace sluice::operators {
 

@@ -9,7 +9,7 @@
 
 #include <dlfcn.h>
 
-#include "sluice/platform/logging.h"
+#include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/parallel_region.h"
 
 // libgomp keeps a pool for every thread that ever opened a region, so many

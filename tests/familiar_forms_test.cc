@@ -28,6 +28,7 @@ namespace ops = operators;
 namespace {
 
 using framework::DDim;
+using framework::DimensionHandle;
 using framework::DimHandle;
 using framework::InferShapeContext;
 using framework::OpKernel;
@@ -36,6 +37,7 @@ using framework::OpKernelContext;
 using framework::OpSchema;
 using framework::RunOp;
 using framework::ShapeHandle;
+using framework::Status;
 using framework::Tensor;
 using platform::CPUDeviceContext;
 using platform::CPUPlace;
@@ -266,7 +268,29 @@ TEST(FamiliarForms, APlainExceptionEndsTheKernelJustSo) {
                        [&] { Pairwise(rows, rows, 1); });
 }
 
-// TensorFlow: AverageEmbeddingMask's shape function.
+// TensorFlow: shape functions that return a Status, of
+// PairwiseManhattanDistanceGrad and AverageEmbeddingMask.
+
+void PairwiseGradSchema(OpSchema& op) {
+  op.Doc("The shapes of the gradient of familiar_pairwise.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("x", "T", "[n, p].").Input("y", "T", "[m, p].");
+  op.Input("z_grad", "T", "[n, m].");
+  op.Output("x_grad", "T", "[n, p].").Output("y_grad", "T", "[m, p].");
+  op.InferShape([](InferShapeContext* c) {
+    ShapeHandle x, y;
+    SLUICE_RETURN_IF_ERROR(c->WithRank(c->input(0), 2, &x));
+    SLUICE_RETURN_IF_ERROR(c->WithRank(c->input(1), 2, &y));
+
+    DimensionHandle n_x = c->Dim(x, 0);
+    DimensionHandle n_y = c->Dim(y, 0);
+    DimensionHandle feature_dim = c->Dim(x, 1);
+
+    c->set_output(0, c->Matrix(n_x, feature_dim));
+    c->set_output(1, c->Matrix(n_y, feature_dim));
+    return Status::OK();
+  });
+}
 
 void MaskedAveragesSchema(OpSchema& op) {
   op.Doc("The shapes of average_embedding_mask.");
@@ -275,40 +299,63 @@ void MaskedAveragesSchema(OpSchema& op) {
       .Input("rle_mask", "T", "[B, M, X, 2].");
   op.Output("all_but_last", "T", "[B, X, Y].");
   op.Output("mean", "T", "[B, M, N].");
-  op.InferShape([](InferShapeContext& c) {
-    ShapeHandle input = c.WithRank(c.input(0), 4);
-    ShapeHandle rle_input = c.WithRank(c.input(1), 4);
-    DimHandle rle_end_dim = c.WithValue(c.Dim(rle_input, 3), 2);
-    c.Require(rle_end_dim == 2, "familiar.pairs", "runs are pairs");
-    ShapeHandle loss_shape = c.Subshape(c.input(0), 0, -1);
-    c.SetOutput(0, loss_shape);
+  op.InferShape([](InferShapeContext* c) {
+    ShapeHandle input;
+    SLUICE_RETURN_IF_ERROR(c->WithRank(c->input(0), 4, &input));
+
+    ShapeHandle rle_input;
+    SLUICE_RETURN_IF_ERROR(c->WithRank(c->input(1), 4, &rle_input));
+
+    DimensionHandle rle_end_dim;
+    SLUICE_RETURN_IF_ERROR(c->WithValue(c->Dim(rle_input, 3), 2, &rle_end_dim));
+    if (rle_end_dim != 2) return errors::Internal("runs are pairs");
+
+    ShapeHandle loss_shape;
+    SLUICE_RETURN_IF_ERROR(c->Subshape(c->input(0), 0, -1, &loss_shape));
+    c->set_output(0, loss_shape);
     DDim mean_shape = input;
     mean_shape.RemoveDimRange(1, -2);
-    mean_shape.InsertDim(1, c.Dim(rle_input, 1));
-    c.SetOutput("mean", mean_shape);
+    mean_shape.InsertDim(1, c->Dim(rle_input, 1));
+    c->SetOutput("mean", mean_shape);
+    return Status::OK();
   });
 }
 
-std::vector<std::vector<DDim>> ShapesOf(const DDim& embedding,
-                                        const DDim& mask) {
-  OpSchema schema("familiar_masked_averages");
-  MaskedAveragesSchema(schema);
+}  // namespace
+
+REGISTER_OPERATOR(familiar_pairwise_grad, PairwiseGradSchema);
+REGISTER_OPERATOR(familiar_masked_averages, MaskedAveragesSchema);
+
+namespace {
+
+using Shapes = std::vector<std::vector<DDim>>;
+
+Shapes ShapesOf(std::string_view type, std::vector<DDim> inputs) {
+  const OpSchema& schema = framework::Registry::Global().Schema(type);
   framework::OpDesc op;
-  op.type = schema.name();
-  op.inputs = {{"embedding", {"e"}}, {"rle_mask", {"m"}}};
-  op.outputs = {{"all_but_last", {"a"}}, {"mean", {"b"}}};
-  return InferShapes(schema, op, {embedding, mask},
-                     {DType::kFloat32, DType::kFloat32});
+  op.type = type;
+  for (const auto& input : schema.inputs()) {
+    op.inputs.emplace_back(input.name, std::vector<std::string>{input.name});
+  }
+  for (const auto& output : schema.outputs()) {
+    op.outputs.emplace_back(output.name, std::vector<std::string>{output.name});
+  }
+  std::vector<DType> dtypes(inputs.size(), DType::kFloat32);
+  return InferShapes(schema, op, std::move(inputs), std::move(dtypes));
+}
+
+Shapes MaskedAveragesOf(const DDim& embedding, const DDim& mask) {
+  return ShapesOf("familiar_masked_averages", {embedding, mask});
 }
 
 TEST(FamiliarForms, ShapeFunctionsWalkOverTheirHandles) {
-  const auto shapes = ShapesOf({2, 5, 6, 7}, {2, 3, 5, 2});
+  const Shapes shapes = MaskedAveragesOf({2, 5, 6, 7}, {2, 3, 5, 2});
   EXPECT_EQ(shapes[0][0], DDim({2, 5, 6}));
   EXPECT_EQ(shapes[1][0], DDim({2, 3, 7}));
 }
 
 TEST(FamiliarForms, ShapeFunctionsTakeWhatIsNotKnownYet) {
-  const auto shapes = ShapesOf({-1, 5, -1, 7}, {-1, -1, 5, -1});
+  const Shapes shapes = MaskedAveragesOf({-1, 5, -1, 7}, {-1, -1, 5, -1});
   EXPECT_EQ(shapes[0][0], DDim({-1, 5, -1}));
   EXPECT_EQ(shapes[1][0], DDim({-1, -1, 7}));
 }
@@ -317,13 +364,33 @@ TEST(FamiliarForms, ShapeFunctionsRefuseWhatCannotBe) {
   testing::ExpectError(ErrorCode::kInvalidArgument, "infer_shape.value",
                        {"familiar_masked_averages: ", "rle_mask", "2", "3"},
                        [] {
-                         ShapesOf({2, 5, 6, 7}, {2, 3, 5, 3});
+                         MaskedAveragesOf({2, 5, 6, 7}, {2, 3, 5, 3});
                        });
   testing::ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
                        {"familiar_masked_averages: ", "embedding", "rank 4"},
                        [] {
-                         ShapesOf({2, 5, 6}, {2, 3, 5, 2});
+                         MaskedAveragesOf({2, 5, 6}, {2, 3, 5, 2});
                        });
+}
+
+TEST(FamiliarForms, ShapeFunctionsMayReturnAStatus) {
+  EXPECT_EQ(ShapesOf("familiar_pairwise_grad", {{3, 5}, {4, 5}, {3, 4}}),
+            (Shapes{{{3, 5}}, {{4, 5}}}));
+  // The second call fails; it is also what a user of the op sees.
+  framework::Program program;
+  const auto data = [&](const char* name, const Ints& shape) {
+    return program.Data(name, DType::kFloat32, DDim(shape));
+  };
+  data("x", {3, 5});
+  data("y", {4});
+  data("dz", {3, 4});
+  testing::ExpectError(
+      ErrorCode::kInvalidArgument, "infer_shape.rank",
+      {"familiar_pairwise_grad: input y [4] must have rank 2, got rank 1"},
+      [&] {
+        program.AppendOp("familiar_pairwise_grad",
+                         {{"x", {"x"}}, {"y", {"y"}}, {"z_grad", {"dz"}}});
+      });
 }
 
 // An op that a program brings along itself is registered by one call.
@@ -334,6 +401,8 @@ const bool registered = [] {
   SLUICE_USE_CPU_KERNEL(familiar_crop_grad);
   SLUICE_USE_OPERATOR(familiar_pairwise);
   SLUICE_USE_CPU_KERNEL(familiar_pairwise);
+  SLUICE_USE_OPERATOR(familiar_pairwise_grad);
+  SLUICE_USE_OPERATOR(familiar_masked_averages);
   return true;
 }();
 

@@ -12,8 +12,8 @@
 #include "sluice/framework/measure/race_judge.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/platform/diagnostics/trace.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/trace.h"
 
 namespace sluice::framework {
 

@@ -14,8 +14,8 @@
 #include "sluice/framework/measure/record_file.h"
 #include "sluice/framework/measure/record_index.h"
 #include "sluice/platform/cpu/cpu_info.h"
+#include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/logging.h"
 
 namespace sluice::framework {
 namespace {

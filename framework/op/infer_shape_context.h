@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/status.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -26,6 +27,7 @@ struct DimHandle {
 
   operator int64_t() const { return size; }  // NOLINT
 };
+using DimensionHandle = DimHandle;  // TensorFlow's name
 
 // What a shape function sees: the shapes, dtypes and attributes of one op.
 // Unknown ranks and sizes pass every check, and are checked again when the
@@ -70,6 +72,42 @@ class SLUICE_API InferShapeContext {
   ShapeHandle Merge(const ShapeHandle& a, const ShapeHandle& b) const;
   ShapeHandle Concatenate(const ShapeHandle& a, const ShapeHandle& b) const;
 
+  // The same in TensorFlow's forms: the result goes to `out`, and the error is
+  // returned.
+  Status WithRank(const ShapeHandle& shape, int rank, ShapeHandle* out) const {
+    return Try([&] { *out = WithRank(shape, rank); });
+  }
+  Status WithRankAtLeast(const ShapeHandle& shape,
+                         int rank,
+                         ShapeHandle* out) const {
+    return Try([&] { *out = WithRankAtLeast(shape, rank); });
+  }
+  Status WithValue(const DimHandle& dim, int64_t value, DimHandle* out) const {
+    return Try([&] { *out = WithValue(dim, value); });
+  }
+  Status Subshape(const ShapeHandle& shape, int start, ShapeHandle* out) const {
+    return Try([&] { *out = Subshape(shape, start); });
+  }
+  Status Subshape(const ShapeHandle& shape,
+                  int start,
+                  int end,
+                  ShapeHandle* out) const {
+    return Try([&] { *out = Subshape(shape, start, end); });
+  }
+  Status Merge(const DimHandle& a, const DimHandle& b, DimHandle* out) const {
+    return Try([&] { *out = Merge(a, b); });
+  }
+  Status Merge(const ShapeHandle& a,
+               const ShapeHandle& b,
+               ShapeHandle* out) const {
+    return Try([&] { *out = Merge(a, b); });
+  }
+  Status Concatenate(const ShapeHandle& a,
+                     const ShapeHandle& b,
+                     ShapeHandle* out) const {
+    return Try([&] { *out = Concatenate(a, b); });
+  }
+
   static ShapeHandle Scalar() { return {DDim(), -1}; }
   static ShapeHandle Vector(int64_t size) { return {DDim({size}), -1}; }
   static ShapeHandle Matrix(int64_t rows, int64_t columns) {
@@ -83,6 +121,7 @@ class SLUICE_API InferShapeContext {
   // By name or by index of the schema's outputs. Variadic outputs: `element`.
   void SetOutput(std::string_view name, const DDim& dims, int element = 0);
   void SetOutput(int index, const DDim& dims, int element = 0);
+  void set_output(int index, const DDim& dims) { SetOutput(index, dims); }
 
   // Raises Internal when an output's shape was not set, not even as unknown.
   void CheckOutputsSet() const;

@@ -14,8 +14,8 @@
 #include "sluice/framework/op/kernel_stamp.h"
 #include "sluice/framework/op/near_names.h"
 #include "sluice/framework/op/op_schema.h"
+#include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/logging.h"
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/library_note.h"
 
@@ -199,6 +199,7 @@ struct Libraries {
 
 void LoadOrLog(const std::string& path, Registry* registry) {
   try {
+    platform::CheckLoadable(path);
     Libraries::Instance().Load(path, registry);
   } catch (const std::exception& error) {
     platform::Log(platform::LogLevel::kError, "SLUICE_KERNEL_PATH: {}",
@@ -224,6 +225,7 @@ std::vector<std::string> FilesOf(const std::string& entry) {
 
 const KernelLibrary& LoadKernelLibrary(std::string_view file) {
   const std::string path(file);
+  platform::CheckLoadable(path);
   Registry& registry = Registry::Global();
   // Its kernels must be known before others are compared with them; where it is
   // missing, Explain says so. Not under a lock, as it asks for the registry.

@@ -4,19 +4,6 @@
 
 namespace sluice::framework {
 
-namespace {
-// Runs `call` and hands what it throws back as a Status.
-template <typename Call>
-Status Try(const Call& call) {
-  try {
-    call();
-    return Status::OK();
-  } catch (const platform::Error& error) {
-    return error;
-  }
-}
-}  // namespace
-
 Status OpKernelContext::Input(std::string_view name,
                               const Tensor** tensor) const {
   return Try([&] { *tensor = &Input(name); });

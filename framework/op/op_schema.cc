@@ -3,9 +3,19 @@
 #include <algorithm>
 #include <set>
 
+#include "sluice/framework/op/status.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
+
+namespace {
+OpSchema::AnyShapeFn Raising(OpSchema::StatusShapeFn function) {
+  return [function](InferShapeContext& context) {
+    const Status status = function(&context);
+    if (!status.ok()) throw status.error();
+  };
+}
+}  // namespace
 
 std::string_view ToString(OpRole role) {
   switch (role) {
@@ -106,8 +116,18 @@ OpSchema& OpSchema::InferShape(ShapeFn function) {
   return *this;
 }
 
+OpSchema& OpSchema::InferShape(StatusShapeFn function) {
+  shape_fn_ = Raising(function);
+  return *this;
+}
+
 OpSchema& OpSchema::InferLateShape(ShapeFn function) {
   late_shape_fn_ = function;
+  return *this;
+}
+
+OpSchema& OpSchema::InferLateShape(StatusShapeFn function) {
+  late_shape_fn_ = Raising(function);
   return *this;
 }
 

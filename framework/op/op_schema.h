@@ -15,6 +15,7 @@
 namespace sluice::framework {
 
 class InferShapeContext;
+class Status;
 
 // What makes an argument special.
 struct ArgTraits {
@@ -100,7 +101,11 @@ struct OnnxCounterpart {
 //   }
 class SLUICE_API OpSchema {
  public:
+  // A shape function raises its errors, or returns them as TensorFlow's do
+  // (SLUICE_RETURN_IF_ERROR in status.h).
   using ShapeFn = void (*)(InferShapeContext& context);
+  using StatusShapeFn = Status (*)(InferShapeContext* context);
+  using AnyShapeFn = std::function<void(InferShapeContext& context)>;
   // The ops that compute the gradients of `forward`'s inputs. The gradient of
   // variable v is named GradName(v).
   using GradientFn = std::vector<OpDesc> (*)(const OpDesc& forward);
@@ -136,9 +141,11 @@ class SLUICE_API OpSchema {
     return AddAttr(std::string(name), AttrTypeOf<T>(), std::string(doc));
   }
   OpSchema& InferShape(ShapeFn function);
+  OpSchema& InferShape(StatusShapeFn function);
   // What is known of the outputs' shapes while operands have no values yet and
   // attributes are missing: ranks, mostly. Without it, nothing is.
   OpSchema& InferLateShape(ShapeFn function);
+  OpSchema& InferLateShape(StatusShapeFn function);
   OpSchema& Gradient(GradientFn function);
   // Output `output` is input `input` in another shape: a plan lets both look
   // into one buffer, and a kernel that finds them so has nothing to copy.
@@ -180,8 +187,8 @@ class SLUICE_API OpSchema {
   const std::vector<ArgDef>& inputs() const { return inputs_; }
   const std::vector<ArgDef>& outputs() const { return outputs_; }
   const std::vector<AttrDef>& attributes() const { return attributes_; }
-  ShapeFn shape_fn() const { return shape_fn_; }
-  ShapeFn late_shape_fn() const { return late_shape_fn_; }
+  const AnyShapeFn& shape_fn() const { return shape_fn_; }
+  const AnyShapeFn& late_shape_fn() const { return late_shape_fn_; }
   GradientFn gradient_fn() const { return gradient_fn_; }
   OpRole role() const { return role_; }
   // Whether it runs blocks of the program: it has no kernel, and is made by
@@ -218,8 +225,8 @@ class SLUICE_API OpSchema {
   std::vector<ArgDef> inputs_;
   std::vector<ArgDef> outputs_;
   std::vector<AttrDef> attributes_;
-  ShapeFn shape_fn_ = nullptr;
-  ShapeFn late_shape_fn_ = nullptr;
+  AnyShapeFn shape_fn_;
+  AnyShapeFn late_shape_fn_;
   GradientFn gradient_fn_ = nullptr;
   OpRole role_ = OpRole::kNone;
   bool random_ = false;

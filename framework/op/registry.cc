@@ -242,10 +242,9 @@ void internal::AddKernel(
   for (const DType dtype : dtypes) {
     KernelDef kernel;
     kernel.op = op;
-    kernel.key = {place.kind, dtype, traits.layout, library};
+    kernel.key = {place.kind, dtype, Layout::kAny, library};
     kernel.variant = variant;
     kernel.estimate = traits.estimate;
-    kernel.version = traits.version;
     kernel.predicate = traits.predicate;
     kernel.exchanges = traits.exchanges;
     kernel.make = make;

@@ -34,18 +34,8 @@ class KernelTraits {
     estimate = std::move(value);
     return *this;
   }
-  // Raise it when the kernel changes: times measured with another version are
-  // no more than a prior.
-  KernelTraits& Version(int value) {
-    version = value;
-    return *this;
-  }
   KernelTraits& When(KernelPredicate value) {
     predicate = std::move(value);
-    return *this;
-  }
-  KernelTraits& InLayout(Layout value) {
-    layout = value;
     return *this;
   }
   // Compute only starts what other processes take part in, on a queue of its
@@ -56,9 +46,7 @@ class KernelTraits {
   }
 
   KernelEstimate estimate;
-  int version = 1;
   KernelPredicate predicate;
-  Layout layout = Layout::kAny;
   Exchanges exchanges = Exchanges::kNothing;
 };
 

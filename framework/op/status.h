@@ -8,9 +8,9 @@
 
 namespace sluice::framework {
 
-// What calls return that do not throw: success, or the error. For kernels in
-// TensorFlow's habit (op_requires.h); Sluice itself throws platform::Error. A
-// value type.
+// What calls return that do not throw: success, or the error. For kernels and
+// shape functions in TensorFlow's habit (op_requires.h,
+// infer_shape_context.h); Sluice itself throws platform::Error. A value type.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -24,6 +24,17 @@ class [[nodiscard]] Status {
  private:
   std::optional<platform::Error> error_;
 };
+
+// Runs `call` and returns the error that it raises.
+template <typename Call>
+Status Try(const Call& call) {
+  try {
+    call();
+    return Status::OK();
+  } catch (const platform::Error& error) {
+    return error;
+  }
+}
 
 // errors::InvalidArgument("groups must be positive, got {}", groups): what a
 // kernel gives to OP_REQUIRES. Texts are fmt format strings.
@@ -55,3 +66,11 @@ Status Internal(fmt::string_view format, const Args&... args) {
 
 }  // namespace errors
 }  // namespace sluice::framework
+
+// Ends a function that returns a Status where a call in it fails.
+#define SLUICE_RETURN_IF_ERROR(...)                             \
+  do {                                                          \
+    if (::sluice::framework::Status sluice_status(__VA_ARGS__); \
+        !sluice_status.ok()) [[unlikely]]                       \
+      return sluice_status;                                     \
+  } while (false)

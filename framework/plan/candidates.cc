@@ -1,6 +1,7 @@
 #include "sluice/framework/plan/candidates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -196,13 +197,21 @@ std::string_view ToString(Evidence evidence) {
   return "estimated";
 }
 
-std::string PredictionText(const Candidate& candidate) {
-  const double us = candidate.seconds * 1e6;
+std::string PredictionText(double seconds, Evidence evidence) {
+  double us = seconds * 1e6;
+  if (evidence == Evidence::kEstimate && us > 0 && std::isfinite(us)) {
+    const double digit = std::pow(10, std::floor(std::log10(us)) - 1);
+    us = std::round(us / digit) * digit;
+  }
   // From four digits on, {:.3g} would write an exponent.
   const std::string time = us < 999.5     ? Format("{:.3g} us", us)
                            : us < 999.5e3 ? Format("{:.3g} ms", us / 1e3)
                                           : Format("{:.4g} s", us / 1e6);
-  return Format("{} {}", time, candidate.evidence);
+  return Format("{} {}", time, evidence);
+}
+
+std::string PredictionText(const Candidate& candidate) {
+  return PredictionText(candidate.seconds, candidate.evidence);
 }
 
 bool HintFitsButLayout(const KernelHint& hint,

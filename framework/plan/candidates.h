@@ -86,7 +86,9 @@ SLUICE_API std::pair<double, double> ComparableSeconds(const PredictedTime& a,
 // The layout that an op's kernel is asked to have: that of its data_format.
 Layout ExpectedLayout(const OpDesc& op);
 
-// "12.3 us measured": the predicted time and where it comes from.
+// "12.3 us measured", "12 us estimated": a predicted time with the digits that
+// are known of it, and where it comes from.
+SLUICE_API std::string PredictionText(double seconds, Evidence evidence);
 SLUICE_API std::string PredictionText(const Candidate& candidate);
 
 // All kernels of an op, with what depends on the op's signature alone. Ops of

@@ -16,8 +16,8 @@
 #include "sluice/framework/run/stretches.h"
 #include "sluice/framework/run/tune_program.h"
 #include "sluice/platform/device.h"
+#include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/logging.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {

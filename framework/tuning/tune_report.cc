@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sluice/framework/inspect/time_text.h"
+#include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/tuning/tune.h"
 #include "sluice/platform/error.h"
 
@@ -98,8 +99,8 @@ std::string Row(const TunedSignature& tuned, size_t index, size_t width) {
         timing.rounds == 1
             ? "1 call, far too slow"
             : Format("{} to {}", TimeText(timing.low), TimeText(timing.high));
-    row += Format("  {:>10}  {:<24}  {} {}", TimeText(timing.median), range,
-                  kernel.evidence, TimeText(kernel.predicted_seconds));
+    row += Format("  {:>10}  {:<24}  {}", TimeText(timing.median), range,
+                  PredictionText(kernel.predicted_seconds, kernel.evidence));
   }
   if (kernel.verdict == Verdict::kWrong) row += "  WRONG";
   if (!kernel.message.empty()) row += Format("  {}", kernel.message);

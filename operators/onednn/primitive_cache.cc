@@ -5,7 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "sluice/platform/counters.h"
+#include "sluice/platform/diagnostics/counters.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
 

@@ -74,8 +74,8 @@ class PrimitiveKey {
 
 // The primitives of the process, the least recently used of which go when
 // there are many. Counts onednn.cache_hits, onednn.cache_misses and
-// onednn.cache_evictions (platform/counters.h). Kernels keep theirs, so a run
-// never looks here. Thread-safe.
+// onednn.cache_evictions (platform/diagnostics/counters.h). Kernels keep
+// theirs, so a run never looks here. Thread-safe.
 class PrimitiveCache {
  public:
   explicit PrimitiveCache(size_t capacity);

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "sluice/platform/cancel.h"
+#include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/logging.h"
 #include "sluice/platform/mpi/control_channel.h"
 #include "sluice/platform/mpi/mpi_types.h"
 #include "sluice/platform/mpi/open_mpi.h"

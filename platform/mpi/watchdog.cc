@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "sluice/platform/logging.h"
+#include "sluice/platform/diagnostics/logging.h"
 
 namespace sluice::platform::mpi {
 

@@ -15,8 +15,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// libsluice.so, or the program.
+fs::path OwnFile() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&LoadModule), &info) == 0) return {};
+  std::error_code error;
+  const fs::path file = fs::canonical(info.dli_fname, error);
+  return error ? fs::path() : file;
+}
+
 // Raises what keeps the module from working.
 void Load(std::string_view name) {
+  CheckLoadable(Format("libsluice_{}.so", name));
   const fs::path file =
       fs::path(LibraryFolder()) / Format("libsluice_{}.so", name);
   std::error_code ignored;
@@ -39,13 +49,15 @@ void Load(std::string_view name) {
 }  // namespace
 
 std::string LibraryFolder() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&LibraryFolder), &info) == 0) {
-    return "";
-  }
-  std::error_code error;
-  const fs::path library = fs::canonical(info.dli_fname, error);
-  return error ? "" : library.parent_path().string();
+  return OwnFile().parent_path().string();
+}
+
+void CheckLoadable(std::string_view library) {
+  SLUICE_ENFORCE(OwnFile().filename().string().starts_with("libsluice.so"),
+                 ErrorCode::kFailedPrecondition, "module.static",
+                 "{} needs libsluice.so, and this program has the static "
+                 "libsluice.a",
+                 library);
 }
 
 const std::string& LoadModule(std::string_view name) {

@@ -16,7 +16,13 @@ namespace sluice::platform {
 // stands in Explain. The first call for a name decides; thread-safe.
 SLUICE_API const std::string& LoadModule(std::string_view name);
 
-// The folder that holds libsluice.so; "" where the system does not tell.
+// The folder that holds libsluice.so, or the program that it is linked into;
+// "" where the system does not tell.
 SLUICE_API std::string LibraryFolder();
+
+// Raises FailedPrecondition where Sluice is linked into the program itself
+// (BUILD_SHARED_LIBS=OFF): `library`, which links libsluice.so, would bring a
+// second Sluice.
+SLUICE_API void CheckLoadable(std::string_view library);
 
 }  // namespace sluice::platform

@@ -4,9 +4,9 @@
 #include <limits>
 #include <vector>
 
+#include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/fpga_device_context.h"
-#include "sluice/platform/logging.h"
 #include "sluice/platform/place.h"
 #include "sluice/platform/plugin/plugin_host.h"
 

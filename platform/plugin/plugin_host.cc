@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "sluice/platform/logging.h"
+#include "sluice/platform/diagnostics/logging.h"
 
 namespace sluice::platform {
 namespace {

@@ -6,9 +6,9 @@
 #include <nanobind/stl/string.h>
 
 #include "sluice/framework/op/registry.h"
-#include "sluice/platform/counters.h"
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/device.h"
+#include "sluice/platform/diagnostics/counters.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/plugin/kernel_module.h"

@@ -8,8 +8,8 @@
 
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/platform/diagnostics/trace.h"
 #include "sluice/platform/ranks/world.h"
-#include "sluice/platform/trace.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"

@@ -9,8 +9,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/logging.h"
 
 namespace sluice::platform {
 namespace {

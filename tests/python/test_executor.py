@@ -439,6 +439,61 @@ def test_a_feed_dict_that_changes_while_it_is_read():
     assert done.returncode == 0
 
 
+CHANGING_SCOPE = """
+import threading, time
+import numpy as np
+import sluice as sl
+
+loss = sl.layers.mean(sl.layers.fc(sl.data("x", [None, 64]), 64))
+sl.optimizer.Momentum(0.01).minimize(loss)
+program, startup = sl.default_main_program(), sl.default_startup_program()
+scope, feed = sl.global_scope(), {"x": np.ones((2, 64), "f4")}
+end = time.monotonic() + 1
+done = dict.fromkeys(["trained", "refused", "erased", "looked"], 0)
+
+def train():
+    exe = sl.Executor()
+    try:
+        exe.run(startup, scope=scope)
+        exe.run(program, feed, [loss], scope)
+        done["trained"] += 1
+    except sl.FailedPreconditionError as error:
+        done["refused"] += 1
+
+def erase():
+    done["erased"] += sum(scope.erase(name) for name in scope.names())
+    time.sleep(0.002)
+
+def look():
+    done["looked"] += sum(scope.find_var(name) is not None for name in scope.names())
+    "fc_0.w_0" in scope
+
+def again(call):
+    while time.monotonic() < end:
+        call()
+
+threads = [threading.Thread(target=again, args=(f,)) for f in (train, train, erase, look)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(all(done[what] for what in ("trained", "erased", "looked")), done)
+"""
+
+
+def test_variables_may_be_erased_while_threads_train():
+    # Memory that was given back has other values at once.
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", CHANGING_SCOPE],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "MALLOC_PERTURB_": "170"},
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("True"), done.stdout
+
+
 def test_devices_are_counted_before_one_is_used():
     code = """
 import sluice as sl

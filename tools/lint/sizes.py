@@ -14,7 +14,7 @@ MAX_FILES = 40
 def main():
     problems = []
     folders = collections.Counter()
-    sources = (".h", ".cc", ".cu", ".cuh", ".c", ".py", ".cmake")
+    sources = (".h", ".cc", ".inc", ".cu", ".cuh", ".c", ".py", ".cmake")
     for path in rooms.files(*sources):
         folders[str(path.parent)] += 1
         lines = (rooms.ROOT / path).read_bytes().count(b"\n")

@@ -95,17 +95,31 @@ TEST_F(ExplainTest, KernelsOfDevicesThatNobodyAskedForAreListed) {
 }
 
 TEST(PredictionTextTest, HasAUnitThatFits) {
-  Candidate candidate;
-  for (const auto& [seconds, text] : {std::pair(1.234e-7, "0.123 us estimated"),
-                                      {1.234e-5, "12.3 us "},
-                                      {9.994e-4, "999 us "},
-                                      {9.996e-4, "1 ms "},
-                                      {1.57e-2, "15.7 ms "},
-                                      {1.5, "1.5 s "},
-                                      {2345.6, "2346 s "}}) {
-    candidate.seconds = seconds;
-    EXPECT_THAT(PredictionText(candidate), ::testing::StartsWith(text));
+  for (const auto& [seconds, text] : {std::pair(1.234e-7, "0.123 us measured"),
+                                      {1.234e-5, "12.3 us measured"},
+                                      {9.994e-4, "999 us measured"},
+                                      {9.996e-4, "1 ms measured"},
+                                      {1.57e-2, "15.7 ms measured"},
+                                      {1.5, "1.5 s measured"},
+                                      {2345.6, "2346 s measured"}}) {
+    EXPECT_EQ(PredictionText(seconds, Evidence::kRecord), text);
   }
+}
+
+TEST(PredictionTextTest, EstimatesHaveTwoDigits) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [seconds, text] : {std::pair(0.0, "0 us estimated"),
+                                      {7.654e-8, "0.077 us estimated"},
+                                      {1.254e-5, "13 us estimated"},
+                                      {9.996e-6, "10 us estimated"},
+                                      {1.234e-4, "120 us estimated"},
+                                      {9.96e-4, "1 ms estimated"},
+                                      {2345.6, "2300 s estimated"},
+                                      {infinity, "inf s estimated"}}) {
+    EXPECT_EQ(PredictionText(seconds, Evidence::kEstimate), text);
+  }
+  EXPECT_EQ(PredictionText(1.254e-5, Evidence::kNearby),
+            "12.5 us measured nearby");
 }
 
 TEST_F(ExplainTest, TextHasTimesOfAProfile) {

@@ -127,6 +127,71 @@ TEST_F(InferShapeContextTest, Concatenates) {
               [&] { context.Concatenate(six, x); });
 }
 
+TEST_F(InferShapeContextTest, TheFormsThatReturnAStatusGiveTheSame) {
+  const InferShapeContext c = Make();
+  const ShapeHandle x = c.input("X");
+  const ShapeHandle y = c.input(1);
+  const DimHandle last = c.Dim(x, 2);
+  ShapeHandle shape;
+  DimHandle dim;
+  const auto expect = [&](const Status& status, const DDim& dims) {
+    EXPECT_TRUE(status.ok());
+    EXPECT_EQ(shape.dims, dims);
+  };
+  expect(c.WithRank(c.input(2), 2, &shape), {-1, -1});
+  expect(c.WithRankAtLeast(x, 3, &shape), {2, 3, 4});
+  expect(c.Subshape(x, 1, &shape), {3, 4});
+  expect(c.Subshape(x, 0, -1, &shape), {2, 3});
+  expect(c.Merge(y, c.Matrix(5, -1), &shape), {5, 3});
+  expect(c.Concatenate(y, c.Vector(2), &shape), {-1, 3, 2});
+  EXPECT_TRUE(c.WithValue(c.Dim(y, 0), 7, &dim).ok());
+  EXPECT_EQ(dim.size, 7);
+  EXPECT_TRUE(c.Merge(c.Dim(y, 0), last, &dim).ok());
+  EXPECT_EQ(dim.size, 4);
+
+  shape = c.Scalar();
+  const auto fails = [&](const Status& status, std::string_view id) {
+    ASSERT_FALSE(status.ok()) << id;
+    EXPECT_EQ(status.error().check_id(), id);
+    // What failed leaves its result alone.
+    EXPECT_EQ(shape.dims, DDim());
+    EXPECT_EQ(dim.size, 4);
+  };
+  fails(c.WithRank(x, 2, &shape), "infer_shape.rank");
+  fails(c.WithRankAtLeast(x, 4, &shape), "infer_shape.rank_at_least");
+  fails(c.Subshape(x, 4, &shape), "infer_shape.subshape");
+  fails(c.Subshape(x, 2, 1, &shape), "infer_shape.subshape");
+  fails(c.Merge(x, y, &shape), "infer_shape.merge_rank");
+  fails(c.WithValue(last, 5, &dim), "infer_shape.value");
+  fails(c.Merge(c.Dim(x, 0), last, &dim), "infer_shape.merge_dim");
+  const ShapeHandle long_one =
+      c.MakeShape(std::vector<int64_t>(DDim::kMaxRank, 1));
+  fails(c.Concatenate(x, long_one, &shape), "infer_shape.concatenate_rank");
+}
+
+TEST_F(InferShapeContextTest, AStatusEndsAShapeFunctionAsAnErrorOfTheOp) {
+  schema_.InferShape([](InferShapeContext* c) {
+    ShapeHandle x;
+    SLUICE_RETURN_IF_ERROR(c->WithRank(c->input(0), 3, &x));
+    if (c->Dim(x, 0) == 2) return errors::InvalidArgument("two is too few");
+    return Status::OK();
+  });
+  const auto infer = [&](const DDim& x) {
+    InferShapes(schema_, op_, {x, DDim({3}), DDim({3})},
+                {DType::kFloat32, DType::kFloat32, DType::kFloat32});
+  };
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"shaper: input X [2] must have rank 3"}, [&] { infer({2}); });
+  ExpectError(ErrorCode::kInvalidArgument, "kernel.op_requires",
+              {"two is too few", "in the shapes of shaper"}, [&] {
+                infer({2, 3, 4});
+              });
+  ExpectError(ErrorCode::kInternal, "infer_shape.output_left_out", {"Out"},
+              [&] {
+                infer({1, 3, 4});
+              });
+}
+
 TEST_F(InferShapeContextTest, RequiresWhatAnOpWants) {
   const InferShapeContext context = Make();
   context.Require(true, "shaper.never", "not raised");

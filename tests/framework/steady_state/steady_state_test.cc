@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/memory/allocator.h"
-#include "sluice/platform/counters.h"
+#include "sluice/platform/diagnostics/counters.h"
 
 namespace sluice::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/values/scope.h"
-#include "sluice/platform/counters.h"
+#include "sluice/platform/diagnostics/counters.h"
 
 // The variants of conv2d and fused_conv2d that keep filters packed.
 namespace sluice::operators {

@@ -11,7 +11,7 @@
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/run/executor.h"
-#include "sluice/platform/counters.h"
+#include "sluice/platform/diagnostics/counters.h"
 
 namespace sluice::testing {
 

@@ -111,7 +111,7 @@
     for (const op of [...ops].sort((a, b) => b.seconds - a.seconds)) {
       const colour = sluice.evidenceColour(op.evidence);
       point(frame.svg.append("circle").attr("class", "point").attr("cx", x(op.predicted_seconds)).attr("cy", y(op.seconds)).attr("r", radius(op)).attr("fill", colour),
-        () => [`${op.index} ${op.op}  ${op.kernelName}`, `predicted ${sluice.time(op.predicted_seconds)}, ${op.evidence}`, `measured ${sluice.time(op.seconds)}: ${sluice.times(op.ratio)}`], op);
+        () => [`${op.index} ${op.op}  ${op.kernelName}`, `predicted ${sluice.predicted(op)}, ${op.evidence}`, `measured ${sluice.time(op.seconds)}: ${sluice.times(op.ratio)}`], op);
     }
     legend("prediction-chart", sluice.evidences.filter((e) => ops.some((op) => op.evidence === e)).map((e) => [sluice.evidenceColour(e), { measured: "predicted by a measurement of this very kernel and signature", "measured nearby": "by measurements of nearby sizes", estimated: "estimated from its work" }[e]]));
   };

@@ -5,26 +5,29 @@ const sluice = {};
 sluice.number = (value, digits = 3) => {
   if (value === 0) return "0";
   const size = Math.floor(Math.log10(Math.abs(value)));
-  return value.toFixed(Math.max(0, digits - 1 - size));
+  return Number(value.toPrecision(digits)).toFixed(Math.max(0, digits - 1 - size));
 };
 
 // "1.00 ms" as "1 ms", for axes.
 sluice.plain = (text) => text.replace(/\.0+(?= |$)/, "").replace(/(\.\d*?)0+(?= |$)/, "$1");
 
-const scaled = (value, units, base) => {
+const scaled = (value, units, digits = 3) => {
   let at = 0;
   while (at + 1 < units.length && Math.abs(value) >= 999.5 * units[at][1]) {
     at += 1;
   }
-  return `${sluice.number(value / units[at][1])} ${units[at][0]}`;
+  return `${sluice.number(value / units[at][1], digits)} ${units[at][0]}`;
 };
 
-sluice.time = (seconds) =>
+sluice.time = (seconds, digits) =>
   seconds === null || seconds === undefined
     ? "-"
     : seconds === 0
       ? "0 s"
-      : scaled(seconds, [["ns", 1e-9], ["\u00b5s", 1e-6], ["ms", 1e-3], ["s", 1]]);
+      : scaled(seconds, [["ns", 1e-9], ["\u00b5s", 1e-6], ["ms", 1e-3], ["s", 1]], digits);
+
+// The predicted time of an op or of a candidate, with the digits that are known.
+sluice.predicted = (of) => sluice.time(of.predicted_seconds, of.evidence === "estimated" ? 2 : 3);
 
 sluice.bytes = (bytes) =>
   bytes < 1000

@@ -46,7 +46,7 @@
       ["time", (op) => op.seconds, (op) => sluice.time(op.seconds), "median in runs of this plan"],
       ["95 % interval", (op) => op.measured.high - op.measured.low, (op) => sluice.interval(op.measured), "of that median"],
       ["share", (op) => op.share, (op) => sluice.percent(op.share), "of the time of all ops"],
-      ["predicted", (op) => op.predicted_seconds, (op) => sluice.time(op.predicted_seconds), "what the choice was made by"],
+      ["predicted", (op) => op.predicted_seconds, (op) => sluice.predicted(op), "what the choice was made by"],
       ["by", (op) => op.evidence, null, "where the prediction comes from"],
       ["measured / predicted", (op) => op.ratio, (op) => sluice.times(op.ratio)],
       ["margin", (op) => op.margin ?? null, (op) => sluice.times(op.margin), "how many times as long the best other kernel would take"],

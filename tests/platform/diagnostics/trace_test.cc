@@ -1,4 +1,4 @@
-#include "sluice/platform/trace.h"
+#include "sluice/platform/diagnostics/trace.h"
 
 #include <cstdio>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "sluice/platform/logging.h"
+#include "sluice/platform/diagnostics/logging.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "sluice/platform/counters.h"
+#include "sluice/platform/diagnostics/counters.h"
 
 #include <mutex>
 

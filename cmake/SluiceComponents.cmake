@@ -1,0 +1,96 @@
+# The components of Sluice and the targets that stand for them; used by its own
+# build and by find_package(sluice COMPONENTS ...):
+#
+#   core    the runtime, always there
+#   cuda    CUDA devices and kernels, and what kernels of your own need
+#   lab     the program sluice-lab
+#   mpi     ranks that an MPI launcher started
+#   nccl    collective ops by NCCL
+#   onednn  kernels by oneDNN
+#   onnx    LoadOnnx and SaveOnnx
+#   python  the Python package
+#
+# Those that were built are in the global property SLUICE_COMPONENTS.
+
+# sluice_list_components(OUT)
+# Notes and prints which ones this build has; called once, when its libraries
+# are there.
+function(sluice_list_components out)
+  set(all core cuda lab mpi nccl onednn onnx python)
+  set(built core)
+  foreach(module cuda mpi nccl onednn)
+    if(TARGET sluice_${module})
+      list(APPEND built ${module})
+    endif()
+  endforeach()
+  if(SLUICE_ONNX_PROTO)
+    list(APPEND built onnx)
+  endif()
+  if(SLUICE_PYTHON)
+    list(APPEND built lab python)
+  endif()
+  set_property(GLOBAL PROPERTY SLUICE_COMPONENTS ${built})
+  set(${out} ${built} PARENT_SCOPE)
+  list(REMOVE_ITEM all ${built})
+  list(JOIN built ", " built)
+  list(JOIN all ", " all)
+  if(all STREQUAL "")
+    set(all nothing)
+  endif()
+  message(STATUS "Sluice: built with ${built}; without: ${all}")
+endfunction()
+
+# sluice_component_problem(OUT COMPONENT)
+# Why there is no such component; "" where there is one.
+function(sluice_component_problem out component)
+  set(needs_core "")
+  set(needs_cuda "SLUICE_CUDA=ON or EMULATE, and libsluice.so")
+  set(needs_lab "SLUICE_BUILD_PYTHON=ON, and libsluice.so")
+  set(needs_mpi "SLUICE_MPI=ON, and libsluice.so")
+  set(needs_nccl "SLUICE_NCCL=ON, CUDA, and libsluice.so")
+  set(needs_onednn "SLUICE_ONEDNN=ON, and libsluice.so")
+  set(needs_onnx "onnx/onnx.proto of the package onnx 1.23")
+  set(needs_python "SLUICE_BUILD_PYTHON=ON, and libsluice.so")
+  get_property(built GLOBAL PROPERTY SLUICE_COMPONENTS)
+  list(JOIN built ", " names)
+  set(problem "")
+  if(NOT DEFINED "needs_${component}")
+    set(problem "Sluice has no component \"${component}\"; this one was built \
+with ${names}")
+  elseif(NOT component IN_LIST built)
+    set(problem "this Sluice was built with ${names}; component \
+\"${component}\" needs ${needs_${component}}")
+  endif()
+  set(${out} "${problem}" PARENT_SCOPE)
+endfunction()
+
+# sluice_map_components_to_targets(OUT component...)
+# What to give to target_link_libraries.
+function(sluice_map_components_to_targets out)
+  set(targets sluice::sluice)
+  if(TARGET sluice_sdk)  # in Sluice's own build sluice/ops.h must be written
+    set(targets sluice_sdk)
+  endif()
+  foreach(component IN LISTS ARGN)
+    sluice_component_problem(problem "${component}")
+    if(problem)
+      message(FATAL_ERROR "${problem}")
+    endif()
+    if(component STREQUAL "cuda")
+      list(APPEND targets sluice::sluice_cuda_kernels)
+    endif()
+  endforeach()
+  set(${out} ${targets} PARENT_SCOPE)
+endfunction()
+
+# sluice_add_executable(NAME source... [COMPONENTS component...])
+# A program with Sluice.
+function(sluice_add_executable name)
+  cmake_parse_arguments(arg "" "" "COMPONENTS" ${ARGN})
+  if(NOT arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "sluice_add_executable(${name}): no sources")
+  endif()
+  sluice_map_components_to_targets(targets ${arg_COMPONENTS})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${targets})
+endfunction()

@@ -1,0 +1,191 @@
+#pragma once
+
+// Parameters with first values, and optimizers, for programs that are trained
+// in C++: what the layers and optimizers of the Python package do. All of it
+// only appends ops; design/training_in_cpp.md shows a whole program.
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/program/backward.h"
+#include "sluice/framework/program/program.h"
+#include "sluice/platform/error.h"
+
+namespace sluice {
+
+// The op that gives a parameter its first value: one without inputs whose
+// attributes `shape` and `dtype` are those of the parameter. A value type. A
+// seed of 0 is the process's own.
+struct Initializer {
+  std::string op;
+  framework::AttributeMap attributes;
+};
+
+inline Initializer Constant(double value) {
+  return {"fill_constant", {{"value", value}}};
+}
+// Numbers from [low, high).
+inline Initializer Uniform(double low, double high, int64_t seed = 0) {
+  return {"uniform_random", {{"min", low}, {"max", high}, {"seed", seed}}};
+}
+inline Initializer Normal(double mean, double deviation, int64_t seed = 0) {
+  return {"gaussian_random",
+          {{"mean", mean}, {"std", deviation}, {"seed", seed}}};
+}
+// Uniform with variance 2 / (inputs + outputs) of one neuron: Glorot, Bengio,
+// Understanding the difficulty of training deep feedforward neural networks,
+// AISTATS 2010.
+inline Initializer Xavier(int64_t inputs, int64_t outputs, int64_t seed = 0) {
+  const double limit = std::sqrt(6.0 / static_cast<double>(inputs + outputs));
+  return Uniform(-limit, limit, seed);
+}
+// Uniform with variance 2 / inputs, for layers with relu: He et al., Delving
+// deep into rectifiers, ICCV 2015.
+inline Initializer Msra(int64_t inputs, int64_t seed = 0) {
+  const double limit = std::sqrt(6.0 / static_cast<double>(inputs));
+  return Uniform(-limit, limit, seed);
+}
+
+// Makes a persistable variable of `program` which `startup` gives its first
+// value: run that once, in the scope of the training. Raises as
+// Program::Persistable and Program::AppendOp.
+inline framework::Var Parameter(framework::Program& program,
+                                framework::Program& startup,
+                                std::string_view name,
+                                platform::DType dtype,
+                                const framework::DDim& dims,
+                                const Initializer& first,
+                                const framework::SourceLocation& location =
+                                    framework::SourceLocation::Here()) {
+  framework::AttributeMap attributes = first.attributes;
+  attributes["shape"] = std::vector<int64_t>(dims.begin(), dims.end());
+  attributes["dtype"] = dtype;
+  startup.Persistable(name, dtype, dims);
+  startup.AppendOp(first.op, {}, std::move(attributes), location,
+                   {{"Out", {std::string(name)}}});
+  return program.Persistable(name, dtype, dims);
+}
+
+// An op that moves a parameter against its gradient, and the variables that it
+// keeps for each parameter. A value type.
+struct Optimizer {
+  struct State {
+    std::string name;  // an input; the output has "Out" after it
+    double first = 0;
+    bool single = false;  // one number instead of one for each element
+  };
+
+  std::string op;
+  double rate = 0;
+  framework::AttributeMap attributes = {};
+  std::vector<State> states = {};
+};
+
+inline Optimizer Sgd(double rate) {
+  return {"sgd", rate};
+}
+inline Optimizer Momentum(double rate,
+                          double momentum = 0.9,
+                          bool nesterov = false) {
+  return {"momentum",
+          rate,
+          {{"mu", momentum}, {"use_nesterov", nesterov}},
+          {{"Velocity"}}};
+}
+inline Optimizer Adam(double rate = 0.001,
+                      double beta1 = 0.9,
+                      double beta2 = 0.999,
+                      double epsilon = 1e-8) {
+  return {"adam",
+          rate,
+          {{"beta1", beta1}, {"beta2", beta2}, {"epsilon", epsilon}},
+          {{"Moment1"},
+           {"Moment2"},
+           {"Beta1Pow", beta1, true},
+           {"Beta2Pow", beta2, true}}};
+}
+
+namespace internal {
+
+// `base`, with a number after it where that is taken.
+inline std::string FreshName(const framework::Program& program,
+                             const std::string& base) {
+  std::string name = base;
+  for (int i = 1; program.block().FindVar(name) != nullptr; ++i) {
+    name = base + "_" + std::to_string(i);
+  }
+  return name;
+}
+
+// Ops that are appended while it lives have a purpose.
+class PurposeGuard {
+ public:
+  PurposeGuard(framework::Program& program, framework::OpPurpose purpose)
+      : program_(program), before_(program.purpose()) {
+    program.SetPurpose(purpose);
+  }
+  ~PurposeGuard() { program_.SetPurpose(before_); }
+  PurposeGuard(const PurposeGuard&) = delete;
+  PurposeGuard& operator=(const PurposeGuard&) = delete;
+
+ private:
+  framework::Program& program_;
+  framework::OpPurpose before_;
+};
+
+}  // namespace internal
+
+// Appends the gradients of `loss` and the op that moves each parameter;
+// `startup` gives the optimizer's own variables their first values: the
+// learning rate,
+// `<op>.rate`, and the states, `<parameter>.<op>.<state>`, with a number after
+// the name where it is taken. Returns the parameters that are moved. Raises as
+// AppendBackward, and InvalidArgument for a learning rate that is not finite.
+inline std::vector<framework::ParamGrad> Minimize(
+    const Optimizer& optimizer,
+    const framework::Var& loss,
+    framework::Program& startup,
+    const framework::BackwardOptions& options = {},
+    const framework::SourceLocation& location =
+        framework::SourceLocation::Here()) {
+  SLUICE_ENFORCE(std::isfinite(optimizer.rate), ErrorCode::kInvalidArgument,
+                 "training.rate",
+                 "{}: the learning rate must be finite, got {}", optimizer.op,
+                 optimizer.rate);
+  framework::Program& program = loss.program();
+  const auto gradients = framework::AppendBackward(loss, options, location);
+  const internal::PurposeGuard guard(program, framework::OpPurpose::kOptimize);
+  const auto keep = [&](const std::string& base, platform::DType dtype,
+                        const framework::DDim& dims, double first) {
+    const std::string name = internal::FreshName(program, base);
+    Parameter(program, startup, name, dtype, dims, Constant(first), location);
+    return name;
+  };
+  std::map<platform::DType, std::string> rates;
+  for (const auto& [param, grad] : gradients) {
+    const framework::VarDesc var = program.FindVar(param);
+    framework::Program::ArgList inputs = {{"Param", {param}}, {"Grad", {grad}}};
+    framework::Program::ArgList outputs = {{"ParamOut", {param}}};
+    std::string& rate = rates[var.dtype];
+    if (rate.empty()) {
+      rate = keep(optimizer.op + ".rate", var.dtype, {1}, optimizer.rate);
+    }
+    inputs.push_back({"LearningRate", {rate}});
+    for (const Optimizer::State& state : optimizer.states) {
+      const std::string name =
+          keep(param + "." + optimizer.op + "." + state.name, var.dtype,
+               state.single ? framework::DDim({1}) : var.dims, state.first);
+      inputs.push_back({state.name, {name}});
+      outputs.push_back({state.name + "Out", {name}});
+    }
+    program.AppendOp(optimizer.op, std::move(inputs), optimizer.attributes,
+                     location, std::move(outputs));
+  }
+  return gradients;
+}
+
+}  // namespace sluice
