@@ -39,6 +39,11 @@ Attribute OperandValue(const std::string& op,
                  "{}: input {} gives attribute {}, so it must be {}, got {}",
                  op, def.name, attr.name,
                  ints ? "int32 or int64" : "of numbers", dtype);
+  SLUICE_ENFORCE(ints || AreDoubles(value), ErrorCode::kInvalidArgument,
+                 "op.operand_exact",
+                 "{}: input {} of {} gives attribute {}, which is a float; it "
+                 "has an integer that no float is exactly (beyond 2^53)",
+                 op, def.name, dtype, attr.name);
   switch (attr.type) {
     case AttrType::kInts:
       return IntsOf(value);

@@ -60,6 +60,20 @@ TEST(Operand, NumbersMayBeHalves) {
   EXPECT_EQ(std::get<double>(Value(AttrType::kFloat, half)), 1.5);
 }
 
+TEST(Operand, AnIntegerThatNoFloatIsExactlyIsRefused) {
+  const int64_t even = int64_t{1} << 60;
+  EXPECT_EQ(Value(AttrType::kFloat, Tensor::FromVector<int64_t>({}, {even})),
+            Attribute(0x1p60));
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_exact",
+              {"Sizes", "int64", "sizes", "beyond 2^53"}, [&] {
+                Value(AttrType::kFloats,
+                      Tensor::FromVector<int64_t>({2}, {1, even + 1}));
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_exact", {"uint64"}, [] {
+    Value(AttrType::kFloat, Tensor::FromVector<uint64_t>({}, {UINT64_MAX}));
+  });
+}
+
 TEST(Operand, ForAnAttributeOfAnotherTypeIsAnErrorOfTheSchema) {
   ExpectError(ErrorCode::kInternal, "op.operand_type", {"resize", "Sizes"}, [] {
     Value(AttrType::kString, Tensor::FromVector<int64_t>({1}, {1}));
