@@ -218,6 +218,36 @@ TEST(ResizeShape, RefusesSizesThatCannotBe) {
           {{"sizes", Ints{3, 4}}, {"scales", Doubles{1, 2, 3}}});
 }
 
+TEST(Resize, AFilterAgainstAliasingReadsAllElements) {
+  EXPECT_EQ(Resized({0, 4, 8, 12, 16, 20}, {{"sizes", Ints{2}},
+                                            {"mode", "linear"},
+                                            {"antialias", true},
+                                            {"exclude_outside", true}}),
+            (Doubles{37.0 / 8, 123.0 / 8}));
+  const Doubles line(4000, 3);
+  EXPECT_EQ(Resized(line, {{"sizes", Ints{1}},
+                           {"scales", Doubles{1e-300}},
+                           {"mode", "linear"},
+                           {"antialias", true}}),
+            (Doubles{3}));
+}
+
+TEST(ResizeShape, RefusesPartsThatCannotBe) {
+  const AttributeMap cropped = {
+      {"sizes", Ints{3, 3}},
+      {"coordinate_transformation_mode", "tf_crop_and_resize"}};
+  const auto with = [](AttributeMap attributes, const Doubles& roi) {
+    attributes["roi"] = roi;
+    return attributes;
+  };
+  Refuses("resize.roi_entries", {"roi has 2 entries", "[2, 2]"}, {2, 2},
+          with(cropped, {0, 1}));
+  Refuses("resize.roi_entries", {"else none"}, {2, 2},
+          with({{"sizes", Ints{3, 3}}}, {0, 0, 1, 1}));
+  Refuses("resize.roi", {"roi has inf"}, {2, 2},
+          with(cropped, {0, 0, 1, kInfinity}));
+}
+
 TEST(ResizeShape, RefusesNumbersThatCannotBe) {
   Refuses("resize.cubic_coeff_a", {"cubic_coeff_a"}, {2},
           {{"sizes", Ints{3}}, {"cubic_coeff_a", kNaN}});
