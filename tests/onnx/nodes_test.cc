@@ -102,6 +102,14 @@ TEST(OnnxNodes, OperandsThatAreAttributesMustBeKnown) {
           });
 }
 
+TEST(OnnxNodes, OperandsOfAKnownShapeThatCannotBeAreRefused) {
+  Refused(ErrorCode::kInvalidArgument, "op.operand_shape", "Range",
+          [](auto&, auto& node) {
+            node.add_input("x");
+            node.add_input("x");
+          });
+}
+
 TEST(OnnxNodes, ZeroMayBeASizeOfWhatHasNoElements) {
   ModelBuilder builder;
   builder.Input("x", {0, 2});

@@ -54,6 +54,26 @@ TEST(Operand, OfAnotherShapeOrDTypeIsRefused) {
       [] { Value(AttrType::kFloat, Tensor::FromVector<bool>({1}, {true})); });
 }
 
+TEST(Operand, ShapesAreCheckedAsFarAsTheyAreKnown) {
+  const auto check = [](AttrType type, const DDim& dims) {
+    ArgDef def;
+    AttrDef attr;
+    attr.type = type;
+    CheckOperandShape("range", def, attr, dims);
+  };
+  for (const DDim& dims : {DDim(), DDim{1}, DDim{1, -1}, DDim::UnknownRank()}) {
+    check(AttrType::kFloat, dims);
+  }
+  check(AttrType::kInts, DDim{-1});
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_shape",
+              {"range", "one element", "[?, 7]"}, [&] {
+                check(AttrType::kFloat, {-1, 7});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_shape", {"[?, ?]"}, [&] {
+    check(AttrType::kInts, {-1, -1});
+  });
+}
+
 TEST(Operand, NumbersMayBeHalves) {
   const Tensor half =
       Tensor::FromVector<platform::float16>({1}, {platform::float16{0x3e00}});
