@@ -120,9 +120,9 @@ struct ResizeAxis {
       return {Inside(position.floor + (RoundsUp(position.ratio) ? 1 : 0)), 1};
     }
     const int64_t index = IndexOf(position, t);
-    const double weight = WeightOf(position, t);
     // Where all of them are outside of X, its nearest element is taken.
-    if (sum == 0) return {Inside(index), weight};
+    if (sum == 0) return {Inside(index), t == 0 ? 1.0 : 0.0};
+    const double weight = WeightOf(position, t);
     const bool counts = !exclude_outside || (index >= 0 && index < in);
     return {Inside(index), counts ? weight / sum : 0};
   }

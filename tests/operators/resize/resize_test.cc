@@ -219,17 +219,17 @@ TEST(ResizeShape, RefusesSizesThatCannotBe) {
 }
 
 TEST(Resize, AFilterAgainstAliasingReadsAllElements) {
-  EXPECT_EQ(Resized({0, 4, 8, 12, 16, 20}, {{"sizes", Ints{2}},
-                                            {"mode", "linear"},
-                                            {"antialias", true},
-                                            {"exclude_outside", true}}),
-            (Doubles{37.0 / 8, 123.0 / 8}));
-  const Doubles line(4000, 3);
-  EXPECT_EQ(Resized(line, {{"sizes", Ints{1}},
-                           {"scales", Doubles{1e-300}},
-                           {"mode", "linear"},
-                           {"antialias", true}}),
-            (Doubles{3}));
+  AttributeMap attributes = {
+      {"sizes", Ints{2}}, {"mode", "linear"}, {"antialias", true}};
+  // Weights 1, 3, 3 and 1, without that of the element outside of X.
+  attributes["exclude_outside"] = true;
+  const Doubles out = Resized({0, 8, 16, 24}, attributes);
+  EXPECT_NEAR(out[0], (3 * 8 + 1 * 16) / 7.0, 1e-12);
+  EXPECT_NEAR(out[1], (1 * 8 + 3 * 16 + 3 * 24) / 7.0, 1e-12);
+  // A scale that no element of Out has takes no time.
+  attributes["sizes"] = Ints{1};
+  attributes["scales"] = Doubles{1e-300};
+  EXPECT_NEAR(Resized(Doubles(4000, 3), attributes)[0], 3, 1e-12);
 }
 
 TEST(ResizeShape, RefusesPartsThatCannotBe) {

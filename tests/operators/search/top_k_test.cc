@@ -85,13 +85,6 @@ TEST(TopKTest, MayBeOfNoElementsOrOfANumber) {
   EXPECT_EQ(one["Indices"].ToVector<int64_t>(), (std::vector<int64_t>{0}));
 }
 
-TEST(TopKTest, RefusesAScalar) {
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
-              {"top_k", "X"}, [] {
-                InferOpShapes("top_k", {{"X", DDim()}}, TopK(1));
-              });
-}
-
 }  // namespace
 }  // namespace sluice::operators
 
