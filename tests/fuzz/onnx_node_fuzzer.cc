@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 namespace sluice::fuzz {
 
-std::string MakeInput(std::string_view random) {
+std::string MakeInput(std::string_view random, const std::string& /*seed*/) {
   return std::string(random);
 }
 
