@@ -1,5 +1,6 @@
-"""Writes the models of ONNX's node tests into a folder, for --known: as they
-are, and with all inputs but the first one as initialisers.
+"""Writes small models of ONNX's backend tests into a folder, for --known: as
+they are, and of single nodes also with all inputs but the first one as
+initialisers.
 
     build/venv/bin/python tests/fuzz/write_known.py FOLDER
 """
@@ -9,6 +10,7 @@ import pathlib
 import sys
 
 import numpy as np
+import onnx
 from onnx import TensorProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
@@ -28,10 +30,18 @@ def with_constants(case):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for case in load_model_tests(kind="node"):
-        models = [case.model]
-        if len(case.model.graph.input) > 1 and case.data_sets:
-            models.append(with_constants(case))
+    cases = [
+        case
+        for kind in ("node", "simple", "pytorch-operator", "pytorch-converted")
+        for case in load_model_tests(kind=kind)
+    ]
+    for case in cases:
+        if case.model is None:
+            models = [onnx.load(pathlib.Path(case.model_dir, "model.onnx"))]
+        else:
+            models = [case.model]
+            if len(case.model.graph.input) > 1 and case.data_sets:
+                models.append(with_constants(case))
         for i, model in enumerate(models):
             bytes = model.SerializeToString()
             if len(bytes) < 1 << 16:
