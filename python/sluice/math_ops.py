@@ -32,15 +32,12 @@ class VariableMath:
         return self._append(type, {"X": self, "Y": other})
 
     def _operand(self, other: Any) -> Any:
-        """A variable for an integer that no float, which scale takes, is."""
-        integers = self.dtype.name in ("int64", "uint64")  # type: ignore[attr-defined]
-        if (
-            integers
-            and isinstance(other, numbers.Integral)
-            and abs(int(other)) > 2**53
-        ):
+        """An integer that no float may be, which scale takes, as a variable."""
+        if not isinstance(other, numbers.Integral) or abs(int(other)) <= 2**53:
+            return other
+        if self.dtype.name.startswith(("int", "uint")):  # type: ignore[attr-defined]
             return self._constant(other)
-        return other
+        return float(other)
 
     def __add__(self, other: Any) -> Any:
         other = self._operand(other)

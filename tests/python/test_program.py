@@ -208,6 +208,14 @@ def test_integers_that_no_float_is_are_added_exactly(exe, number):
                 refused()
 
 
+def test_large_integers_beside_floats_are_rounded(exe):
+    x, small = sl.data("x", [1]), sl.data("small", [1], "int32")
+    (y,) = exe.run(feed={"x": [1.0]}, fetch_list=[x * (2**60 + 1)])
+    assert y == np.float32(2**60)
+    with pytest.raises(sl.InvalidArgumentError, match="int32 holds"):
+        small + (2**53 + 1)
+
+
 def test_variables_are_keys_and_are_no_truth_values(exe):
     x, y = sl.data("x", [1]), sl.data("y", [1])
     count = len(sl.default_main_program().ops)
