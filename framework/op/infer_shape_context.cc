@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/framework/op/op_check.h"
+#include "sluice/framework/op/operand.h"
 
 namespace sluice::framework {
 
@@ -239,10 +240,13 @@ std::vector<std::vector<DDim>> InferShapes(const OpSchema& schema,
                                            std::vector<DType> input_dtypes) {
   InferShapeContext context(schema, op, std::move(inputs),
                             std::move(input_dtypes));
-  const bool late = std::any_of(
-      schema.inputs().begin(), schema.inputs().end(), [&](const ArgDef& def) {
-        return GivenByOperand(schema, op, def) != nullptr;
-      });
+  bool late = false;
+  for (const ArgDef& def : schema.inputs()) {
+    const AttrDef* attr = GivenByOperand(schema, op, def);
+    if (attr == nullptr) continue;
+    CheckOperandShape(op.type, def, *attr, context.input(def.name));
+    late = true;
+  }
   if (late && schema.late_shape_fn() == nullptr) return context.output_shapes();
   try {
     (late ? schema.late_shape_fn() : schema.shape_fn())(context);

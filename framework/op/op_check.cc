@@ -142,6 +142,12 @@ std::vector<std::string> LeaveToOperands(const OpSchema& schema, OpDesc* op) {
   return names;
 }
 
+// Of a value that is not of this type: whether it is integers for floats.
+bool IsInexact(AttrType type, const Attribute& value) {
+  return (type == AttrType::kFloat && TypeOf(value) == AttrType::kInt) ||
+         (type == AttrType::kFloats && TypeOf(value) == AttrType::kInts);
+}
+
 void CompleteAttributes(const OpSchema& schema,
                         const std::vector<std::string>& by_operands,
                         AttributeMap* attributes) {
@@ -168,11 +174,13 @@ void CompleteAttributes(const OpSchema& schema,
       attributes->emplace(def.name, *def.default_value);
       continue;
     }
-    SLUICE_ENFORCE(ConvertAttribute(def.type, &given->second),
-                   ErrorCode::kInvalidArgument, "op.attribute_type",
-                   "{}: attribute {} must be {}, got {} {}", schema.name(),
-                   def.name, def.type, TypeOf(given->second),
-                   ShownValue(given->second));
+    SLUICE_ENFORCE(
+        ConvertAttribute(def.type, &given->second), ErrorCode::kInvalidArgument,
+        "op.attribute_type", "{}: attribute {} must be {}, got {} {}{}",
+        schema.name(), def.name, def.type, TypeOf(given->second),
+        ShownValue(given->second),
+        IsInexact(def.type, given->second) ? ", which no float is exactly"
+                                           : "");
     CheckText(schema, def, given->second);
     CheckLimits(schema, def, given->second);
   }

@@ -166,7 +166,7 @@ class SLUICE_API OpSchema {
   // place only, so that the op does the same in every layout.
   OpSchema& Elementwise();
   // Attribute `attribute` is about the dims, which all inputs and outputs
-  // share: an integer names one, a list has an entry for each, or none. In
+  // share: an integer names one, a list has entries for all, or none. In
   // another layout the op does the same with the place where each dim is then.
   // Call it for each such attribute.
   OpSchema& DimAttribute(std::string attribute);

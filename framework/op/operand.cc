@@ -1,5 +1,6 @@
 #include "sluice/framework/op/operand.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "sluice/framework/values/tensor_values.h"
@@ -19,18 +20,28 @@ std::vector<int64_t> IntsOf(const Tensor& tensor) {
 
 }  // namespace
 
+void CheckOperandShape(const std::string& op,
+                       const ArgDef& def,
+                       const AttrDef& attr,
+                       const DDim& dims) {
+  const bool list =
+      attr.type == AttrType::kInts || attr.type == AttrType::kFloats;
+  const bool one = !dims.rank_known() ||
+                   std::all_of(dims.begin(), dims.end(), [](int64_t size) {
+                     return size < 0 || size == 1;
+                   });
+  SLUICE_ENFORCE(
+      list ? !dims.rank_known() || dims.rank() <= 1 : one,
+      ErrorCode::kInvalidArgument, "op.operand_shape",
+      "{}: input {} gives attribute {}, so it must have {}, got shape {}", op,
+      def.name, attr.name, list ? "one dimension" : "one element", dims);
+}
+
 Attribute OperandValue(const std::string& op,
                        const ArgDef& def,
                        const AttrDef& attr,
                        const Tensor& value) {
-  const bool list =
-      attr.type == AttrType::kInts || attr.type == AttrType::kFloats;
-  SLUICE_ENFORCE(
-      list ? value.dims().rank() <= 1 : value.numel() == 1,
-      ErrorCode::kInvalidArgument, "op.operand_shape",
-      "{}: input {} gives attribute {}, so it must have {}, got shape {}", op,
-      def.name, attr.name, list ? "one dimension" : "one element",
-      value.dims());
+  CheckOperandShape(op, def, attr, value.dims());
   const bool ints = attr.type == AttrType::kInts || attr.type == AttrType::kInt;
   const DType dtype = value.dtype();
   SLUICE_ENFORCE(ints ? dtype == DType::kInt64 || dtype == DType::kInt32
@@ -39,6 +50,11 @@ Attribute OperandValue(const std::string& op,
                  "{}: input {} gives attribute {}, so it must be {}, got {}",
                  op, def.name, attr.name,
                  ints ? "int32 or int64" : "of numbers", dtype);
+  SLUICE_ENFORCE(ints || AreDoubles(value), ErrorCode::kInvalidArgument,
+                 "op.operand_exact",
+                 "{}: input {} of {} gives attribute {}, which is a float; it "
+                 "has an integer that no float is exactly (beyond 2^53)",
+                 op, def.name, dtype, attr.name);
   switch (attr.type) {
     case AttrType::kInts:
       return IntsOf(value);

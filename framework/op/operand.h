@@ -16,4 +16,10 @@ SLUICE_API Attribute OperandValue(const std::string& op,
                                   const AttrDef& attr,
                                   const Tensor& value);
 
+// The same of its shape, as far as that is known.
+SLUICE_API void CheckOperandShape(const std::string& op,
+                                  const ArgDef& def,
+                                  const AttrDef& attr,
+                                  const DDim& dims);
+
 }  // namespace sluice::framework

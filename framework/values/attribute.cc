@@ -1,7 +1,9 @@
 #include "sluice/framework/values/attribute.h"
 
+#include <algorithm>
 #include <type_traits>
 
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -72,12 +74,19 @@ std::string ToString(const Attribute& value) {
 
 bool ConvertAttribute(AttrType type, Attribute* value) {
   if (TypeOf(*value) == type) return true;
+  const auto is_exact = [](int64_t number) {
+    const auto bits = static_cast<uint64_t>(number);
+    return IsDouble(number < 0 ? -bits : bits);
+  };
   if (type == AttrType::kFloat && TypeOf(*value) == AttrType::kInt) {
-    *value = static_cast<double>(std::get<int64_t>(*value));
+    const int64_t number = std::get<int64_t>(*value);
+    if (!is_exact(number)) return false;
+    *value = static_cast<double>(number);
     return true;
   }
   const auto* ints = std::get_if<std::vector<int64_t>>(value);
-  if (type == AttrType::kFloats && ints != nullptr) {
+  if (type == AttrType::kFloats && ints != nullptr &&
+      std::all_of(ints->begin(), ints->end(), is_exact)) {
     *value = std::vector<double>(ints->begin(), ints->end());
     return true;
   }

@@ -1,6 +1,8 @@
 #include "sluice/framework/values/tensor_values.h"
 
+#include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include <Eigen/Core>
 
@@ -34,6 +36,19 @@ std::vector<double> ToDoubles(const Tensor& tensor) {
       doubles.push_back(Widen(value));
     }
     return doubles;
+  });
+}
+
+bool AreDoubles(const Tensor& tensor) {
+  return platform::VisitDType(tensor.dtype(), [&]<typename T>() {
+    if constexpr (std::is_integral_v<T>) {
+      const std::vector<T> values = tensor.ToVector<T>();
+      return std::all_of(values.begin(), values.end(), [](T value) {
+        const auto bits = static_cast<uint64_t>(value);
+        return IsDouble(value < T{0} ? -bits : bits);
+      });
+    }
+    return true;
   });
 }
 

@@ -225,8 +225,9 @@ std::string GraphWriter::Define(const std::string& variable) {
 std::string GraphWriter::NewName(const std::string& base) {
   if (around_ != nullptr) return around_->NewName(base);
   std::string name = base;
-  for (int i = 1; !taken_.insert(name).second; ++i) {
-    name = platform::Format("{}.{}", base, i);
+  int64_t& numbers = numbers_[base];
+  while (!taken_.insert(name).second) {
+    name = platform::Format("{}.{}", base, ++numbers);
   }
   return name;
 }

@@ -94,6 +94,7 @@ class GraphWriter {
   GraphWriter* const around_ = nullptr;  // none for block 0
   ::onnx::GraphProto* const graph_;
   std::set<std::string> taken_;               // of block 0: in the whole model
+  std::map<std::string, int64_t> numbers_;    // of names, behind their base
   std::map<std::string, std::string> names_;  // of variables, where they differ
   std::set<std::string> shown_;               // inputs and outputs
   std::set<std::string> read_;

@@ -235,14 +235,29 @@ void Resize(OpExport& op) {
     factors = op.Constant(Tensor::FromVector<float>(
         {static_cast<int64_t>(given.size())}, {given.begin(), given.end()}));
   }
+  const auto& bounds = std::get<Doubles>(op.Attr("roi"));
+  std::string roi;
+  if (op.Has("Roi")) {
+    roi = op.In("Roi");
+  } else if (!bounds.empty()) {
+    roi = op.Constant(Tensor::FromVector<double>(
+        {static_cast<int64_t>(bounds.size())}, bounds));
+  }
+  AttributeMap attributes;
+  for (const char* name :
+       {"mode", "coordinate_transformation_mode", "nearest_mode",
+        "cubic_coeff_a", "exclude_outside", "extrapolation_value"}) {
+    attributes[name] = op.Attr(name);
+  }
+  if (op.Bool("antialias")) {
+    if (op.opset() < 18) {
+      OpExport::Unsupported("Resize of ONNX has antialias from opset 18 on");
+    }
+    attributes["antialias"] = int64_t{1};
+  }
   op.Finish("Resize",
-            {op.In("X"), "", factors, sizes ? op.Operand("Sizes") : ""},
-            {{"mode", op.Attr("mode")},
-             {"coordinate_transformation_mode",
-              op.Attr("coordinate_transformation_mode")},
-             {"nearest_mode", op.Attr("nearest_mode")},
-             {"cubic_coeff_a", op.Attr("cubic_coeff_a")},
-             {"exclude_outside", op.Attr("exclude_outside")}});
+            {op.In("X"), roi, factors, sizes ? op.Operand("Sizes") : ""},
+            std::move(attributes));
 }
 
 // Opset 20 has the axis as an input.

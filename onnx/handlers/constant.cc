@@ -24,6 +24,10 @@ void Constant(Node& node) {
     return node.FinishConstant(
         ToTensor(*tensor, "", "attribute value", &node.cost()));
   }
+  if (const auto* sparse = attributes.SparseTensor("sparse_value")) {
+    return node.FinishConstant(
+        ToDense(*sparse, "attribute sparse_value", &node.cost()));
+  }
   if (attributes.Has("value_float")) {
     return node.FinishConstant(Tensor::FromVector<float>(
         {}, {static_cast<float>(attributes.Float("value_float", 0))}));
@@ -40,8 +44,7 @@ void Constant(Node& node) {
     return node.FinishConstant(ListOf<int64_t>(attributes.Ints("value_ints")));
   }
   Node::Unsupported(
-      "its value is a string, sparse or missing; there are tensors and "
-      "numbers");
+      "its value is a string or missing; there are tensors and numbers");
 }
 
 // Weights of models that only show a network are made so.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/onnx/handlers/integers.h"
@@ -185,10 +186,133 @@ void GridSample(Node& node) {
        {"align_corners", node.attributes().Int("align_corners", 0) != 0}});
 }
 
+// Attribute `name`, or `otherwise` for each of `dims` dims.
+Ints NumbersOf(Node& node, const char* name, size_t count, int64_t otherwise) {
+  Ints numbers = node.attributes().Ints(name);
+  if (numbers.empty()) numbers.assign(count, otherwise);
+  SLUICE_ENFORCE(numbers.size() == count, ErrorCode::kInvalidArgument,
+                 "onnx.col2im_entries",
+                 "attribute {} has {} entries; expected {}", name,
+                 numbers.size(), count);
+  for (const int64_t number : numbers) {
+    SLUICE_ENFORCE(number >= otherwise && number < (int64_t{1} << 31),
+                   ErrorCode::kInvalidArgument, "onnx.col2im_number",
+                   "attribute {} has {}; expected {} to 2^31 - 1", name, number,
+                   otherwise);
+  }
+  return numbers;
+}
+
+// The blocks of Col2Im along one dim: element `k` of block `at` lies at
+// at * stride + k * dilation - pad.
+struct BlockDim {
+  int64_t image, block, stride, dilation, pad, blocks;
+};
+
+std::vector<BlockDim> BlockDims(Node& node) {
+  const Ints image = node.ConstantInts(1, "image shape");
+  const Ints block = node.ConstantInts(2, "block shape");
+  const size_t rank = image.size();
+  SLUICE_ENFORCE(block.size() == rank && rank > 0, ErrorCode::kInvalidArgument,
+                 "onnx.col2im_shape",
+                 "its image has {} dims and its blocks {}; expected as many",
+                 rank, block.size());
+  const Ints strides = NumbersOf(node, "strides", rank, 1);
+  const Ints dilations = NumbersOf(node, "dilations", rank, 1);
+  const Ints pads = NumbersOf(node, "pads", 2 * rank, 0);
+  std::vector<BlockDim> dims;
+  for (size_t i = 0; i < rank; ++i) {
+    constexpr int64_t kMost = int64_t{1} << 31;
+    const bool fits =
+        image[i] > 0 && image[i] < kMost && block[i] > 0 && block[i] < kMost;
+    const int64_t room = fits ? image[i] + pads[i] + pads[rank + i] - 1 -
+                                    (block[i] - 1) * dilations[i]
+                              : -1;
+    SLUICE_ENFORCE(room >= 0, ErrorCode::kInvalidArgument, "onnx.col2im_block",
+                   "dim {} of its image has {} elements, and no room for a "
+                   "block of {}",
+                   i, image[i], block[i]);
+    dims.push_back({image[i], block[i], strides[i], dilations[i], pads[i],
+                    room / strides[i] + 1});
+  }
+  return dims;
+}
+
+// Where each element of each block lies in the image, blocks last; `nowhere`
+// for those in its padding.
+void FillPlaces(const std::vector<BlockDim>& dims,
+                int64_t nowhere,
+                Tensor* places) {
+  auto* place = places->mutable_data<int64_t>(platform::CPUPlace());
+  for (int64_t n = 0; n < places->numel(); ++n) {
+    int64_t at = n, element = n, step = 1, in_image = 0;
+    for (const BlockDim& dim : dims) {
+      element /= dim.blocks;
+    }
+    bool inside = true;
+    for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
+      const int64_t i = at % dim->blocks * dim->stride +
+                        element % dim->block * dim->dilation - dim->pad;
+      inside = inside && i >= 0 && i < dim->image;
+      in_image += i * step;
+      step *= dim->image;
+      at /= dim->blocks;
+      element /= dim->block;
+    }
+    place[n] = inside ? in_image : nowhere;
+  }
+}
+
+// The image of which X [N, C * block, blocks] has all blocks: elements that
+// several of them have are added up.
+void Col2Im(Node& node) {
+  const std::vector<BlockDim> dims = BlockDims(node);
+  DDim image, block, blocks;
+  for (const BlockDim& dim : dims) {
+    image.InsertDim(image.rank(), dim.image);
+    block.InsertDim(block.rank(), dim.block);
+    blocks.InsertDim(blocks.rank(), dim.blocks);
+  }
+  SLUICE_ENFORCE(
+      RankOf(node, 0) == 3 && node.SizeOf(node.In(0), 1) >= 0,
+      ErrorCode::kUnimplemented, "onnx.col2im_rank",
+      "its input has shape {}; expected [N, channels, blocks] with a known "
+      "number of channels",
+      platform::Printable(node.Dims(0)));
+  const int64_t channels = node.Dims(0)[1];
+  Tensor places =
+      node.NewTable({DDim{block.numel(), blocks.numel()}.numel(), 1});
+  CheckDivides(channels, block.numel(), "number of channels");
+  FillPlaces(dims, image.numel(), &places);
+  const auto reshape = [&node](const std::string& x, const Ints& shape) {
+    return node.Append("reshape", {{"X", {x}}}, {{"shape", shape}});
+  };
+  const auto transpose = [&node](const std::string& x) {
+    return node.Append("transpose", {{"X", {x}}}, {{"axis", Ints{1, 0}}});
+  };
+  const std::string columns =
+      transpose(reshape(node.In(0), {-1, places.dims()[0]}));
+  const std::string none = node.Append(
+      "slice", {{"X", {columns}}}, {{"starts", Ints{0}}, {"ends", Ints{0}}});
+  const std::string zeros = node.Append(
+      "pad", {{"X", {none}}}, {{"pads", Ints{0, 0, image.numel() + 1, 0}}});
+  const std::string sums =
+      node.Append("scatter_nd",
+                  {{"X", {zeros}},
+                   {"Index", {node.NewConstant(std::move(places))}},
+                   {"Updates", {columns}}},
+                  {{"reduction", std::string("add")}});
+  const std::string inside =
+      node.Append("slice", {{"X", {sums}}},
+                  {{"starts", Ints{0}}, {"ends", Ints{image.numel()}}});
+  Ints shape = {-1, channels / block.numel()};
+  shape.insert(shape.end(), image.begin(), image.end());
+  node.Finish("reshape", {{"X", {transpose(inside)}}}, {{"shape", shape}});
+}
+
 constexpr HandlerRow kImageRows[] = {
-    {"CenterCropPad", 18, CenterCropPad},
-    {"DepthToSpace", 1, DepthToSpace},
-    {"GridSample", 16, GridSample},
+    {"CenterCropPad", 18, CenterCropPad}, {"Col2Im", 18, Col2Im},
+    {"DepthToSpace", 1, DepthToSpace},    {"GridSample", 16, GridSample},
     {"SpaceToDepth", 1, SpaceToDepth},
 };
 

@@ -3,7 +3,9 @@
 #include <numeric>
 #include <string>
 
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/onnx/handlers/late_parts.h"
+#include "sluice/onnx/import/counterpart.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
 
@@ -224,13 +226,34 @@ void Size(Node& node) {
 }
 
 // Others are known by their schemas (import/counterpart.h).
+// Attribute value of pad is a float. Where an integer may be none, 0 is put
+// around X minus the value, which is added then: integers wrap around.
+void Pad(Node& node) {
+  const DType dtype = node.TypeOf(0);
+  const bool large = dtype == DType::kInt64 || dtype == DType::kUInt64;
+  const Tensor* constant = node.HasInput(2) ? node.Constant(2) : nullptr;
+  if (!large || !node.HasInput(2) || node.input_count() > 4 ||
+      (constant != nullptr && framework::AreDoubles(*constant)) ||
+      node.attributes().String("mode", "constant") != "constant") {
+    return ImportCounterpart(*FindCounterpart("Pad"), node);
+  }
+  const std::string value =
+      node.Append("reshape", {{"X", {node.In(2)}}}, {{"shape", Ints()}});
+  const std::string x =
+      node.Append("elementwise_sub", {{"X", {node.In(0)}}, {"Y", {value}}});
+  Inputs inputs = {{"X", {x}}, {"Pads", {node.In(1)}}};
+  if (node.HasInput(3)) inputs.push_back({"Axes", {node.In(3)}});
+  const std::string padded = node.Append("pad", std::move(inputs));
+  node.Finish("elementwise_add", {{"X", {padded}}, {"Y", {value}}});
+}
+
 constexpr HandlerRow kMovementRows[] = {
-    {"Concat", 4, Concat},       {"Dropout", 1, Dropout7},
-    {"Dropout", 10, Dropout},    {"Dropout", 12, Dropout12},
-    {"Identity", 1, Identity},   {"Reshape", 5, Reshape},
-    {"Size", 1, Size},           {"Split", 2, Split2},
-    {"Split", 13, Split13},      {"Split", 18, Split18},
-    {"Transpose", 1, Transpose},
+    {"Concat", 4, Concat},     {"Dropout", 1, Dropout7},
+    {"Dropout", 10, Dropout},  {"Dropout", 12, Dropout12},
+    {"Identity", 1, Identity}, {"Pad", 1, Pad},
+    {"Reshape", 5, Reshape},   {"Size", 1, Size},
+    {"Split", 2, Split2},      {"Split", 13, Split13},
+    {"Split", 18, Split18},    {"Transpose", 1, Transpose},
 };
 
 }  // namespace

@@ -136,38 +136,60 @@ void AveragePool(Node& node) {
   FinishPool(node, pooling);
 }
 
+// Attribute p.
+double OrderOf(Node& node) {
+  const int64_t p = node.attributes().Int("p", 2);
+  SLUICE_ENFORCE(p >= 1, ErrorCode::kInvalidArgument, "onnx.pool_order",
+                 "attribute p is {}; expected 1 or more", p);
+  return static_cast<double>(p);
+}
+
+// In float64, in which the powers of float32 are finite.
+std::string Power(Node& node, const std::string& x, double exponent) {
+  const std::string number =
+      node.NewConstant(Tensor::FromVector<double>({}, {exponent}));
+  return node.Append("elementwise_pow", {{"X", {x}}, {"Y", {number}}});
+}
+
+// |x|^p
+std::string PowerOfSize(Node& node, const std::string& x, double p) {
+  const std::string number = node.Cast(x, DType::kFloat64);
+  return Power(node, node.Append("abs", {{"X", {number}}}), p);
+}
+
 // The root of order p of the sum of |x|^p over a window, whose padding is 0:
 // of the mean, times the number of elements.
 void LpPool(Node& node) {
-  Pooling pooling = ReadPooling(node, "avg", false);
-  const bool ceil = std::get<bool>(pooling.attributes["ceil_mode"]);
-  const auto p = static_cast<double>(node.attributes().Int("p", 2));
+  const Pooling pooling = ReadPooling(node, "avg", false);
+  const bool ceil = std::get<bool>(pooling.attributes.at("ceil_mode"));
+  const double p = OrderOf(node);
   double count = 1;
-  for (const int64_t size : std::get<Ints>(pooling.attributes["ksize"])) {
+  for (const int64_t size : std::get<Ints>(pooling.attributes.at("ksize"))) {
     count *= static_cast<double>(size);
   }
   // The mean is of fewer elements there.
   if (ceil && ReachesPastPadding(node)) {
     Node::Unsupported("ceil_mode with windows that reach past the padding");
   }
-  const std::string image = Computable(node, pooling);
-  const auto power = [&](const std::string& x, double exponent) {
-    const std::string number = node.Append(
-        "cast",
-        {{"X", {node.NewConstant(Tensor::FromVector<double>({}, {exponent}))}}},
-        {{"dtype",
-          IsWidened(node, pooling) ? DType::kFloat32 : node.TypeOf(0)}});
-    return node.Append("elementwise_pow", {{"X", {x}}, {"Y", {number}}});
-  };
-  const std::string x = node.Append("abs", {{"X", {image}}});
-  const std::string mean =
-      node.Append(pooling.op, {{"X", {power(x, p)}}}, pooling.attributes);
+  const std::string image = AsImage(node, pooling.dims, 0);
+  const std::string mean = node.Append(
+      pooling.op, {{"X", {PowerOfSize(node, image, p)}}}, pooling.attributes);
   const std::string sum =
       node.Append("scale", {{"X", {mean}}}, {{"scale", count}});
-  FinishAs(node, pooling, power(sum, 1 / p));
+  const std::string root = Power(node, sum, 1 / p);
+  node.Finish("cast", {{"X", {FromImage(node, pooling.dims, root)}}},
+              {{"dtype", node.TypeOf(0)}});
 }
 
-// All dims but the first two become 1.
+// For a reduction of all dims but the first two, which become 1.
+AttributeMap OverImage(const Node& node) {
+  Ints dims;
+  for (int64_t i = 2; i < RankOf(node, 0); ++i) {
+    dims.push_back(i);
+  }
+  return {{"dim", dims}, {"keep_dim", true}};
+}
+
 void GlobalPool(Node& node, const char* type, const char* reduction) {
   const int rank = RankOf(node, 0);
   if (rank == 4) {
@@ -175,13 +197,9 @@ void GlobalPool(Node& node, const char* type, const char* reduction) {
         "pool2d", {{"X", {node.In(0)}}},
         {{"pooling_type", std::string(type)}, {"global_pooling", true}});
   }
-  Ints dims;
-  for (int64_t i = 2; i < rank; ++i) {
-    dims.push_back(i);
-  }
-  if (dims.empty()) return node.Finish("assign", {{"X", {node.In(0)}}});
-  node.Finish(reduction, {{"X", {node.In(0)}}},
-              {{"dim", dims}, {"keep_dim", true}});
+  const AttributeMap over = OverImage(node);
+  if (rank < 3) return node.Finish("assign", {{"X", {node.In(0)}}});
+  node.Finish(reduction, {{"X", {node.In(0)}}}, over);
 }
 
 void GlobalAveragePool(Node& node) {
@@ -192,9 +210,20 @@ void GlobalMaxPool(Node& node) {
   GlobalPool(node, "max", "reduce_max");
 }
 
+void GlobalLpPool(Node& node) {
+  const double p = OrderOf(node);
+  std::string sum = PowerOfSize(node, node.In(0), p);
+  if (RankOf(node, 0) > 2) {
+    sum = node.Append("reduce_sum", {{"X", {sum}}}, OverImage(node));
+  }
+  node.Finish("cast", {{"X", {Power(node, sum, 1 / p)}}},
+              {{"dtype", node.TypeOf(0)}});
+}
+
 constexpr HandlerRow kPoolRows[] = {
     {"AveragePool", 1, AveragePool},
     {"GlobalAveragePool", 1, GlobalAveragePool},
+    {"GlobalLpPool", 2, GlobalLpPool},
     {"GlobalMaxPool", 1, GlobalMaxPool},
     {"LpPool", 2, LpPool},
     {"MaxPool", 1, MaxPool},

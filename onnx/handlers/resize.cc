@@ -98,15 +98,17 @@ std::string ComputedSizes(Node& node, const Ints& axes) {
   return ComputedForAllDims(node, axes, node.In(3), ShapeOfX(node));
 }
 
-std::string Ones(Node& node, DType dtype) {
+// A number for each dim.
+std::string Repeated(Node& node, double value, DType dtype) {
   return node.Append(
       "fill_constant", {},
-      {{"shape", Ints{RankOf(node, 0)}}, {"value", 1.0}, {"dtype", dtype}});
+      {{"shape", Ints{RankOf(node, 0)}}, {"value", value}, {"dtype", dtype}});
 }
 
 std::string ComputedScales(Node& node, const Ints& axes) {
   if (axes.empty()) return node.In(2);
-  return ComputedForAllDims(node, axes, node.In(2), Ones(node, node.TypeOf(2)));
+  return ComputedForAllDims(node, axes, node.In(2),
+                            Repeated(node, 1, node.TypeOf(2)));
 }
 
 // The same as KeepAspectRatio, of sizes or a shape that are not known yet.
@@ -143,9 +145,9 @@ void KeepComputedRatio(Node& node,
   inputs->emplace_back("Sizes",
                        framework::ArgVars{ComputedForAllDims(
                            node, axes, as(rounded, DType::kInt64), shape)});
-  inputs->emplace_back("Scales",
-                       framework::ArgVars{ComputedForAllDims(
-                           node, axes, scales, Ones(node, DType::kFloat64))});
+  inputs->emplace_back(
+      "Scales", framework::ArgVars{ComputedForAllDims(
+                    node, axes, scales, Repeated(node, 1, DType::kFloat64))});
 }
 
 // Sizes that keep the ratio of the dims of `axes`: one scale for all, and
@@ -226,28 +228,53 @@ void AddSizes(Node& node,
   inputs->emplace_back("Sizes", framework::ArgVars{ComputedSizes(node, axes)});
 }
 
+// The part of X that tf_crop_and_resize makes Out of: input roi has the starts
+// of `axes`, and then the ends.
+void AddRoi(Node& node, const Ints& axes, Inputs* inputs) {
+  SLUICE_ENFORCE(HasNumbers(node, 1), ErrorCode::kInvalidArgument,
+                 "onnx.resize_roi",
+                 "roi (input 1) is not given; coordinate_transformation_mode "
+                 "tf_crop_and_resize needs it");
+  std::string roi = node.Cast(node.In(1), DType::kFloat64);
+  if (!axes.empty()) {
+    const auto count = static_cast<int64_t>(axes.size());
+    framework::ArgVars bounds;
+    for (const int64_t first : {int64_t{0}, count}) {
+      const std::string given =
+          node.Append("slice", {{"X", {roi}}},
+                      {{"starts", Ints{first}}, {"ends", Ints{first + count}}});
+      bounds.push_back(ComputedForAllDims(
+          node, axes, given,
+          Repeated(node, first == 0 ? 0 : 1, DType::kFloat64)));
+    }
+    roi = node.Append("concat", {{"X", bounds}}, {{"axis", int64_t{0}}});
+  }
+  inputs->emplace_back("Roi", framework::ArgVars{roi});
+}
+
 // From opset 11 on.
 void Resize(Node& node) {
   auto& given = node.attributes();
   const std::string coordinates =
       given.String("coordinate_transformation_mode", "half_pixel");
-  if (coordinates == "tf_crop_and_resize" ||
-      coordinates == "tf_half_pixel_for_nn") {
+  if (coordinates == "tf_half_pixel_for_nn") {
     Node::Unsupported("coordinate_transformation_mode = {}", coordinates);
   }
-  given.Ignore("extrapolation_value");  // of tf_crop_and_resize
-  if (given.Int("antialias", 0) != 0) Node::Unsupported("antialias");
   AttributeMap attributes = {
       {"mode", given.String("mode", "nearest")},
       {"coordinate_transformation_mode", coordinates},
       {"nearest_mode", given.String("nearest_mode", "round_prefer_floor")},
       {"cubic_coeff_a", given.Float("cubic_coeff_a", -0.75)},
-      {"exclude_outside", given.Int("exclude_outside", 0) != 0}};
+      {"exclude_outside", given.Int("exclude_outside", 0) != 0},
+      {"antialias", given.Int("antialias", 0) != 0},
+      {"extrapolation_value", given.Float("extrapolation_value", 0)}};
   Inputs inputs = {{"X", {node.In(0)}}};
   SLUICE_ENFORCE(HasNumbers(node, 2) || HasNumbers(node, 3),
                  ErrorCode::kInvalidArgument, "onnx.resize_sizes",
                  "neither scales (input 2) nor sizes (input 3) are given");
-  AddSizes(node, AxesOf(node), &inputs, &attributes);
+  const Ints axes = AxesOf(node);
+  AddSizes(node, axes, &inputs, &attributes);
+  if (coordinates == "tf_crop_and_resize") AddRoi(node, axes, &inputs);
   node.Finish("resize", std::move(inputs), std::move(attributes));
 }
 

@@ -22,6 +22,8 @@ const char* TypeName(int type) {
       return "a string";
     case AttributeProto::TENSOR:
       return "a tensor";
+    case AttributeProto::SPARSE_TENSOR:
+      return "a sparse tensor";
     case AttributeProto::GRAPH:
       return "a graph";
     case AttributeProto::FLOATS:
@@ -109,6 +111,12 @@ std::vector<std::string> Attributes::Strings(std::string_view name) {
 const ::onnx::TensorProto* Attributes::Tensor(std::string_view name) {
   const AttributeProto* found = Find(name, AttributeProto::TENSOR);
   return found == nullptr ? nullptr : &found->t();
+}
+
+const ::onnx::SparseTensorProto* Attributes::SparseTensor(
+    std::string_view name) {
+  const AttributeProto* found = Find(name, AttributeProto::SPARSE_TENSOR);
+  return found == nullptr ? nullptr : &found->sparse_tensor();
 }
 
 const ::onnx::GraphProto& Attributes::NeededGraph(std::string_view name) {

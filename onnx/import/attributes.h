@@ -30,6 +30,7 @@ class Attributes {
   std::vector<std::string> Strings(std::string_view name);
   // nullptr where it was left out.
   const ::onnx::TensorProto* Tensor(std::string_view name);
+  const ::onnx::SparseTensorProto* SparseTensor(std::string_view name);
   // Raises InvalidArgument where it was left out.
   const ::onnx::GraphProto& NeededGraph(std::string_view name);
   int64_t NeededInt(std::string_view name);

@@ -6,6 +6,7 @@ class AttributeProto;
 class GraphProto;
 class ModelProto;
 class NodeProto;
+class SparseTensorProto;
 class TensorProto;
 class TypeProto;
 class ValueInfoProto;

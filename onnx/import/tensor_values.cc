@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "sluice/onnx/import/external_data.h"
 #include "sluice/onnx/import/packed_values.h"
@@ -17,7 +18,8 @@ using platform::ErrorCode;
 
 namespace {
 
-DDim DimsOf(const ::onnx::TensorProto& tensor, const std::string& what) {
+template <typename Proto>
+DDim DimsOf(const Proto& tensor, const std::string& what) {
   SLUICE_ENFORCE(tensor.dims_size() <= DDim::kMaxRank,
                  ErrorCode::kUnimplemented, "onnx.tensor_rank",
                  "{} has {} dims; Sluice has tensors of at most {}", what,
@@ -203,6 +205,64 @@ Tensor ToTensor(const ::onnx::TensorProto& tensor,
                    [](uint8_t value) { return value != 0 ? 1 : 0; });
   }
   return result;
+}
+
+namespace {
+
+// Where an element of a sparse tensor lies in the dense one: `index` has its
+// number, or its place in each dim.
+int64_t PlaceOf(std::span<const int64_t> index,
+                const DDim& dims,
+                const std::string& what) {
+  const bool by_number = std::ssize(index) != dims.rank();
+  int64_t place = 0;
+  for (size_t axis = 0; axis < index.size(); ++axis) {
+    const int64_t size =
+        by_number ? dims.numel() : dims[static_cast<int>(axis)];
+    SLUICE_ENFORCE(index[axis] >= 0 && index[axis] < size,
+                   ErrorCode::kInvalidArgument, "onnx.sparse_index",
+                   "{} of shape {} has an element at index {}; expected 0 to "
+                   "{}",
+                   what, dims, index[axis], size - 1);
+    place = place * size + index[axis];
+  }
+  return place;
+}
+
+}  // namespace
+
+Tensor ToDense(const ::onnx::SparseTensorProto& sparse,
+               const std::string& what,
+               ImportCost* cost) {
+  const Tensor values =
+      ToTensor(sparse.values(), "", "the values of " + what, cost);
+  const Tensor indices =
+      ToTensor(sparse.indices(), "", "the indices of " + what, cost);
+  Tensor dense;
+  dense.Resize(DimsOf(sparse, what));
+  const DDim& dims = dense.dims();
+  const int64_t count = values.numel();
+  SLUICE_ENFORCE(
+      values.dims() == DDim{count} && indices.dtype() == DType::kInt64 &&
+          (indices.dims() == DDim{count} ||
+           indices.dims() == DDim({count, dims.rank()})),
+      ErrorCode::kInvalidArgument, "onnx.sparse_indices",
+      "{} of shape {} has values {} and indices {} of {}; expected a list of "
+      "values, and an int64 index, or one for each dim, for each of them",
+      what, dims, values.dims(), indices.dims(), indices.dtype());
+  const size_t size = platform::SizeOf(values.dtype());
+  cost->Need(what, static_cast<uint64_t>(dims.numel()), size);
+  auto* to = static_cast<char*>(
+      dense.mutable_data(values.dtype(), platform::CPUPlace()));
+  if (dims.numel() > 0) std::memset(to, 0, dense.bytes());
+  const size_t width = count == 0 ? 0 : indices.numel() / count;
+  for (int64_t i = 0; i < count; ++i) {
+    const std::span<const int64_t> index(indices.data<int64_t>() + i * width,
+                                         width);
+    std::memcpy(to + PlaceOf(index, dims, what) * size,
+                static_cast<const char*>(values.raw_data()) + i * size, size);
+  }
+  return dense;
 }
 
 }  // namespace sluice::onnx

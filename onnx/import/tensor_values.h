@@ -22,4 +22,9 @@ framework::Tensor ToTensor(const ::onnx::TensorProto& tensor,
                            const std::string& what,
                            ImportCost* cost);
 
+// The same for a sparse tensor: 0 where it has no element.
+framework::Tensor ToDense(const ::onnx::SparseTensorProto& sparse,
+                          const std::string& what,
+                          ImportCost* cost);
+
 }  // namespace sluice::onnx

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "sluice/framework/op/infer_shape_context.h"
@@ -15,16 +16,17 @@ using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-// Index fits X; its shape.
+// Index fits X; its shape. A number has an axis, as in PyTorch.
 DDim IndexDims(const InferShapeContext& context) {
-  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
-  const ShapeHandle index = context.WithRankAtLeast(context.input("Index"), 1);
+  const ShapeHandle x = context.input("X");
+  const ShapeHandle index = context.input("Index");
   if (!x.dims.rank_known()) return index;
   const auto axis = context.Attr<int64_t>("axis");
-  context.Require(axis >= -x.rank() && axis < x.rank(), "elements.axis",
+  const int axes = std::max(x.rank(), 1);
+  context.Require(axis >= -axes && axis < axes, "elements.axis",
                   "attribute axis = {}; expected a dim of input X {}, from {} "
                   "to {}",
-                  axis, x.dims, -x.rank(), x.rank() - 1);
+                  axis, x.dims, -axes, axes - 1);
   const DDim dims = context.WithRank(index, x.rank());
   const int64_t at = axis < 0 ? axis + x.rank() : axis;
   for (int i = 0; i < x.rank(); ++i) {
@@ -84,7 +86,7 @@ void GatherElementsSchema(OpSchema& op) {
       "Picks an element of X for each element of Index, at the same place but "
       "for one dim: Out[i, j] = X[Index[i, j], j] for axis 0.");
   op.TypeVar("T", AllDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("X", "T", "The tensor to pick from, of rank 1 at least.");
+  op.Input("X", "T", "The tensor to pick from.");
   IndexInput(op);
   op.Output("Out", "T", "In the shape of Index.");
   AxisAttribute(op);
@@ -110,7 +112,7 @@ void ScatterElementsSchema(OpSchema& op) {
       "X with an update at the place that each element of Index names: "
       "Out[Index[i, j], j] = Updates[i, j] for axis 0, in the order of i.");
   op.TypeVar("T", AllDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("X", "T", "The tensor to change, of rank 1 at least.");
+  op.Input("X", "T", "The tensor to change.");
   IndexInput(op);
   op.Input("Updates", "T", "In the shape of Index.");
   op.Output("Out", "T", "In the shape of X.");

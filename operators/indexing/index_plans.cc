@@ -18,6 +18,7 @@ int64_t StepOf(const DDim& x, int axis, int end) {
 }
 
 IndexPlan ElementsPlan(const DDim& x, const DDim& index, int64_t given) {
+  if (x.rank() == 0) return ElementsPlan({1}, {1}, 0);
   IndexPlan plan;
   const int rank = x.rank();
   const auto axis = static_cast<int>(given < 0 ? given + rank : given);

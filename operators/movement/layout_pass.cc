@@ -95,8 +95,10 @@ void TurnDims(int64_t* dim) {
 }
 template <typename T>
 void TurnDims(std::vector<T>* entries) {
-  if (entries->size() != 4) return;
-  std::rotate(entries->begin() + 1, entries->begin() + 2, entries->end());
+  if (entries->size() % 4 != 0) return;
+  for (auto dims = entries->begin(); dims != entries->end(); dims += 4) {
+    std::rotate(dims + 1, dims + 2, dims + 4);
+  }
 }
 
 void TurnFormat(const framework::OpSchema& schema, OpDesc* op) {

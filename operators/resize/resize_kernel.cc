@@ -44,6 +44,7 @@ ResizeCoordinates CoordinatesOf(const std::string& name) {
     return ResizeCoordinates::kHalfPixelSymmetric;
   }
   if (name == "pytorch_half_pixel") return ResizeCoordinates::kPytorchHalfPixel;
+  if (name == "tf_crop_and_resize") return ResizeCoordinates::kCropAndResize;
   return name == "align_corners" ? ResizeCoordinates::kAlignCorners
                                  : ResizeCoordinates::kAsymmetric;
 }
@@ -67,6 +68,9 @@ std::vector<ResizeAxis> ResizeAxesOf(const KernelQuery& query,
   common.rounding = RoundingOf(query.Attr<std::string>("nearest_mode"));
   common.cubic_a = query.Attr<double>("cubic_coeff_a");
   common.exclude_outside = query.Attr<bool>("exclude_outside");
+  common.antialias = query.Attr<bool>("antialias");
+  common.outside = query.Attr<double>("extrapolation_value");
+  const auto& roi = query.Attr<std::vector<double>>("roi");
   std::vector<ResizeAxis> axes(static_cast<size_t>(x.rank()), common);
   for (int i = 0; i < x.rank(); ++i) {
     ResizeAxis& axis = axes[i];
@@ -76,6 +80,10 @@ std::vector<ResizeAxis> ResizeAxesOf(const KernelQuery& query,
     axis.length = static_cast<double>(out[i]);
     axis.scale = axis.length / in;
     axis.sized = scales.empty();
+    if (!roi.empty()) {
+      axis.start = roi[i];
+      axis.end = roi[x.rank() + i];
+    }
     if (!scales.empty()) {
       axis.scale = scales[i];
       axis.length = in * axis.scale;
@@ -119,7 +127,9 @@ class ResizeKernel final : public OpKernel {
     out_dims_ = query.outputs[0];
     if (out_dims_.numel() == 0) return;
     const auto axes = ShortAxesOf(query, query.inputs[0], out_dims_);
-    nearest_ = axes.empty() || axes[0].mode == ResizeMode::kNearest;
+    nearest_ = axes.empty() ||
+               (axes[0].mode == ResizeMode::kNearest &&
+                axes[0].coordinates != ResizeCoordinates::kCropAndResize);
     if (nearest_) {
       copy_ = math::ResizeCopy(axes);
       return;

@@ -28,9 +28,11 @@ struct DeviceResize {
     const int64_t j = at / inner % axis.out;
     const From* line = x + at / inner / axis.out * axis.in * inner + at % inner;
     const math::ResizePosition position = axis.PositionOf(j);
+    if (axis.IsOutside(position)) return static_cast<Value>(axis.outside);
+    const double weights = axis.WeightSum(position);
     Value sum = 0;
-    for (int t = 0; t < axis.taps(); ++t) {
-      const math::ResizeTap tap = axis.TapOf(position, t);
+    for (int64_t t = 0; t < axis.taps(); ++t) {
+      const math::ResizeTap tap = axis.TapOf(position, t, weights);
       if (tap.weight == 0) continue;
       sum += static_cast<Value>(tap.weight) *
              static_cast<Value>(line[tap.index * inner]);
@@ -54,8 +56,11 @@ struct DeviceResize {
   }
 
   // Whether positions never go back: scales below 1 / in may with corners that
-  // are aligned.
+  // are aligned, and a part of X may be reversed.
   __device__ bool Ascends() const {
+    if (axis.coordinates == math::ResizeCoordinates::kCropAndResize) {
+      return axis.start <= axis.end && axis.length >= 1;
+    }
     return axis.coordinates != math::ResizeCoordinates::kAlignCorners ||
            axis.length >= 1;
   }
@@ -67,16 +72,20 @@ struct DeviceResize {
     const int64_t i = at / inner % axis.in;
     const From* line =
         grad + at / inner / axis.in * axis.out * inner + at % inner;
-    // Taps lie from one element before the position to two behind it; those at
-    // the ends of X stand for all that is outside.
+    // Half of the taps lie before the position; those at the ends of X stand
+    // for all that is outside.
+    const int64_t half =
+        axis.mode == math::ResizeMode::kNearest ? 1 : axis.taps() / 2;
     const bool ascends = Ascends();
-    const int64_t begin = ascends && i > 0 ? FirstAt(i - 2) : 0;
-    const int64_t end = ascends && i < axis.in - 1 ? FirstAt(i + 2) : axis.out;
+    const int64_t begin = ascends && i > 0 ? FirstAt(i - half) : 0;
+    const int64_t end =
+        ascends && i < axis.in - 1 ? FirstAt(i + half) : axis.out;
     double sum = 0;
     for (int64_t j = begin; j < end; ++j) {
       const math::ResizePosition position = axis.PositionOf(j);
-      for (int t = 0; t < axis.taps(); ++t) {
-        const math::ResizeTap tap = axis.TapOf(position, t);
+      const double weights = axis.WeightSum(position);
+      for (int64_t t = 0; t < axis.taps(); ++t) {
+        const math::ResizeTap tap = axis.TapOf(position, t, weights);
         if (tap.index != i || tap.weight == 0) continue;
         sum += tap.weight * static_cast<double>(line[j * inner]);
       }

@@ -18,6 +18,11 @@ using framework::OpSchema;
 using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 
+bool Crops(const InferShapeContext& context) {
+  return context.Attr<std::string>("coordinate_transformation_mode") ==
+         "tf_crop_and_resize";
+}
+
 // What does not depend on shapes.
 void CheckAttributes(const InferShapeContext& context) {
   const Ints& sizes = context.Attr<Ints>("sizes");
@@ -36,11 +41,16 @@ void CheckAttributes(const InferShapeContext& context) {
                   "attribute cubic_coeff_a = {}; expected a finite number",
                   context.Attr<double>("cubic_coeff_a"));
   const platform::DType dtype = context.input_dtype("X");
-  context.Require(mode == "nearest" || platform::IsFloating(dtype),
+  const bool crops = Crops(context);
+  context.Require((mode == "nearest" && !crops) || platform::IsFloating(dtype),
                   "resize.integers",
-                  "mode {} makes new numbers, which {} cannot hold; expected "
+                  "mode {}{} makes new numbers, which {} cannot hold; expected "
                   "floats, or mode nearest",
-                  mode, dtype);
+                  mode, crops ? " of tf_crop_and_resize" : "", dtype);
+  for (const double bound : context.Attr<Doubles>("roi")) {
+    context.Require(std::isfinite(bound), "resize.roi",
+                    "attribute roi has {}; expected finite numbers", bound);
+  }
 }
 
 // The size of axis `i`, which has `size` elements; -1 while unknown.
@@ -85,6 +95,13 @@ DDim ResizedDims(const InferShapeContext& context) {
       "attribute sizes has {} entries and scales {}; expected one "
       "for each dim of input X {}, or none",
       sizes, scales, x);
+  const size_t bounds = context.Attr<Doubles>("roi").size();
+  context.Require(Crops(context) ? bounds == 2 * rank : bounds == 0,
+                  "resize.roi_entries",
+                  "attribute roi has {} entries; expected a start for each dim "
+                  "of input X {}, and then an end for each, for "
+                  "tf_crop_and_resize, else none",
+                  bounds, x);
   DDim out = x;
   for (int i = 0; i < x.rank(); ++i) {
     out[i] = OutSize(context, i, x[i]);
@@ -133,10 +150,11 @@ void ResizeAttributes(OpSchema& op) {
         "0.5; half_pixel_symmetric: the same, with the middle of Out at that "
         "of X; pytorch_half_pixel: the same, but 0 for one element; "
         "align_corners: at j * (size - 1) / (size * scale - 1); asymmetric: at "
-        "j / scale.")
+        "j / scale; tf_crop_and_resize: from (size - 1) * start to (size - 1) "
+        "* end of attribute roi, in equal steps.")
       .Default(std::string("half_pixel"))
       .OneOf({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-              "align_corners", "asymmetric"});
+              "align_corners", "asymmetric", "tf_crop_and_resize"});
   op.Attr<std::string>("nearest_mode",
                        "How positions between two elements are rounded, for "
                        "mode nearest; prefer: those in the middle.")
@@ -151,14 +169,27 @@ void ResizeAttributes(OpSchema& op) {
                 "others are divided by their sum; else the nearest element of "
                 "X stands for those outside.")
       .Default(false);
-  op.DimAttribute("sizes").DimAttribute("scales");
+  op.Attr<bool>("antialias",
+                "Whether weights of modes linear and cubic reach 1 / scale as "
+                "far along dims that become shorter, so that all elements of X "
+                "count.")
+      .Default(false);
+  op.Attr<Doubles>("roi",
+                   "For tf_crop_and_resize: the start of each dim, then the "
+                   "end of each; 0 is the first element and 1 the last one.")
+      .Default(Doubles());
+  op.Attr<double>("extrapolation_value",
+                  "Elements of Out that tf_crop_and_resize places outside of "
+                  "X.")
+      .Default(0.0);
+  op.DimAttribute("sizes").DimAttribute("scales").DimAttribute("roi");
 }
 
 void ResizeSchema(OpSchema& op) {
   op.Doc(
       "X with other sizes, by interpolation along each dim: up- and "
-      "downsampling of images, without a filter against aliasing. Numbers are "
-      "those of ONNX's operator Resize. An element of X whose weight is 0 does "
+      "downsampling of images. Numbers are those of ONNX's operator Resize. An "
+      "element of X whose weight is 0 does "
       "not count, even if it is NaN or infinite.");
   op.TypeVar("T", NumericDTypes());
   op.Input("X", "T", "A tensor of any shape; floats, or any for nearest.");
@@ -168,6 +199,7 @@ void ResizeSchema(OpSchema& op) {
   op.TypeVar("F", {platform::DType::kFloat32, platform::DType::kFloat64});
   op.Operand("Sizes", "sizes", "S", "Attribute sizes as a vector.");
   op.Operand("Scales", "scales", "F", "Attribute scales as a vector.");
+  op.Operand("Roi", "roi", "F", "Attribute roi as a vector.");
   op.InferShape(ResizeShape).InferLateShape(ResizeLateShape);
   op.Gradient(ResizeGradient);
 }

@@ -21,7 +21,7 @@ class TopKKernel final : public OpKernel {
 
   void Prepare(framework::KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
-    columns_ = x.at(-1);
+    columns_ = x.rank() == 0 ? 1 : x.at(-1);
     rows_ = x.Product(0, x.rank() - 1);
     out_dims_ = preparation.query.outputs[0];
   }

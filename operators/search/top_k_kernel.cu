@@ -78,7 +78,8 @@ __global__ void TopKKernel(const T* x,
 // Every round looks at the whole row.
 std::string Fits(const KernelQuery& query) {
   constexpr int64_t kMost = int64_t{1} << 24;
-  const int64_t columns = query.inputs[0].at(-1);
+  const DDim& x = query.inputs[0];
+  const int64_t columns = x.rank() == 0 ? 1 : x.at(-1);
   const auto k = query.Attr<int64_t>("k");
   if (columns == 0 || k <= kMost / columns) return "";
   return platform::Format("needs k * columns <= {}, got {} * {}", kMost, k,
@@ -94,7 +95,7 @@ class TopKCUDAKernel final : public OpKernel {
 
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
-    columns_ = x.at(-1);
+    columns_ = x.rank() == 0 ? 1 : x.at(-1);
     rows_ = x.Product(0, x.rank() - 1);
     out_dims_ = preparation.query.outputs[0];
   }

@@ -11,17 +11,18 @@ namespace {
 using framework::DDim;
 using framework::InferShapeContext;
 using framework::OpSchema;
-using framework::ShapeHandle;
 
 void TopKShape(InferShapeContext& context) {
-  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
+  const DDim x = context.input("X");
   const auto k = context.Attr<int64_t>("k");
-  DDim out = x.dims;
-  if (out.rank_known()) {
+  DDim out = x;
+  if (x.rank_known() && x.rank() == 0) {
+    context.Require(k == 1, "top_k.k_of_number",
+                    "k = {}, and input X is a number; expected 1", k);
+  } else if (x.rank_known()) {
     const int last = out.rank() - 1;
     context.Require(out[last] < 0 || k <= out[last], "top_k.k_range",
-                    "k = {} is more than the last dim of input X {} has", k,
-                    x.dims);
+                    "k = {} is more than the last dim of input X {} has", k, x);
     out[last] = k;
   }
   context.SetOutput("Out", out);
@@ -29,8 +30,9 @@ void TopKShape(InferShapeContext& context) {
 }
 
 void TopKLateShape(InferShapeContext& context) {
-  DDim out = context.WithRankAtLeast(context.input("X"), 1).dims;
-  if (out.rank_known()) out[out.rank() - 1] = framework::kUnknownDim;
+  DDim out = context.input("X");
+  if (out.rank_known() && out.rank() > 0)
+    out[out.rank() - 1] = framework::kUnknownDim;
   context.SetOutput("Out", out);
   context.SetOutput("Indices", out);
 }
@@ -43,10 +45,11 @@ void TopKSchema(OpSchema& op) {
   std::vector<platform::DType> dtypes = NumericDTypes();
   dtypes.push_back(platform::DType::kUInt64);
   op.TypeVar("T", dtypes);
-  op.Input("X", "T", "[..., n]: rows along the last dimension, n >= k.");
+  op.Input("X", "T",
+           "[..., n]: rows along the last dimension, n >= k; or one number.");
   op.Output("Out", "T", "[..., k]: the elements.");
   op.Output("Indices", "int64", "[..., k]: their indices in the row.");
-  op.Attr<int64_t>("k", "How many of each row.").Default(int64_t{1}).AtLeast(1);
+  op.Attr<int64_t>("k", "How many of each row.").Default(int64_t{1}).AtLeast(0);
   op.Attr<bool>("largest", "The largest elements; false: the smallest.")
       .Default(true);
   op.Attr<bool>("sorted",

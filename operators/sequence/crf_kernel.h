@@ -22,9 +22,9 @@ inline const int64_t* CrfLengthsOf(const framework::OpKernelContext& context,
                                    const CrfSizes& sizes) {
   const int64_t* lengths = context.Input("Length").data<int64_t>();
   for (int64_t b = 0; b < sizes.batch; ++b) {
-    SLUICE_ENFORCE(lengths[b] >= 1 && lengths[b] <= sizes.positions,
+    SLUICE_ENFORCE(lengths[b] >= 0 && lengths[b] <= sizes.positions,
                    ErrorCode::kOutOfRange, "crf.length",
-                   "{}: input Length[{}] = {}; expected 1 to {}, the positions "
+                   "{}: input Length[{}] = {}; expected 0 to {}, the positions "
                    "of Emission",
                    context.op(), b, lengths[b], sizes.positions);
   }

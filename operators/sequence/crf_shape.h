@@ -16,8 +16,8 @@ inline void CrfInputs(framework::OpSchema& op) {
 }
 inline void CrfLengths(framework::OpSchema& op) {
   op.Input("Length", "int64",
-           "[B]: the positions of each sequence, from 1 to T, checked when "
-           "the op runs.",
+           "[B]: the positions of each sequence, from 0 to T, checked when "
+           "the op runs. One of 0 has one path, the empty one.",
            {.host = true});
 }
 

@@ -31,17 +31,28 @@ class VariableMath:
             return NotImplemented
         return self._append(type, {"X": self, "Y": other})
 
+    def _operand(self, other: Any) -> Any:
+        """An integer that no float may be, which scale takes, as a variable."""
+        if not isinstance(other, numbers.Integral) or abs(int(other)) <= 2**53:
+            return other
+        if self.dtype.name.startswith(("int", "uint")):  # type: ignore[attr-defined]
+            return self._constant(other)
+        return float(other)
+
     def __add__(self, other: Any) -> Any:
+        other = self._operand(other)
         if isinstance(other, numbers.Real):
             return self._scale(bias=other)
         return self._binary("elementwise_add", other)
 
     def __sub__(self, other: Any) -> Any:
+        other = self._operand(other)
         if isinstance(other, numbers.Real):
             return self._scale(bias=-other)
         return self._binary("elementwise_sub", other)
 
     def __mul__(self, other: Any) -> Any:
+        other = self._operand(other)
         if isinstance(other, numbers.Real):
             return self._scale(scale=other)
         return self._binary("elementwise_mul", other)
@@ -58,9 +69,12 @@ class VariableMath:
     __rmul__ = __mul__
 
     def __rsub__(self, other: Any) -> Any:
+        other = self._operand(other)
         if isinstance(other, numbers.Real):
             return self._scale(scale=-1.0, bias=other)
-        return NotImplemented
+        if not isinstance(other, VariableMath):
+            return NotImplemented
+        return other - self
 
     def __rtruediv__(self, other: Any) -> Any:
         if not isinstance(other, numbers.Real):
@@ -75,7 +89,6 @@ class VariableMath:
         dtype = self.dtype  # type: ignore[attr-defined]
         op, attrs = "fill_constant", {"value": float(value)}
         if dtype.name in ("int64", "uint64") and abs(value) > 2**53:
-            # A float, which fill_constant takes, would be rounded.
             op = "assign_value"
             attrs = {"values": [], "int_values": [int(value)]}
         attrs |= {"shape": [1] if self.shape else [], "dtype": dtype}  # type: ignore[attr-defined]

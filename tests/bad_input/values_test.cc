@@ -134,8 +134,8 @@ TEST(BadValues, MoreElementsThanARowHas) {
                   {"top_k: ", "k = 4", "input X [2, 3]"}, "top_k",
                   {{"X", Floats({2, 3})}}, {{"k", int64_t{4}}});
   ExpectRefusedOp(ErrorCode::kInvalidArgument, "op.attribute_limit",
-                  {"top_k: ", "attribute k", "at least 1", "got 0"}, "top_k",
-                  {{"X", Floats({2, 3})}}, {{"k", int64_t{0}}});
+                  {"top_k: ", "attribute k", "at least 0", "got -1"}, "top_k",
+                  {{"X", Floats({2, 3})}}, {{"k", int64_t{-1}}});
 }
 
 }  // namespace

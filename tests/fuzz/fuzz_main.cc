@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -71,7 +72,9 @@ void Try(const std::string& input, const std::string& name) {
   setitimer(ITIMER_PROF, &none, nullptr);
 }
 
-std::string InputOf(uint64_t seed, uint64_t run) {
+std::string InputOf(uint64_t seed,
+                    uint64_t run,
+                    const std::vector<std::string>& known) {
   std::seed_seq sequence{
       static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
       static_cast<uint32_t>(run), static_cast<uint32_t>(run >> 32)};
@@ -79,7 +82,28 @@ std::string InputOf(uint64_t seed, uint64_t run) {
   std::string bytes(kRandomBytes, '\0');
   std::generate(bytes.begin(), bytes.end(),
                 [&random] { return static_cast<char>(random()); });
-  return MakeInput(bytes);
+  // Each other input is one of those that are known.
+  const bool changed = !known.empty() && run % 2 == 1;
+  return MakeInput(bytes, changed ? known[random() % known.size()] : "");
+}
+
+std::string ContentsOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// The files of a folder, by name.
+std::vector<std::string> InputsIn(const std::string& folder) {
+  if (folder.empty()) return {};
+  std::vector<std::string> paths, inputs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    inputs.push_back(ContentsOf(path));
+  }
+  return inputs;
 }
 
 struct Options {
@@ -88,24 +112,25 @@ struct Options {
   uint64_t runs = UINT64_MAX;
   double seconds = 1e9;
   std::string corpus;
+  std::string known;
   std::vector<std::string> files;
 };
 
 void RunFiles(const Options& options) {
   for (const std::string& path : options.files) {
-    std::ifstream file(path, std::ios::binary);
-    Try(std::string(std::istreambuf_iterator<char>(file), {}), "again");
+    Try(ContentsOf(path), "again");
   }
 }
 
 void RunSeed(const Options& options) {
+  const std::vector<std::string> known = InputsIn(options.known);
   const std::time_t begin = std::time(nullptr);
   uint64_t run = options.first;
   const uint64_t end =
       options.runs > UINT64_MAX - run ? UINT64_MAX : run + options.runs;
   for (; run < end; ++run) {
     if (std::difftime(std::time(nullptr), begin) >= options.seconds) break;
-    const std::string input = InputOf(options.seed, run);
+    const std::string input = InputOf(options.seed, run, known);
     const std::string name =
         std::to_string(options.seed) + "-" + std::to_string(run);
     if (options.corpus.empty()) {
@@ -133,6 +158,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--runs", options.runs, "How many; all unless given");
   app.add_option("--seconds", options.seconds, "When to end");
+  app.add_option("--known", options.known,
+                 "A folder of inputs; each other run changes one of them");
   app.add_option("--write-corpus", options.corpus,
                  "Write the inputs to this folder, for libFuzzer");
   app.add_option("files", options.files, "Inputs to try instead");

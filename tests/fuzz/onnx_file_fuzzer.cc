@@ -10,11 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 namespace sluice::fuzz {
 
-// A model of some nodes, with some changes.
-std::string MakeInput(std::string_view random) {
+// A model of some nodes, or `seed`, with some changes.
+std::string MakeInput(std::string_view random, const std::string& seed) {
   Choices choices(random);
-  ::onnx::ModelProto model =
-      RandomModel(&choices, static_cast<int>(choices.Next(6)) + 1);
+  ::onnx::ModelProto model;
+  if (seed.empty() || !model.ParseFromString(seed)) {
+    model = RandomModel(&choices, static_cast<int>(choices.Next(6)) + 1);
+  }
   for (size_t changes = choices.Next(4); changes > 0; --changes) {
     ChangeModel(&choices, &model);
   }

@@ -1,4 +1,5 @@
-// One node through the ONNX importer, with any inputs and attributes. An input
+// One node through the ONNX importer, with any inputs and attributes, perhaps
+// in a subgraph. An input
 // is the choices that make the node.
 #include "tests/fuzz/random_model.h"
 #include "tests/fuzz/target.h"
@@ -6,14 +7,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   sluice::fuzz::Choices choices({reinterpret_cast<const char*>(data), size});
-  sluice::fuzz::TryModel(
-      sluice::fuzz::RandomModel(&choices, 1).SerializeAsString());
+  ::onnx::ModelProto model = sluice::fuzz::RandomModel(&choices, 1);
+  if (choices.Once(6)) sluice::fuzz::NestNodes(&choices, &model);
+  sluice::fuzz::TryModel(model.SerializeAsString());
   return 0;
 }
 
 namespace sluice::fuzz {
 
-std::string MakeInput(std::string_view random) {
+std::string MakeInput(std::string_view random, const std::string& /*seed*/) {
   return std::string(random);
 }
 

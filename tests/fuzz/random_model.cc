@@ -116,6 +116,19 @@ Sizes RandomSizes(Choices* choices) {
   return sizes;
 }
 
+// kDataFile, from anywhere to anywhere.
+void AddExternalData(Choices* choices, TensorProto* tensor) {
+  tensor->set_data_location(TensorProto::EXTERNAL);
+  const auto add = [tensor](const char* key, const std::string& value) {
+    auto* entry = tensor->add_external_data();
+    entry->set_key(key);
+    entry->set_value(value);
+  };
+  add("location", choices->Once(8) ? choices->Of(kTexts) : kDataFile);
+  if (choices->Once(2)) add("offset", std::to_string(Number(choices)));
+  if (choices->Once(4)) add("length", std::to_string(Number(choices)));
+}
+
 // Its elements fit its shape, most often.
 void FillTensor(Choices* choices,
                 const Sizes& sizes,
@@ -128,6 +141,7 @@ void FillTensor(Choices* choices,
     count *= size;
   }
   if (choices->Once(40)) ++count;
+  if (choices->Once(24)) return AddExternalData(choices, tensor);
   for (int64_t i = 0; i < count; ++i) {
     switch (type) {
       case TensorProto::FLOAT:
@@ -220,7 +234,17 @@ class Builder {
   }
 
   void AddNodeTo(GraphProto* to, int depth) {
-    const OperatorRow& row = choices_.Of(kOperators);
+    const OperatorRow* picked = &choices_.Of(kOperators);
+    if (!sequences_.empty() && choices_.Once(2)) {
+      picked = std::find_if(
+          std::begin(kOperators) +
+              static_cast<std::ptrdiff_t>(choices_.Next(std::size(kOperators))),
+          std::end(kOperators) - 1, [](const OperatorRow& row) {
+            return std::string_view(row.type).find("Sequence") !=
+                   std::string_view::npos;
+          });
+    }
+    const OperatorRow& row = *picked;
     NodeProto node;
     node.set_op_type(row.type);
     node.set_domain(row.domain);
@@ -228,9 +252,17 @@ class Builder {
     const int inputs =
         row.min_inputs +
         static_cast<int>(choices_.Next(static_cast<size_t>(more) + 1));
+    const std::string_view type = row.type;
+    const bool makes_sequence = MakesSequence(type);
+    const bool takes_sequence =
+        type != "SequenceConstruct" &&
+        (type.starts_with("Sequence") || type == "ConcatFromSequence");
     for (int i = 0; i < inputs; ++i) {
       const bool left_out = i >= row.min_inputs && choices_.Once(4);
-      node.add_input(left_out ? "" : AnyValue());
+      const bool sequence = i == 0 && takes_sequence && !sequences_.empty();
+      node.add_input(left_out   ? ""
+                     : sequence ? choices_.Of(sequences_)
+                                : AnyValue());
     }
     std::istringstream attributes(row.attributes);
     for (std::string attribute; attributes >> attribute;) {
@@ -241,12 +273,21 @@ class Builder {
         (choices_.Once(3) ? row.max_outputs - row.min_outputs : 0);
     for (int i = 0; i < std::max(outputs, 1); ++i) {
       node.add_output(NewName());
-      if (depth == 0) made_.push_back(node.output(i));
-    }
-    if (depth == 0) {
-      values_.insert(values_.end(), node.output().begin(), node.output().end());
+      if (depth > 0) continue;
+      if (makes_sequence) {
+        sequences_.push_back(node.output(i));
+      } else {
+        made_.push_back(node.output(i));
+        values_.push_back(node.output(i));
+      }
     }
     to->add_node()->Swap(&node);
+  }
+
+  static bool MakesSequence(std::string_view type) {
+    return type == "SplitToSequence" ||
+           (type.starts_with("Sequence") && type != "SequenceAt" &&
+            type != "SequenceLength");
   }
 
   // `what`: "axis:i".
@@ -287,6 +328,20 @@ class Builder {
           added.add_strings(choices_.Of(kTexts));
         }
         break;
+      case 'T': {
+        added.set_type(AttributeProto::SPARSE_TENSOR);
+        auto* sparse = added.mutable_sparse_tensor();
+        for (const int64_t size : NewSizes()) {
+          sparse->add_dims(size);
+        }
+        const auto values = static_cast<int64_t>(choices_.Next(3));
+        FillTensor(&choices_, {values}, NewType(), sparse->mutable_values());
+        FillTensor(&choices_,
+                   choices_.Once(2) ? Sizes{values}
+                                    : Sizes{values, sparse->dims_size()},
+                   TensorProto::INT64, sparse->mutable_indices());
+        break;
+      }
       case 't':
         added.set_type(AttributeProto::TENSOR);
         FillTensor(&choices_, choices_.Once(2) ? Sizes{1} : NewSizes(),
@@ -323,7 +378,8 @@ class Builder {
   Sizes base_;
   int32_t type_;
   std::vector<std::string> values_;  // that a node may read
-  std::vector<std::string> made_;    // outputs of nodes of the outermost graph
+  std::vector<std::string> sequences_;
+  std::vector<std::string> made_;  // outputs of nodes of the outermost graph
   int count_ = 0;
 };
 
@@ -383,37 +439,6 @@ void ChangeShape(Choices* choices, GraphProto* graph) {
   }
 }
 
-// The nodes become a function, which is called several times, perhaps by
-// another one.
-void CallNodes(Choices* choices, ModelProto* model) {
-  GraphProto* graph = model->mutable_graph();
-  if (graph->node_size() == 0) return;
-  auto* function = model->add_functions();
-  const std::string name = "f" + std::to_string(model->functions_size());
-  function->set_name(name);
-  function->set_domain("mine");
-  *function->mutable_opset_import() = model->opset_import();
-  function->mutable_node()->Swap(graph->mutable_node());
-  for (const auto& input : graph->input()) {
-    function->add_input(input.name());
-  }
-  for (const TensorProto& tensor : graph->initializer()) {
-    function->add_input(tensor.name());
-  }
-  for (const auto& output : graph->output()) {
-    function->add_output(output.name());
-  }
-  for (size_t call = choices->Next(3) + 1; call > 0; --call) {
-    NodeProto* node = graph->add_node();
-    node->set_op_type(name);
-    node->set_domain("mine");
-    *node->mutable_input() = function->input();
-    for (const std::string& output : function->output()) {
-      node->add_output(call == 1 ? output : output + std::to_string(call));
-    }
-  }
-}
-
 }  // namespace
 
 ModelProto RandomModel(Choices* choices, int nodes) {
@@ -431,7 +456,7 @@ void ChangeModel(Choices* choices, ModelProto* model) {
   const auto any = [&](int size) {
     return static_cast<int>(choices->Next(static_cast<size_t>(size)));
   };
-  switch (choices->Next(8)) {
+  switch (choices->Next(10)) {
     case 0:
     case 1:
       return ChangeAttribute(choices, node);
@@ -456,6 +481,9 @@ void ChangeModel(Choices* choices, ModelProto* model) {
     }
     case 6:
       return CallNodes(choices, model);
+    case 7:
+    case 8:
+      return NestNodes(choices, model);
     default:
       model->mutable_opset_import(0)->set_version(
           7 + static_cast<int64_t>(choices->Next(22)));

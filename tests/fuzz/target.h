@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace sluice::fuzz {
 
-// The input that these random bytes make.
-std::string MakeInput(std::string_view random);
+// The input that these random bytes make: of `seed`, an input that is known,
+// where it is not empty.
+std::string MakeInput(std::string_view random, const std::string& seed);
 
 }  // namespace sluice::fuzz

@@ -4,10 +4,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
+
+#include "tests/fuzz/random_model.h"
 
 #include "sluice/framework/run/executor.h"
 #include "sluice/onnx/load_onnx.h"
+#include "sluice/onnx/save_onnx.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::fuzz {
@@ -67,12 +73,36 @@ void Run(const onnx::OnnxModel& model) {
   std::abort();
 }
 
+// Saves what was imported, and imports that.
+void SaveAndLoad(const onnx::OnnxModel& model) {
+  framework::Scope scope;
+  model.PutParameters(scope);
+  onnx::OnnxSaveOptions options;
+  for (const onnx::OnnxValue& output : model.outputs) {
+    options.outputs.push_back(output.name);
+  }
+  onnx::ParseOnnx(onnx::SerializeOnnx(model.program, scope, options));
+}
+
+// With a file of 4 KiB.
+std::string FolderOfData() {
+  const std::string folder = "fuzz_data";
+  std::filesystem::create_directories(folder);
+  std::ofstream file(folder + "/" + kDataFile, std::ios::binary);
+  for (int i = 0; i < 4096; ++i) {
+    file.put(static_cast<char>(i % 3));
+  }
+  return folder;
+}
+
 }  // namespace
 
 void TryModel(std::string_view bytes) {
   try {
-    const onnx::OnnxModel model = onnx::ParseOnnx(bytes);
+    static const std::string folder = FolderOfData();
+    const onnx::OnnxModel model = onnx::ParseOnnx(bytes, {.folder = folder});
     if (IsSmall(model.program)) Run(model);
+    SaveAndLoad(model);
   } catch (const platform::Error& error) {
     const bool memory = error.check_id().starts_with("memory.");
     if (memory || error.code() == platform::ErrorCode::kInternal) {

@@ -12,6 +12,7 @@ LETTERS = {
     "FLOAT": "f",
     "INT": "i",
     "STRING": "s",
+    "SPARSE_TENSOR": "T",
     "TENSOR": "t",
     "GRAPH": "g",
     "FLOATS": "F",
@@ -31,7 +32,9 @@ def attributes(op):
             letter = LETTERS.get(attribute.type.name)
             if letter is not None:
                 found[name] = letter
-    return " ".join(f"{name}:{letter}" for name, letter in sorted(found.items()))
+    return " ".join(
+        f"{name}:{letter}" for name, letter in sorted(found.items())
+    )
 
 
 def main():

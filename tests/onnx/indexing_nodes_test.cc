@@ -12,6 +12,7 @@ namespace {
 
 using platform::ErrorCode;
 using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
 
 void AsFloat(ModelBuilder& builder, const char* from, const char* to) {
   SetInt(builder.Node("Cast", {from}, {to}), "to", ::onnx::TensorProto::FLOAT);
@@ -298,6 +299,29 @@ TEST(OnnxImages, BlocksAreChecked) {
   refuse({4, 2, 2}, 2, "DCR", "onnx.block_rank");
   refuse({1, 6, 2, 2}, 2, "DCR", "onnx.block_divides");
   refuse({1, 4, 2, 2}, 2, "RCD", "onnx.block_mode");
+}
+
+TEST(OnnxImages, MustHaveRoomForBlocks) {
+  const auto refuse = [](const char* id, const Ints& image, const Ints& block,
+                         const char* attribute, const Ints& numbers) {
+    ModelBuilder builder(18);
+    builder.Input("x", {1, 4, 4});
+    builder.Ints("image", image);
+    builder.Ints("block", block);
+    auto& node = builder.Node("Col2Im", {"x", "image", "block"}, {"y"});
+    if (attribute != nullptr) SetInts(node, attribute, numbers);
+    builder.Output("y");
+    ExpectError(ErrorCode::kInvalidArgument, id, {"Col2Im"},
+                [&] { builder.Load(); });
+  };
+  refuse("onnx.col2im_shape", {3, 3}, {2}, nullptr, {});
+  refuse("onnx.col2im_block", {3, 3}, {2, 4}, nullptr, {});
+  refuse("onnx.col2im_block", {3, 0}, {2, 1}, nullptr, {});
+  refuse("onnx.col2im_block", {3, 3}, {2, 2}, "dilations", {3, 1});
+  refuse("onnx.col2im_entries", {3, 3}, {2, 2}, "strides", {1});
+  refuse("onnx.col2im_number", {3, 3}, {2, 2}, "strides", {1, 0});
+  refuse("onnx.col2im_number", {3, 3}, {2, 2}, "pads", {0, 0, INT64_MAX, 0});
+  refuse("onnx.block_divides", {3, 3}, {3, 1}, nullptr, {});
 }
 
 TEST(OnnxImages, AreCutAndPaddedAroundTheirMiddle) {

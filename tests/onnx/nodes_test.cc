@@ -102,6 +102,14 @@ TEST(OnnxNodes, OperandsThatAreAttributesMustBeKnown) {
           });
 }
 
+TEST(OnnxNodes, OperandsOfAKnownShapeThatCannotBeAreRefused) {
+  Refused(ErrorCode::kInvalidArgument, "op.operand_shape", "Range",
+          [](auto&, auto& node) {
+            node.add_input("x");
+            node.add_input("x");
+          });
+}
+
 TEST(OnnxNodes, ZeroMayBeASizeOfWhatHasNoElements) {
   ModelBuilder builder;
   builder.Input("x", {0, 2});
@@ -229,15 +237,15 @@ TEST(OnnxNodes, ResizesAreChecked) {
     node.set_input(2, "sizes");
     node.set_input(3, "");
   });
-  for (const char* mode : {"tf_crop_and_resize", "tf_half_pixel_for_nn"}) {
-    Refused(ErrorCode::kUnimplemented, "onnx.unsupported", "Resize",
-            sizes([&](auto& node) {
-              SetString(node, "coordinate_transformation_mode", mode);
-            }),
-            18);
-  }
+  invalid("onnx.resize_roi", [](auto& node) {
+    SetString(node, "coordinate_transformation_mode", "tf_crop_and_resize");
+  });
   Refused(ErrorCode::kUnimplemented, "onnx.unsupported", "Resize",
-          sizes([](auto& node) { SetInt(node, "antialias", 1); }), 18);
+          sizes([&](auto& node) {
+            SetString(node, "coordinate_transformation_mode",
+                      "tf_half_pixel_for_nn");
+          }),
+          18);
   Refused(
       ErrorCode::kUnimplemented, "onnx.unsupported", "Resize",
       [](auto& builder, auto& node) {

@@ -1,6 +1,7 @@
 #include "sluice/onnx/save_onnx.h"
 
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <vector>
@@ -150,6 +151,20 @@ TEST_F(SaveOnnxTest, NodesAreNamedAfterWhatTheyMakeAndSayWhereTheyCameFrom) {
   EXPECT_EQ(graph.node(1).doc_string(), "created at net.py:7");
   ASSERT_EQ(graph.value_info_size(), 1);
   EXPECT_EQ(graph.value_info(0).name(), "h");
+}
+
+// Names were once tried one after the other: this took a minute.
+TEST_F(SaveOnnxTest, ManyConstantsTakeTimeInProportion) {
+  OnnxSaveOptions options;
+  for (int64_t i = 0; i < 20000; ++i) {
+    options.outputs.push_back("row" + std::to_string(i));
+    Append("slice", {{"X", {"y"}}}, options.outputs.back(),
+           {{"starts", std::vector<int64_t>{i}},
+            {"ends", std::vector<int64_t>{i + 1}}});
+  }
+  const std::clock_t begin = std::clock();
+  EXPECT_GT(Message(options).graph().initializer_size(), 20000);
+  EXPECT_LT(std::clock() - begin, 10 * CLOCKS_PER_SEC);
 }
 
 TEST_F(SaveOnnxTest, TheDigitsExampleGivesTheSame) {

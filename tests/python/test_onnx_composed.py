@@ -494,6 +494,26 @@ def test_large_integers_are_clipped_exactly(dtype):
     ]
 
 
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_large_integers_are_padded_exactly(dtype, known):
+    x, value = np.array([[1, 2]], dtype), np.array(2**53 + 1, dtype)
+    pads = np.array([0, 1, 0, 1])
+    model = small_model(
+        [helper.make_node("Pad", ["x", "pads", "value"], ["y"])],
+        {"x": (helper.np_dtype_to_tensor_dtype(x.dtype), [1, 2])}
+        | (
+            {}
+            if known
+            else {"value": (helper.np_dtype_to_tensor_dtype(x.dtype), [])}
+        ),
+        ["y"],
+        {"pads": pads} | ({"value": value} if known else {}),
+    )
+    (y,) = model.run({"x": x} | ({} if known else {"value": value}))
+    assert y.dtype == x.dtype and y.tolist() == [[2**53 + 1, 1, 2, 2**53 + 1]]
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
 def test_rectifiers_of_integers(dtype):
     limits = np.iinfo(dtype)

@@ -8,7 +8,8 @@ import pytest
 import sluice as sl
 
 pytest.importorskip("onnx")
-from onnx_reference import check, floats, node  # noqa: E402
+from onnx import TensorProto, helper  # noqa: E402
+from onnx_reference import check, floats, node, run, small_model  # noqa: E402
 
 
 def test_convolutions_of_volumes(rng):
@@ -130,4 +131,113 @@ def test_resizes_to_fed_sizes_keep_the_ratio(policy, rng):
         [x, none, none, np.array([9, 7])],
         axes=[2, 3],
         keep_aspect_ratio_policy=policy,
+    )
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    "image, block, attributes",
+    [
+        ((5,), (2,), {}),
+        ((5, 6), (2, 3), {"pads": [1, 0, 2, 1], "strides": [2, 1]}),
+        ((6, 5), (2, 2), {"dilations": [2, 1], "strides": [1, 3]}),
+        ((4, 3, 3), (1, 2, 3), {"pads": [0, 1, 0, 0, 1, 0]}),
+    ],
+)
+def test_images_of_overlapping_blocks(image, block, attributes, known, rng):
+    rank = len(image)
+    pads = attributes.get("pads", [0] * 2 * rank)
+    strides, dilations = (
+        attributes.get(name, [1] * rank) for name in ("strides", "dilations")
+    )
+    blocks = [
+        (size + pads[i] + pads[rank + i] - dilations[i] * (block[i] - 1) - 1)
+        // strides[i]
+        + 1
+        for i, size in enumerate(image)
+    ]
+    x = floats(rng, 2, 3 * np.prod(block), np.prod(blocks))
+    want = np.zeros((2, 3, *image), "float32")
+    columns = x.reshape(2, 3, *block, *blocks)
+    for at in np.ndindex(*block, *blocks):
+        place = [
+            at[rank + i] * strides[i] + at[i] * dilations[i] - pads[i]
+            for i in range(rank)
+        ]
+        if all(0 <= i < size for i, size in zip(place, image)):
+            want[(slice(None), slice(None), *place)] += columns[
+                (slice(None), slice(None), *at)
+            ]
+    constants = {"image": np.array(image), "block": np.array(block)}
+    model = small_model(
+        [
+            helper.make_node(
+                "Col2Im", ["x", "image", "block"], ["y"], **attributes
+            )
+        ],
+        {
+            "x": (
+                TensorProto.FLOAT,
+                [2 if known else "n", x.shape[1], x.shape[2] if known else "l"],
+            )
+        },
+        ["y"],
+        constants,
+    )
+    (y,) = model.run({"x": x})
+    np.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize(
+    "shape", [(2, 3), (2, 3, 5), (1, 2, 3, 4), (1, 2, 2, 3, 2)]
+)
+def test_norms_of_whole_images(p, shape, rng):
+    x = floats(rng, *shape) * np.float32(1e25)
+    (y,) = run("GlobalLpPool", [x], p=p)
+    axes = tuple(range(2, len(shape)))
+    want = np.sum(np.abs(x.astype("float64")) ** p, axes, keepdims=True) ** (
+        1 / p
+    )
+    assert y.dtype == x.dtype
+    np.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+def test_norms_of_windows_do_not_overflow():
+    x = np.array([[[3e30, 4e30, 0]]], "float32")
+    (y,) = run("LpPool", [x], kernel_shape=[2])
+    np.testing.assert_allclose(y, [[[5e30, 4e30]]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("exclude", [0, 1])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_downsampling_with_a_filter(mode, exclude, rng):
+    x = floats(rng, 1, 2, 7, 9)
+    for sizes in ([1, 2, 3, 4], [1, 2, 9, 2]):
+        check(
+            "Resize",
+            [
+                x,
+                np.zeros(0, "float32"),
+                np.zeros(0, "float32"),
+                np.array(sizes),
+            ],
+            opset=18,
+            mode=mode,
+            antialias=1,
+            exclude_outside=exclude,
+        )
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_parts_of_images_are_resized(mode, rng):
+    x = floats(rng, 1, 1, 6, 7)
+    roi = np.array([0, 0, 0.25, -0.2, 1, 1, 0.8, 1.3], "float32")
+    check(
+        "Resize",
+        [x, roi, np.zeros(0, "float32"), np.array([1, 1, 4, 5])],
+        opset=18,
+        mode=mode,
+        coordinate_transformation_mode="tf_crop_and_resize",
+        extrapolation_value=3.5,
     )

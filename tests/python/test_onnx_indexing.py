@@ -7,7 +7,7 @@ import pytest
 import sluice as sl
 
 pytest.importorskip("onnx")
-from onnx import TensorProto, helper  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx_reference import check, floats, run, small_model  # noqa: E402
 
 either = pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
@@ -233,3 +233,31 @@ def test_a_split_has_as_many_parts_as_it_says():
     first, last = run("Split", [x], 18, ("a", "", "b"), num_outputs=3)
     np.testing.assert_array_equal(first, x[:2])
     np.testing.assert_array_equal(last, x[4:])
+
+
+def sparse_constant(values, indices, dims):
+    values = numpy_helper.from_array(np.array(values, "float32"), "values")
+    indices = numpy_helper.from_array(np.array(indices, "int64"), "indices")
+    sparse = helper.make_sparse_tensor(values, indices, dims)
+    nodes = [
+        helper.make_node("Constant", [], ["c"], sparse_value=sparse),
+        helper.make_node("Add", ["x", "c"], ["y"]),
+    ]
+    return small_model(nodes, {"x": (TensorProto.FLOAT, [])}, ["y"])
+
+
+@pytest.mark.parametrize("indices", [[1, 5], [[0, 1], [1, 2]]])
+def test_constants_that_are_sparse(indices):
+    (y,) = sparse_constant([3, 4], indices, [2, 3]).run({"x": np.float32(1)})
+    np.testing.assert_array_equal(y, [[1, 4, 1], [1, 1, 5]])
+
+
+def test_sparse_constants_that_cannot_be():
+    for indices, dims, message in [
+        ([1, 6], [2, 3], "index 6; expected 0 to 5"),
+        ([[0, 1], [1, -1]], [2, 3], "index -1; expected 0 to 2"),
+        ([1], [2, 3], r"values \[2\] and indices \[1\]"),
+        ([1, 2], [2**40, 2**10], "attribute sparse_value"),
+    ]:
+        with pytest.raises(sl.SluiceError, match=message):
+            sparse_constant([3, 4], indices, dims)

@@ -333,3 +333,34 @@ def test_bools_of_external_data_are_true_or_false(tmp_path):
     (tmp_path / "net.data").write_bytes(bytes([2, 0, 1]))
     (y,) = sl.onnx.load(tmp_path / "net.onnx").run({})
     assert y.view("uint8").tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "op, domain",
+    [
+        ("QuantizeLinear", ""),
+        ("DequantizeLinear", ""),
+        ("DynamicQuantizeLinear", ""),
+        ("QLinearConv", ""),
+        ("QLinearMatMul", ""),
+        ("Gradient", "ai.onnx.preview.training"),
+    ],
+)
+def test_a_node_without_inputs_is_named(op, domain):
+    attributes = {"xs": ["x"], "y": ""} if domain else {}
+    graph = helper.make_graph(
+        [
+            helper.make_node(
+                op, [], ["y"], "node_7", domain=domain, **attributes
+            )
+        ],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    opsets = [helper.make_opsetid("", 21)]
+    if domain:
+        opsets.append(helper.make_opsetid(domain, 1))
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    with pytest.raises(sl.SluiceError, match=rf"node_7 \({op}\)"):
+        sl.onnx.load(model.SerializeToString())

@@ -118,7 +118,11 @@ def test_it_draws_svg(tmp_path):
     texts = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts[::2] == ["x", "scale", "reduce_sum"]
     assert all(shape.startswith("float32 [") for shape in texts[1::2])
-    lines = [e for e in root.iter("{http://www.w3.org/2000/svg}path") if e.get("marker-end")]
+    lines = [
+        e
+        for e in root.iter("{http://www.w3.org/2000/svg}path")
+        if e.get("marker-end")
+    ]
     assert len(lines) == 2
     assert "<svg" in program._repr_html_()
     ElementTree.fromstring(sl.Program().draw())
@@ -179,6 +183,37 @@ def test_integers_are_compared_exactly(exe):
     np.testing.assert_array_equal(same, [False, True])
     with pytest.raises(sl.InvalidArgumentError, match="int8 holds"):
         sl.data("small", [2], "int8") == 300  # noqa: B015
+
+
+@pytest.mark.parametrize(
+    "number", [2**53 + 1, -(2**62) - 1, np.int64(2**63 - 1)]
+)
+def test_integers_that_no_float_is_are_added_exactly(exe, number):
+    x, feed = sl.data("x", [2], "int64"), np.array([1, 3])
+    fetches = [x + number, number + x, x - number, number - x, x * number]
+    results = exe.run(feed={"x": feed}, fetch_list=fetches)
+    with np.errstate(over="ignore"):
+        n = np.int64(number)
+        wanted = [feed + n, n + feed, feed - n, n - feed, feed * n]
+    np.testing.assert_array_equal(results, wanted)
+    if number > 0:
+        for refused in (
+            lambda: sl.layers.clip(x, 0, int(number)),
+            lambda: sl.layers.fill_constant([1], "int64", int(number)),
+            lambda: sl.layers.pad(x, [1, 0], value=int(number)),
+        ):
+            with pytest.raises(
+                sl.InvalidArgumentError, match="no float is exactly"
+            ):
+                refused()
+
+
+def test_large_integers_beside_floats_are_rounded(exe):
+    x, small = sl.data("x", [1]), sl.data("small", [1], "int32")
+    (y,) = exe.run(feed={"x": [1.0]}, fetch_list=[x * (2**60 + 1)])
+    assert y == np.float32(2**60)
+    with pytest.raises(sl.InvalidArgumentError, match="int32 holds"):
+        small + (2**53 + 1)
 
 
 def test_variables_are_keys_and_are_no_truth_values(exe):

@@ -12,7 +12,8 @@ enum class ResizeCoordinates : uint8_t {
   kHalfPixelSymmetric,
   kPytorchHalfPixel,
   kAlignCorners,
-  kAsymmetric
+  kAsymmetric,
+  kCropAndResize
 };
 enum class ResizeRounding : uint8_t {
   kPreferFloor,
@@ -49,50 +50,92 @@ struct ResizeAxis {
   // Elements outside of X do not count, and the others' weights add up to 1;
   // else the nearest element of X takes their place.
   bool exclude_outside = false;
+  // Where Out becomes shorter, weights reach 1 / scale as far.
+  bool antialias = false;
+  // For kCropAndResize: Out is this part of X, in units of its last index, and
+  // elements of Out outside of X are `outside`.
+  double start = 0;
+  double end = 1;
+  double outside = 0;
 
   // Whether element j of Out is element j of X.
-  constexpr bool Identity() const { return in == out && scale == 1; }
+  constexpr bool Identity() const {
+    return in == out && scale == 1 &&
+           coordinates != ResizeCoordinates::kCropAndResize;
+  }
 
   // The taps of an element of Out.
-  constexpr int taps() const {
+  constexpr int64_t taps() const {
     if (mode == ResizeMode::kNearest) return 1;
-    return mode == ResizeMode::kLinear ? 2 : 4;
+    const int support = mode == ResizeMode::kLinear ? 1 : 2;
+    const double reach = support / Stretch();
+    const auto whole = static_cast<int64_t>(reach);
+    return 2 * (static_cast<double>(whole) < reach ? whole + 1 : whole);
   }
 
   constexpr ResizePosition PositionOf(int64_t j) const {
     constexpr int64_t kMost = int64_t{1} << 30;  // products fit into 64 bits
-    if (sized && in < kMost && out < kMost) return Fraction(j);
+    if (sized && in < kMost && out < kMost &&
+        coordinates != ResizeCoordinates::kCropAndResize) {
+      return Fraction(j);
+    }
     double x = Coordinate(static_cast<double>(j));
     // Farther away nothing changes, and NaN (of absurd scales) is left.
-    const double most = static_cast<double>(in) + 4;
-    if (!(x > -4)) x = -4;
+    const auto reach = static_cast<double>(taps());
+    const double most = static_cast<double>(in) + reach;
+    if (!(x > -reach)) x = -reach;
     if (x > most) x = most;
     auto floor = static_cast<int64_t>(x);
     if (static_cast<double>(floor) > x) --floor;
     return {floor, x - static_cast<double>(floor)};
   }
 
-  // Tap t of [0, taps()) of the element at `position`. A tap of weight 0 does
-  // not count, whatever the element is.
-  constexpr ResizeTap TapOf(const ResizePosition& position, int t) const {
+  // Whether the element of Out at `position` is `outside`, and has no taps.
+  constexpr bool IsOutside(const ResizePosition& position) const {
+    return coordinates == ResizeCoordinates::kCropAndResize &&
+           (position.floor < 0 || position.floor >= in ||
+            (position.floor == in - 1 && position.ratio > 0));
+  }
+
+  // What the weights of TapOf are divided by.
+  constexpr double WeightSum(const ResizePosition& position) const {
+    if (mode == ResizeMode::kNearest) return 1;
+    if (!exclude_outside && Stretch() == 1) return 1;
+    double sum = 0;
+    for (int64_t t = 0; t < taps(); ++t) {
+      const int64_t at = IndexOf(position, t);
+      const bool inside = at >= 0 && at < in;
+      if (inside || !exclude_outside) sum += WeightOf(position, t);
+    }
+    return sum;
+  }
+
+  // Tap t of [0, taps()) of the element at `position`; `sum` is its WeightSum.
+  // A tap of weight 0 does not count, whatever the element is.
+  constexpr ResizeTap TapOf(const ResizePosition& position,
+                            int64_t t,
+                            double sum) const {
+    if (IsOutside(position)) return {};
     if (mode == ResizeMode::kNearest) {
       return {Inside(position.floor + (RoundsUp(position.ratio) ? 1 : 0)), 1};
     }
     const int64_t index = IndexOf(position, t);
-    const double weight = WeightOf(position, t);
-    if (!exclude_outside) return {Inside(index), weight};
-    double sum = 0;
-    for (int other = 0; other < taps(); ++other) {
-      const int64_t at = IndexOf(position, other);
-      if (at >= 0 && at < in) sum += WeightOf(position, other);
-    }
     // Where all of them are outside of X, its nearest element is taken.
-    if (sum == 0) return {Inside(index), weight};
-    const bool inside = index >= 0 && index < in;
-    return {Inside(index), inside ? weight / sum : 0};
+    if (sum == 0) return {Inside(index), t == 0 ? 1.0 : 0.0};
+    const double weight = WeightOf(position, t);
+    const bool counts = !exclude_outside || (index >= 0 && index < in);
+    return {Inside(index), counts ? weight / sum : 0};
   }
 
  private:
+  // What distances are multiplied with. Below 1 / (4 * in), which nobody needs,
+  // the number of taps would have no bound.
+  constexpr double Stretch() const {
+    if (!antialias || scale >= 1) return 1;
+    const double least = 0.25 / static_cast<double>(in);
+    return scale > least ? scale : least;
+  }
+
   // The coordinate where the scale is out / in.
   constexpr ResizePosition Fraction(int64_t j) const {
     int64_t numerator = (2 * j + 1) * in - out;
@@ -120,6 +163,11 @@ struct ResizeAxis {
         return length == 1 ? 0 : j * static_cast<double>(in - 1) / (length - 1);
       case ResizeCoordinates::kAsymmetric:
         return j / scale;
+      case ResizeCoordinates::kCropAndResize: {
+        const auto last = static_cast<double>(in - 1);
+        if (length == 1) return (start + end) * last / 2;
+        return start * last + j * (end - start) * last / (length - 1);
+      }
       case ResizeCoordinates::kPytorchHalfPixel:
         return out == 1 ? 0 : (j + 0.5) / scale - 0.5;
       case ResizeCoordinates::kHalfPixelSymmetric:
@@ -144,19 +192,22 @@ struct ResizeAxis {
     }
   }
 
-  constexpr int64_t IndexOf(const ResizePosition& position, int t) const {
-    return position.floor + t - (mode == ResizeMode::kCubic ? 1 : 0);
+  constexpr int64_t IndexOf(const ResizePosition& position, int64_t t) const {
+    return position.floor + t - (taps() / 2 - 1);
   }
 
-  constexpr double WeightOf(const ResizePosition& position, int t) const {
-    if (mode == ResizeMode::kLinear) {
+  constexpr double WeightOf(const ResizePosition& position, int64_t t) const {
+    const double stretch = Stretch();
+    if (mode == ResizeMode::kLinear && stretch == 1) {
       return t == 0 ? 1 - position.ratio : position.ratio;
     }
+    const double d =
+        (position.ratio + static_cast<double>(taps() / 2 - 1 - t)) * stretch;
+    const double x = d < 0 ? -d : d;
+    if (mode == ResizeMode::kLinear) return x < 1 ? 1 - x : 0;
     // R. Keys, "Cubic convolution interpolation", IEEE Transactions on
     // Acoustics, Speech and Signal Processing 29, 1981.
     const double a = cubic_a;
-    const double d = position.ratio + 1 - t;
-    const double x = d < 0 ? -d : d;
     if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
     return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
   }

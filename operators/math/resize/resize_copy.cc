@@ -50,7 +50,7 @@ void ResizeCopy::AddOuter(const ResizeAxis& from) {
   axis.repeats = 1;
   if (!from.Identity()) {
     for (int64_t j = 0; j < from.out; ++j) {
-      axis.index.push_back(from.TapOf(from.PositionOf(j), 0).index);
+      axis.index.push_back(from.TapOf(from.PositionOf(j), 0, 1).index);
     }
     axis.repeats = RepeatsOf(axis.index, axis.in);
   }

@@ -17,7 +17,8 @@ namespace sluice::operators::math {
 class SLUICE_API ResizeCopy {
  public:
   ResizeCopy() = default;
-  // All axes, outermost first, none of them empty, of mode kNearest.
+  // All axes, outermost first, none of them empty, of mode kNearest and not
+  // kCropAndResize.
   explicit ResizeCopy(std::span<const ResizeAxis> axes);
 
   // An element has 1, 2, 4 or 8 bytes. On ParallelFor.

@@ -17,7 +17,11 @@ constexpr int64_t kPiece = 256;    // elements whose sums are made together
 // One element along the axis, where neighbours in memory are neighbours on the
 // axis.
 template <typename Value, typename From>
-Value SumOfTaps(const ResizeTap* tap, const ResizeTap* end, const From* row) {
+Value SumOfTaps(const ResizeTap* tap,
+                const ResizeTap* end,
+                Value outside,
+                const From* row) {
+  if (tap == end) return outside;
   Value sum = 0;
   for (; tap != end; ++tap) {
     sum += static_cast<Value>(tap->weight) *
@@ -44,8 +48,9 @@ ResizeTable MakeResizeTable(const ResizeAxis& axis) {
   table.begins.push_back(0);
   for (int64_t j = 0; j < axis.out; ++j) {
     const ResizePosition position = axis.PositionOf(j);
-    for (int t = 0; t < axis.taps(); ++t) {
-      const ResizeTap tap = axis.TapOf(position, t);
+    const double sum = axis.WeightSum(position);
+    for (int64_t t = 0; t < axis.taps(); ++t) {
+      const ResizeTap tap = axis.TapOf(position, t, sum);
       if (tap.weight != 0) table.taps.push_back(tap);
     }
     table.begins.push_back(static_cast<int64_t>(table.taps.size()));
@@ -92,7 +97,7 @@ ResizePasses::ResizePasses(std::span<const ResizeAxis> axes, bool backward) {
     const int64_t at = backward ? i : rank - 1 - i;
     if (axes[at].Identity()) continue;
     Pass pass{MakeResizeTable(axes[at]), product(0, at), sizes[at],
-              product(at + 1, rank)};
+              product(at + 1, rank), backward ? 0 : axes[at].outside};
     if (backward) pass.table = Transposed(pass.table, axes[at].in);
     sizes[at] = pass.table.rows();
     passes_.push_back(std::move(pass));
@@ -109,6 +114,7 @@ template <typename Value, typename From, typename To>
 void ResizePasses::RunPass(const Pass& pass, const From* from, To* to) {
   const ResizeTable& table = pass.table;
   const int64_t rows = table.rows(), inner = pass.inner;
+  const auto outside = static_cast<Value>(pass.outside);
   const ResizeTap* const taps = table.taps.data();
   const auto products = static_cast<int64_t>(table.taps.size());
   const int64_t of_row = std::max<int64_t>(products / rows, 1) * inner;
@@ -119,7 +125,7 @@ void ResizePasses::RunPass(const Pass& pass, const From* from, To* to) {
       const int64_t j = r % rows;
       const From* row = from + r / rows * pass.in;
       to[r] = Narrow<To>(static_cast<Computed<To>>(SumOfTaps<Value>(
-          taps + table.begins[j], taps + table.begins[j + 1], row)));
+          taps + table.begins[j], taps + table.begins[j + 1], outside, row)));
     }
   };
   const auto planes = [&](int64_t begin, int64_t end) {
@@ -130,7 +136,7 @@ void ResizePasses::RunPass(const Pass& pass, const From* from, To* to) {
       const From* matrix = from + r / rows * pass.in * inner;
       for (int64_t i = 0; i < inner; i += kPiece) {
         const int64_t count = std::min(kPiece, inner - i);
-        if (first == last) std::fill(sums, sums + count, Value{0});
+        if (first == last) std::fill(sums, sums + count, outside);
         for (int64_t t = first; t < last; ++t) {
           const From* line = matrix + taps[t].index * inner + i;
           if (t == first) {

@@ -48,6 +48,7 @@ class SLUICE_API ResizePasses {
     int64_t outer = 1;
     int64_t in = 1;
     int64_t inner = 1;
+    double outside = 0;  // elements without taps
   };
 
   template <typename Value, typename From, typename To>

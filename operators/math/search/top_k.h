@@ -9,7 +9,7 @@ namespace sluice::operators::math {
 
 // The k best elements of each row of x [rows, columns], on ParallelFor, into
 // values [rows, k] and their columns into indices [rows, k], both in host
-// memory; 1 <= k <= columns. Equal elements are taken by lower index first; NaN
+// memory; 0 <= k <= columns. Equal elements are taken by lower index first; NaN
 // is larger than every number, 0 and -0 are equal. Best first where `sorted`,
 // else in any order. T: every dtype but bool.
 template <typename T>

@@ -131,6 +131,7 @@ double CrfCost(const CrfWeights<T>& weights,
                const int64_t* label,
                int64_t length,
                double* scratch) {
+  if (length == 0) return 0;
   const int64_t tags = weights.tags();
   double* alpha = scratch;
   double* next = scratch + tags;
@@ -163,6 +164,7 @@ void CrfGradient(const CrfWeights<T>& weights,
                  T* emission_grad,
                  double* transition_grad,
                  double* scratch) {
+  if (length == 0) return;
   const int64_t tags = weights.tags();
   double* alphas = scratch;
   double* beta = scratch + length * tags;
@@ -214,6 +216,7 @@ void CrfDecode(const CrfWeights<T>& weights,
                int64_t* path,
                double* scores,
                int32_t* back) {
+  if (length == 0) return;
   const int64_t tags = weights.tags();
   double* score = scores;
   double* next = scores + tags;

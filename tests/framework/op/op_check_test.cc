@@ -87,6 +87,14 @@ TEST_F(OpCheckTest, TakesAnIntForAFloat) {
   EXPECT_EQ(std::get<double>(op_.attributes["ratio"]), 1.0);
 }
 
+TEST_F(OpCheckTest, SaysWhichIntegersNoFloatIs) {
+  op_.attributes["ratio"] = (int64_t{1} << 53) + 1;
+  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_type",
+              {"attribute ratio must be float, got int 9007199254740993, which "
+               "no float is exactly"},
+              [&] { Complete(); });
+}
+
 TEST_F(OpCheckTest, RefusesAttributesOutsideTheirLimits) {
   for (const double ratio :
        {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {

@@ -54,10 +54,44 @@ TEST(Operand, OfAnotherShapeOrDTypeIsRefused) {
       [] { Value(AttrType::kFloat, Tensor::FromVector<bool>({1}, {true})); });
 }
 
+TEST(Operand, ShapesAreCheckedAsFarAsTheyAreKnown) {
+  const auto check = [](AttrType type, const DDim& dims) {
+    ArgDef def;
+    AttrDef attr;
+    attr.type = type;
+    CheckOperandShape("range", def, attr, dims);
+  };
+  for (const DDim& dims : {DDim(), DDim{1}, DDim{1, -1}, DDim::UnknownRank()}) {
+    check(AttrType::kFloat, dims);
+  }
+  check(AttrType::kInts, DDim{-1});
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_shape",
+              {"range", "one element", "[?, 7]"}, [&] {
+                check(AttrType::kFloat, {-1, 7});
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_shape", {"[?, ?]"}, [&] {
+    check(AttrType::kInts, {-1, -1});
+  });
+}
+
 TEST(Operand, NumbersMayBeHalves) {
   const Tensor half =
       Tensor::FromVector<platform::float16>({1}, {platform::float16{0x3e00}});
   EXPECT_EQ(std::get<double>(Value(AttrType::kFloat, half)), 1.5);
+}
+
+TEST(Operand, AnIntegerThatNoFloatIsExactlyIsRefused) {
+  const int64_t even = int64_t{1} << 60;
+  EXPECT_EQ(Value(AttrType::kFloat, Tensor::FromVector<int64_t>({}, {even})),
+            Attribute(0x1p60));
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_exact",
+              {"Sizes", "int64", "sizes", "beyond 2^53"}, [&] {
+                Value(AttrType::kFloats,
+                      Tensor::FromVector<int64_t>({2}, {1, even + 1}));
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_exact", {"uint64"}, [] {
+    Value(AttrType::kFloat, Tensor::FromVector<uint64_t>({}, {UINT64_MAX}));
+  });
 }
 
 TEST(Operand, ForAnAttributeOfAnotherTypeIsAnErrorOfTheSchema) {

@@ -119,8 +119,8 @@ TEST_F(KnownValuesTest, AnOperandHasOneDimension) {
               {"dtype", DType::kInt64},
               {"values", std::vector<double>()},
               {"int_values", std::vector<int64_t>{3, 2}}});
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
-              {"reshape", "Shape", "[1, 2]", "rank 1"}, [&] {
+  ExpectError(ErrorCode::kInvalidArgument, "op.operand_shape",
+              {"reshape", "Shape", "[1, 2]", "one dimension"}, [&] {
                 Append("reshape", {{"X", {"x"}}, {"Shape", {matrix}}});
               });
 }

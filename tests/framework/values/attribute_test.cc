@@ -1,5 +1,8 @@
 #include "sluice/framework/values/attribute.h"
 
+#include <limits>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace sluice::framework {
@@ -31,6 +34,9 @@ TEST(AttributeTest, ConvertsWhereNothingIsLost) {
   Attribute list = std::vector<int64_t>{1, 2};
   EXPECT_TRUE(ConvertAttribute(AttrType::kFloats, &list));
   EXPECT_EQ(std::get<std::vector<double>>(list), (std::vector<double>{1, 2}));
+  Attribute least = std::numeric_limits<int64_t>::min();
+  EXPECT_TRUE(ConvertAttribute(AttrType::kFloat, &least));
+  EXPECT_EQ(std::get<double>(least), -0x1p63);
   Attribute empty = std::vector<int64_t>{};
   EXPECT_TRUE(ConvertAttribute(AttrType::kStrings, &empty));
   EXPECT_TRUE(std::get<std::vector<std::string>>(empty).empty());
@@ -40,6 +46,12 @@ TEST(AttributeTest, RefusesEverythingElse) {
   Attribute fraction = 0.5;
   EXPECT_FALSE(ConvertAttribute(AttrType::kInt, &fraction));
   EXPECT_EQ(std::get<double>(fraction), 0.5);
+  Attribute odd = (int64_t{1} << 53) + 1;
+  EXPECT_FALSE(ConvertAttribute(AttrType::kFloat, &odd));
+  Attribute odds = std::vector<int64_t>{1, -(int64_t{1} << 53) - 1};
+  EXPECT_FALSE(ConvertAttribute(AttrType::kFloats, &odds));
+  Attribute largest = std::numeric_limits<int64_t>::max();
+  EXPECT_FALSE(ConvertAttribute(AttrType::kFloat, &largest));
   Attribute flag = true;
   EXPECT_FALSE(ConvertAttribute(AttrType::kInt, &flag));
   Attribute ints = std::vector<int64_t>{1};

@@ -91,6 +91,25 @@ TEST(GatherElements, NamesTheFirstIndexOutOfRange) {
               });
 }
 
+TEST(Elements, MayBeThoseOfANumber) {
+  const Tensor x = Tensor::FromVector<float>({}, {3});
+  const Tensor index = Tensor::FromVector<int64_t>({}, {-1});
+  const Tensor picked =
+      RunOp("gather_elements", {{"X", x}, {"Index", index}})["Out"];
+  EXPECT_EQ(picked.dims(), DDim());
+  EXPECT_EQ(picked.ToVector<float>(), (std::vector<float>{3}));
+  const Tensor update = Tensor::FromVector<float>({}, {5});
+  const AttributeMap add = {{"axis", int64_t{-1}}, {"reduction", "add"}};
+  const Tensor changed =
+      RunOp("scatter_elements",
+            {{"X", x}, {"Index", index}, {"Updates", update}}, add)["Out"];
+  EXPECT_EQ(changed.ToVector<float>(), (std::vector<float>{8}));
+  ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run", {"Index"}, [&] {
+    RunOp("gather_elements",
+          {{"X", x}, {"Index", Tensor::FromVector<int64_t>({}, {1})}});
+  });
+}
+
 TEST(Elements, RefuseAnAxisThatXDoesNotHave) {
   for (const int64_t axis :
        {int64_t{2}, int64_t{-3}, std::numeric_limits<int64_t>::min()}) {
@@ -114,8 +133,8 @@ TEST(Elements, RefuseShapesThatDoNotFit) {
       {"gather_elements", "Index"}, [] {
         InferOpShapes("gather_elements", {{"X", {3, 2}}, {"Index", {3}}});
       });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
-              {"gather_elements", "X"}, [] {
+  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
+              {"gather_elements", "Index"}, [] {
                 InferOpShapes("gather_elements", {{"X", {}}, {"Index", {1}}});
               });
   ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",

@@ -47,6 +47,25 @@ std::vector<Resizing> Resizings(const std::string& mode) {
     add({3, 1, 1}, {1, 7, 1}, {});
     add({}, {}, {});
     add({2, 0, 3}, {}, {1, 2, 2});
+    if (mode == "nearest") continue;
+    const size_t first = all.size();
+    add({2, 9, 4}, {2, 4, 7}, {});
+    add({3, 23}, {}, {0.7, 0.125});
+    add({7, 1}, {1, 1}, {});
+    for (size_t at = first; at < all.size(); ++at) {
+      all[at].attributes["antialias"] = true;
+    }
+  }
+  for (const bool reversed : {false, true}) {
+    if (mode == "nearest") continue;
+    all.push_back(
+        {{2, 5, 6},
+         {{"mode", mode},
+          {"coordinate_transformation_mode", std::string("tf_crop_and_resize")},
+          {"sizes", Ints{2, 7, 4}},
+          {"roi", reversed ? Doubles{0, 0.9, 1.5, 1, 0.2, -0.25}
+                           : Doubles{0, -0.25, 0.25, 1, 0.75, 1.25}},
+          {"extrapolation_value", 7.0}}});
   }
   const auto add = [&](const DDim& x, const Doubles& scales) {
     all.push_back(
@@ -83,6 +102,7 @@ std::vector<OpExample> ResizeExamples(ExampleMaker& make) {
 
 // Where element j of Out lies in X, as ONNX defines it.
 double Position(const OpDesc& op,
+                size_t axis,
                 double j,
                 double in,
                 double out,
@@ -93,6 +113,12 @@ double Position(const OpDesc& op,
     return length == 1 ? 0 : j * (in - 1) / (length - 1);
   }
   if (mode == "asymmetric") return j / scale;
+  if (mode == "tf_crop_and_resize") {
+    const Doubles& roi = GetAttr<Doubles>(op, "roi");
+    const double start = roi[axis], end = roi[roi.size() / 2 + axis];
+    const double part = length == 1 ? 0.5 : j / (length - 1);
+    return (start + part * (end - start)) * (in - 1);
+  }
   if (mode == "pytorch_half_pixel" && out == 1) return 0;
   const double half = (j + 0.5) / scale - 0.5;
   if (mode != "half_pixel_symmetric") return half;
@@ -129,8 +155,14 @@ Matrix Weights(const OpDesc& op, int axis, int64_t in) {
   Matrix matrix;
   for (int64_t j = 0; j < out; ++j) {
     Doubles& row = matrix.emplace_back(static_cast<size_t>(in), 0.0);
-    const double x = Position(op, static_cast<double>(j), size,
-                              static_cast<double>(out), length / size, length);
+    const double x =
+        Position(op, static_cast<size_t>(axis), static_cast<double>(j), size,
+                 static_cast<double>(out), length / size, length);
+    if (GetAttr<std::string>(op, "coordinate_transformation_mode") ==
+            "tf_crop_and_resize" &&
+        (x < 0 || x > size - 1)) {
+      continue;
+    }
     const auto add = [&](int64_t i, double weight) {
       row[std::clamp<int64_t>(i, 0, in - 1)] += weight;
     };
@@ -139,10 +171,13 @@ Matrix Weights(const OpDesc& op, int axis, int64_t in) {
       continue;
     }
     const bool exclude = GetAttr<bool>(op, "exclude_outside");
-    for (int64_t i = exclude ? 0 : -9; i < (exclude ? in : in + 9); ++i) {
-      add(i, Weight(op, x - static_cast<double>(i)));
+    const bool antialias = GetAttr<bool>(op, "antialias");
+    const double near = antialias ? std::min(1.0, length / size) : 1;
+    const int64_t most = antialias ? 99 : 9;
+    for (int64_t i = exclude ? 0 : -most; i < (exclude ? in : in + most); ++i) {
+      add(i, Weight(op, (x - static_cast<double>(i)) * near));
     }
-    if (!exclude) continue;
+    if (!exclude && near == 1) continue;
     double sum = 0;
     for (const double weight : row) {
       sum += weight;
@@ -164,14 +199,18 @@ Matrix Transposed(const Matrix& matrix, int64_t columns) {
   return result;
 }
 
-// Each line along `axis` times the matrix.
-Array Applied(const Matrix& matrix, int axis, const Array& x) {
+// Each line along `axis` times the matrix; `outside` for rows of zeros.
+Array Applied(const Matrix& matrix,
+              int axis,
+              const Array& x,
+              double outside = 0) {
   DDim dims = x.dims;
   dims[axis] = static_cast<int64_t>(matrix.size());
   Array out(dims);
   for (size_t at = 0; at < out.values.size(); ++at) {
     std::vector<int64_t> index = out.IndexOf(static_cast<int64_t>(at));
     const Doubles& row = matrix[index[axis]];
+    if (row == Doubles(row.size(), 0.0)) out.values[at] = outside;
     for (size_t i = 0; i < row.size(); ++i) {
       index[axis] = static_cast<int64_t>(i);
       if (row[i] != 0) out.values[at] += row[i] * x.values[x.Offset(index)];
@@ -184,7 +223,8 @@ Arrays ResizeReference(const Arrays& in, const OpDesc& op) {
   Array out = in.at("X");
   for (int axis = 0; axis < out.dims.rank(); ++axis) {
     const int64_t size = in.at("X").dims[axis];
-    out = Applied(Weights(op, axis, size), axis, out);
+    out = Applied(Weights(op, axis, size), axis, out,
+                  GetAttr<double>(op, "extrapolation_value"));
   }
   return {{"Out", out}};
 }

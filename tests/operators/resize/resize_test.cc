@@ -218,6 +218,36 @@ TEST(ResizeShape, RefusesSizesThatCannotBe) {
           {{"sizes", Ints{3, 4}}, {"scales", Doubles{1, 2, 3}}});
 }
 
+TEST(Resize, AFilterAgainstAliasingReadsAllElements) {
+  AttributeMap attributes = {
+      {"sizes", Ints{2}}, {"mode", "linear"}, {"antialias", true}};
+  // Weights 1, 3, 3 and 1, without that of the element outside of X.
+  attributes["exclude_outside"] = true;
+  const Doubles out = Resized({0, 8, 16, 24}, attributes);
+  EXPECT_NEAR(out[0], (3 * 8 + 1 * 16) / 7.0, 1e-12);
+  EXPECT_NEAR(out[1], (1 * 8 + 3 * 16 + 3 * 24) / 7.0, 1e-12);
+  // A scale that no element of Out has takes no time.
+  attributes["sizes"] = Ints{1};
+  attributes["scales"] = Doubles{1e-300};
+  EXPECT_NEAR(Resized(Doubles(4000, 3), attributes)[0], 3, 1e-12);
+}
+
+TEST(ResizeShape, RefusesPartsThatCannotBe) {
+  const AttributeMap cropped = {
+      {"sizes", Ints{3, 3}},
+      {"coordinate_transformation_mode", "tf_crop_and_resize"}};
+  const auto with = [](AttributeMap attributes, const Doubles& roi) {
+    attributes["roi"] = roi;
+    return attributes;
+  };
+  Refuses("resize.roi_entries", {"roi has 2 entries", "[2, 2]"}, {2, 2},
+          with(cropped, {0, 1}));
+  Refuses("resize.roi_entries", {"else none"}, {2, 2},
+          with({{"sizes", Ints{3, 3}}}, {0, 0, 1, 1}));
+  Refuses("resize.roi", {"roi has inf"}, {2, 2},
+          with(cropped, {0, 0, 1, kInfinity}));
+}
+
 TEST(ResizeShape, RefusesNumbersThatCannotBe) {
   Refuses("resize.cubic_coeff_a", {"cubic_coeff_a"}, {2},
           {{"sizes", Ints{3}}, {"cubic_coeff_a", kNaN}});

@@ -64,16 +64,25 @@ TEST(TopKTest, RefusesAKThatRowsDoNotHave) {
                 InferOpShapes("top_k", {{"X", {2, 0}}}, TopK(1));
               });
   ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
-              {"top_k", "k", "at least 1"}, [] {
-                InferOpShapes("top_k", {{"X", {2, 3}}}, TopK(0));
+              {"top_k", "k", "at least 0"}, [] {
+                InferOpShapes("top_k", {{"X", {2, 3}}}, TopK(-1));
+              });
+  ExpectError(ErrorCode::kInvalidArgument, "top_k.k_of_number",
+              {"k = 2", "X is a number"}, [] {
+                InferOpShapes("top_k", {{"X", {}}}, TopK(2));
               });
 }
 
-TEST(TopKTest, RefusesAScalar) {
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
-              {"top_k", "X"}, [] {
-                InferOpShapes("top_k", {{"X", DDim()}}, TopK(1));
-              });
+TEST(TopKTest, MayBeOfNoElementsOrOfANumber) {
+  auto none = RunOp("top_k", {{"X", Tensor::FromVector<float>({2, 1}, {1, 2})}},
+                    TopK(0));
+  EXPECT_EQ(none["Out"].dims(), DDim({2, 0}));
+  EXPECT_EQ(none["Indices"].dims(), DDim({2, 0}));
+  auto one =
+      RunOp("top_k", {{"X", Tensor::FromVector<float>({}, {3})}}, TopK(1));
+  EXPECT_EQ(one["Out"].dims(), DDim());
+  EXPECT_EQ(one["Out"].ToVector<float>(), (std::vector<float>{3}));
+  EXPECT_EQ(one["Indices"].ToVector<int64_t>(), (std::vector<int64_t>{0}));
 }
 
 }  // namespace

@@ -65,9 +65,13 @@ TEST(CrfDecoding, ComparesWithLabels) {
   EXPECT_EQ(Decode(inputs), (Int64s{1, 0, 1, 0}));
 }
 
+TEST(CrfDecoding, OfLengthZeroHasNoTags) {
+  EXPECT_EQ(Decode(OneSequence({1, 0, 0, 1}, Floats(8, 0), 0)), (Int64s{0, 0}));
+}
+
 TEST(CrfDecoding, RefusesBadInput) {
   ExpectError(ErrorCode::kOutOfRange, "crf.length",
-              {"crf_decoding", "Length[0] = 3", "1 to 2"}, [] {
+              {"crf_decoding", "Length[0] = 3", "0 to 2"}, [] {
                 Decode(OneSequence({0, 0, 0, 0}, Floats(8, 0), 3));
               });
   ExpectError(ErrorCode::kOutOfRange, "crf.label",

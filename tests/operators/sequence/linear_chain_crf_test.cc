@@ -83,10 +83,10 @@ void RunTwo(const Tensor& transition,
 TEST(LinearChainCrf, RefusesLengthsOutsideOfTheSequence) {
   const Int64s label(6, 0);
   for (const int64_t bad :
-       {int64_t{0}, int64_t{4}, std::numeric_limits<int64_t>::min()}) {
+       {int64_t{-1}, int64_t{4}, std::numeric_limits<int64_t>::min()}) {
     ExpectError(
         ErrorCode::kOutOfRange, "crf.length",
-        {"linear_chain_crf", "Length[1] = " + std::to_string(bad), "1 to 3"},
+        {"linear_chain_crf", "Length[1] = " + std::to_string(bad), "0 to 3"},
         [&] {
           RunTwo(Ones({4, 2}), {3, bad}, label);
         });
@@ -150,6 +150,21 @@ TEST(LinearChainCrf, InfersUnknownShapes) {
                                          {"Length", DDim::UnknownRank()}})
           .at("LogLikelihood"),
       DDim({-1, 1}));
+}
+
+TEST(LinearChainCrf, OfLengthZeroCostsNothing) {
+  const Floats weights = {1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(Cost({1, 2}, weights, {9}, 0)[0], 0);
+  auto got =
+      RunOp("linear_chain_crf_grad",
+            {{"Emission", Ones({1, 1, 2})},
+             {"Transition", Ones({4, 2})},
+             {"Label", Tensor::FromVector<int64_t>({1, 1}, {9})},
+             {"Length", Tensor::FromVector<int64_t>({1}, {0})},
+             {"LogLikelihood@GRAD", Tensor::FromVector<float>({1, 1}, {2})}},
+            {}, {.outputs = {"Emission@GRAD", "Transition@GRAD"}});
+  EXPECT_EQ(got["Emission@GRAD"].ToVector<float>(), (Floats{0, 0}));
+  EXPECT_EQ(got["Transition@GRAD"].ToVector<float>(), Floats(8, 0));
 }
 
 TEST(LinearChainCrfGrad, IsZeroPastTheLength) {
