@@ -1,0 +1,57 @@
+#include "sluice/operators/conversion/quantize_and_dequantize_kernel.h"
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/eigen/vector_share.h"
+#include "sluice/operators/math/conversion/quantize_and_dequantize.h"
+
+namespace sluice::operators::eigen {
+namespace {
+
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::KernelWork;
+
+// The expression that the kernel of CUDA evaluates, too.
+template <typename T>
+struct QuantizeExpression {
+  using C = math::Computed<T>;
+  using Scalar = math::EigenType<T>;
+
+  static void Run(const T* x,
+                  int64_t count,
+                  const math::QuantizeRange<C>& range,
+                  T* out) {
+    math::QuantizeAndDequantizeOneScale<Eigen::DefaultDevice, Scalar, C>()(
+        Eigen::DefaultDevice(), reinterpret_cast<const Scalar*>(x), count,
+        range, reinterpret_cast<Scalar*>(out));
+  }
+};
+
+template <typename T>
+using EigenQuantize = QuantizeAndDequantizeKernel<T, QuantizeExpression<T>>;
+
+// Some 40 operations an element, with the two floors that SSE2 has no
+// instruction for; halves are converted one by one.
+KernelWork QuantizeExpressionWork(const KernelQuery& query) {
+  KernelWork work = framework::DefaultKernelWork(query);
+  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  const auto count = static_cast<double>(query.inputs[0].numel());
+  work.flops = 40 * count;
+  work.efficiency = 0.5 * VectorShare(std::max(element, sizeof(float)));
+  if (element < sizeof(float)) work.moves = 8 * count;
+  return work;
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(quantize_and_dequantize,
+                   EIGEN,
+                   CPUPlace,
+                   expression,
+                   KernelTraits().Estimate(&QuantizeExpressionWork),
+                   EigenQuantize<float>,
+                   EigenQuantize<double>,
+                   EigenQuantize<platform::float16>,
+                   EigenQuantize<platform::bfloat16>);
+
+}  // namespace sluice::operators::eigen

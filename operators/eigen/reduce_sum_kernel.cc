@@ -1,0 +1,87 @@
+#include <unsupported/Eigen/CXX11/Tensor>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/eigen/vector_share.h"
+#include "sluice/operators/math/eigen_views.h"
+#include "sluice/operators/math/reduction/reduce_axes.h"
+#include "sluice/operators/reduction/reduced_dims.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::operators::eigen {
+namespace {
+
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::KernelWork;
+using framework::OpKernelConstruction;
+using framework::Tensor;
+
+// The sums of rows, in double and in a tree: what is reduced is innermost.
+template <typename T>
+class EigenRowSums final : public framework::OpKernel {
+ public:
+  explicit EigenRowSums(const OpKernelConstruction& construction)
+      : reduced_(construction) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    const framework::DDim& x = query.inputs[0];
+    const math::ReduceAxes axes = math::SortAxes(x, reduced_.Of(x));
+    SLUICE_ENFORCE(
+        axes.terms > 0 && axes.terms == axes.row_size && axes.row_reduced,
+        ErrorCode::kUnimplemented, "eigen.reduce_sum_rows",
+        "reduce_sum: Eigen sums over the last dimensions alone, got "
+        "others of X {}",
+        x);
+    rows_ = axes.outputs;
+    columns_ = axes.row_size;
+    out_dims_ = query.outputs[0];
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    using Device = Eigen::DefaultDevice;
+    const Tensor rows = context.Input("X").Reshaped({rows_, columns_});
+    const auto x = rows.matrix<T>();
+    auto out = context.AllocateOutput("Out", out_dims_).template flat<T>();
+    const Device& device = context.eigen_device<Device>();
+    const int64_t grain = kTerms / columns_ + 1;
+    platform::ParallelFor(rows_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        out.chip(row, 0).device(device) =
+            x.chip(row, 0).template cast<double>().sum().template cast<T>();
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kTerms = 16384;  // that are worth a thread
+
+  ReducedDims reduced_;
+  int64_t rows_ = 0;
+  int64_t columns_ = 0;
+  framework::DDim out_dims_;
+};
+
+KernelWork RowSumsWork(const KernelQuery& query) {
+  KernelWork work = framework::DefaultKernelWork(query);
+  const auto terms = static_cast<double>(query.inputs[0].numel());
+  const auto rows = static_cast<double>(query.outputs[0].numel());
+  work.flops = 2 * terms;
+  work.efficiency = 0.25 * VectorShare(sizeof(double));
+  work.moves = 30 * rows;
+  work.max_threads = std::max(rows, 1.0);
+  return work;
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(reduce_sum,
+                   EIGEN,
+                   CPUPlace,
+                   rows,
+                   KernelTraits().Estimate(&RowSumsWork),
+                   EigenRowSums<float>,
+                   EigenRowSums<double>);
+
+}  // namespace sluice::operators::eigen
