@@ -37,7 +37,8 @@ struct QuantizeElements {
 
 KernelWork QuantizeElementsWork(const KernelQuery& query) {
   KernelWork work = framework::DefaultKernelWork(query);
-  work.moves = 10 * static_cast<double>(query.inputs[0].numel());
+  const bool half = platform::SizeOf(query.input_dtypes[0]) < sizeof(float);
+  work.moves = (half ? 24 : 15) * static_cast<double>(query.inputs[0].numel());
   return work;
 }
 

@@ -3,7 +3,7 @@
 #include <Eigen/Core>
 
 #include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/eigen/vector_share.h"
+#include "sluice/operators/math/work.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::operators::eigen {
@@ -76,13 +76,17 @@ std::string NotEmpty(const KernelQuery& query) {
   return empty ? "takes no empty matrices" : "";
 }
 
-// One thread copies both matrices into blocks and multiplies these.
+// One thread copies both matrices into blocks and multiplies these, in vectors
+// of 16 bytes; where the machine has wider ones, without multiply-add.
 template <typename Op>
 framework::KernelWork Work(const KernelQuery& query) {
   const size_t element = platform::SizeOf(query.input_dtypes[0]);
-  framework::KernelWork work = math::ProductWork(
-      MatmulPlanOf<Op, MatmulOut>(query), element, 16 / element);
-  work.efficiency = 0.7 * VectorShare(element);
+  const auto lanes = static_cast<int64_t>(16 / element);
+  const double share = static_cast<double>(lanes) /
+                       static_cast<double>(math::VectorLanes(element));
+  framework::KernelWork work =
+      math::ProductWork(MatmulPlanOf<Op, MatmulOut>(query), element, lanes);
+  work.efficiency = 0.7 * (share < 1 ? share / 2 : 1);
   work.extra_bytes = work.bytes;
   work.max_threads = 1;
   return work;
