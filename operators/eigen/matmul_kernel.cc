@@ -76,19 +76,25 @@ std::string NotEmpty(const KernelQuery& query) {
   return empty ? "takes no empty matrices" : "";
 }
 
-// One thread copies both matrices into blocks and multiplies these, in vectors
-// of 16 bytes; where the machine has wider ones, without multiply-add.
+// One thread multiplies, in vectors of 16 bytes; where the machine has wider
+// ones, without multiply-add. Of two matrices it copies both into blocks.
 template <typename Op>
 framework::KernelWork Work(const KernelQuery& query) {
+  const math::MatMulPlan plan = MatmulPlanOf<Op, MatmulOut>(query);
   const size_t element = platform::SizeOf(query.input_dtypes[0]);
   const auto lanes = static_cast<int64_t>(16 / element);
   const double share = static_cast<double>(lanes) /
                        static_cast<double>(math::VectorLanes(element));
-  framework::KernelWork work =
-      math::ProductWork(MatmulPlanOf<Op, MatmulOut>(query), element, lanes);
+  framework::KernelWork work = math::ProductWork(plan, element, lanes);
   work.efficiency = 0.7 * (share < 1 ? share / 2 : 1);
-  work.extra_bytes = work.bytes;
   work.max_threads = 1;
+  if (plan.n == 1) {
+    const auto rows = static_cast<double>(plan.m);
+    work.flops = 2 * rows * math::Padded(plan.k, lanes);
+    work.moves = 3 * rows;
+  } else if (plan.m > 1) {
+    work.extra_bytes = work.bytes;
+  }
   return work;
 }
 

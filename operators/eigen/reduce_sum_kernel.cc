@@ -16,7 +16,6 @@ using framework::KernelQuery;
 using framework::KernelTraits;
 using framework::KernelWork;
 using framework::OpKernelConstruction;
-using framework::Tensor;
 
 // The sums of rows, in double: what is reduced is innermost. float64 would need
 // sums that keep what is rounded off.
@@ -43,16 +42,18 @@ class EigenRowSums final : public framework::OpKernel {
 
   void Compute(framework::OpKernelContext& context) const override {
     using Device = Eigen::DefaultDevice;
-    const Tensor rows = context.Input("X").Reshaped({rows_, columns_});
-    const auto x = rows.matrix<T>();
-    auto out = context.AllocateOutput("Out", out_dims_).template flat<T>();
+    using Rows = typename framework::TTypes<T>::ConstMatrix;
+    using Sums = typename framework::TTypes<T>::Vec;
+    const T* x = context.Input("X").data<T>();
+    T* out = context.AllocateOutput("Out", out_dims_).template data<T>();
     const Device& device = context.eigen_device<Device>();
     const int64_t grain = kTerms / columns_ + 1;
     platform::ParallelFor(rows_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        out.chip(row, 0).device(device) =
-            x.chip(row, 0).template cast<double>().sum().template cast<T>();
-      }
+      const Rows rows(x + begin * columns_, end - begin, columns_);
+      Sums(out + begin, end - begin).device(device) =
+          rows.template cast<double>()
+              .sum(Eigen::array<Eigen::Index, 1>{1})
+              .template cast<T>();
     });
   }
 
@@ -69,7 +70,7 @@ class EigenRowSums final : public framework::OpKernel {
 KernelWork RowSumsWork(const KernelQuery& query) {
   KernelWork work = framework::DefaultKernelWork(query);
   const auto rows = static_cast<double>(query.outputs[0].numel());
-  work.moves = 2.5 * static_cast<double>(query.inputs[0].numel()) + 20 * rows;
+  work.moves = 2.5 * static_cast<double>(query.inputs[0].numel()) + 5 * rows;
   work.max_threads = std::max(rows, 1.0);
   return work;
 }
