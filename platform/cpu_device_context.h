@@ -27,4 +27,9 @@ class SLUICE_API CPUDeviceContext final : public DeviceContext {
   const Eigen::DefaultDevice& eigen_device() const;
 };
 
+template <>
+struct ContextOfEigen<Eigen::DefaultDevice> {
+  using Type = CPUDeviceContext;
+};
+
 }  // namespace sluice::platform

@@ -90,4 +90,9 @@ class SLUICE_API CUDADeviceContext final : public DeviceContext {
   int op_index_ = -1;
 };
 
+template <>
+struct ContextOfEigen<Eigen::GpuDevice> {
+  using Type = CUDADeviceContext;
+};
+
 }  // namespace sluice::platform

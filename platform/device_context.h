@@ -47,4 +47,9 @@ class SLUICE_API DeviceContext {
   DeviceContext& operator=(const DeviceContext&) = delete;
 };
 
+// ContextOfEigen<Device>::Type is the context whose eigen_device() is a Device
+// of Eigen's; its header defines it.
+template <typename EigenDevice>
+struct ContextOfEigen;
+
 }  // namespace sluice::platform

@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "tests/testing/cuda_device.h"
+#include <eigen_gpu.cuh>
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/distance/manhattan_distance_functor.cuh"
+#include "sluice/operators/math/eigen_views.h"
 #include "sluice/operators/math/pool/maxouting.cuh"
 #include "sluice/operators/movement/crop_kernel.cuh"
 #include "sluice/platform/device_context_pool.h"
@@ -29,6 +31,7 @@ using framework::OpKernelContext;
 using framework::OpSchema;
 using framework::RunOp;
 using framework::Tensor;
+using framework::TTypes;
 using platform::CUDADeviceContext;
 using platform::CUDAPlace;
 using platform::DType;
@@ -110,8 +113,94 @@ void CudaCropGradSchema(OpSchema& op) {
   op.InferShape([](InferShapeContext& c) { c.SetOutput(0, c.input(0)); });
 }
 
+// TensorFlow: an op as a functor on an Eigen device, over Eigen's views.
+
+using GPUDevice = Eigen::GpuDevice;
+
+namespace functor {
+
+template <typename T>
+__global__ void manhattan_distance(
+    const T* x, const T* y, T* z, const int n, const int m, const int p) {
+  const int i = blockIdx.y * blockDim.y + threadIdx.y;
+  const int j = blockIdx.x * blockDim.x + threadIdx.x;
+  const int index = i * m + j;
+
+  if ((i >= n) || (j >= m)) return;
+
+  T dist = 0.0;
+  T diff;
+  for (int k = 0; k < p; k++) {
+    diff = x[i * p + k] - y[j * p + k];  // x[i, k] - y[j, k]
+    dist += Eigen::numext::abs(diff);
+  }
+
+  z[index] = dist;
+}
+
+template <typename Device, typename T>
+struct ManhattanDistance;
+
+template <typename T>
+struct ManhattanDistance<GPUDevice, T> {
+  void operator()(OpKernelContext* ctx,
+                  const GPUDevice& d,
+                  typename TTypes<T>::ConstMatrix x,
+                  typename TTypes<T>::ConstMatrix y,
+                  typename TTypes<T>::Matrix z) const {
+    const auto n = static_cast<int>(x.dimension(0));
+    const auto m = static_cast<int>(y.dimension(0));
+    const auto p = static_cast<int>(x.dimension(1));
+    dim3 block_dim_2d(32, 8);
+    auto grid_dim_x = (m + block_dim_2d.x - 1) / block_dim_2d.x;
+    auto grid_dim_y = (n + block_dim_2d.y - 1) / block_dim_2d.y;
+    dim3 grid_dim_2d(grid_dim_x, grid_dim_y);
+    platform::Launch<manhattan_distance<T>>(
+        {ctx->device_context<CUDADeviceContext>(), grid_dim_2d, block_dim_2d},
+        x.data(), y.data(), z.data(), n, m, p);
+    // In the order of the stream, after the kernel.
+    z.device(d) = z * T(2);
+  }
+};
+
+}  // namespace functor
+
+void TwiceTheDistanceSchema(OpSchema& op) {
+  op.Doc("Twice the distances of the rows of x to the rows of y.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("x", "T", "[n, p].").Input("y", "T", "[m, p].");
+  op.Output("z", "T", "[n, m].");
+  op.InferShape([](InferShapeContext& c) {
+    c.SetOutput(0, c.Matrix(c.Dim(c.WithRank(c.input(0), 2), 0),
+                            c.Dim(c.WithRank(c.input(1), 2), 0)));
+  });
+}
+
+template <typename Device, typename T>
+class TwiceTheDistanceKernel : public OpKernel {
+ public:
+  explicit TwiceTheDistanceKernel(const OpKernelConstruction& context)
+      : OpKernel(context) {}
+
+  void Compute(OpKernelContext& context) const override {
+    OpKernelContext* ctx = &context;
+    const Tensor* x_tensor = &ctx->Input("x");
+    const Tensor* y_tensor = &ctx->Input("y");
+    Tensor* z_tensor =
+        &ctx->AllocateOutput("z", {x_tensor->dims()[0], y_tensor->dims()[0]});
+    const Device& device = ctx->eigen_device<Device>();
+    functor::ManhattanDistance<Device, T>()(ctx, device, x_tensor->matrix<T>(),
+                                            y_tensor->matrix<T>(),
+                                            z_tensor->matrix<T>());
+  }
+};
+
 }  // namespace
 
+REGISTER_OPERATOR(cuda_twice_the_distance, TwiceTheDistanceSchema);
+REGISTER_OP_CUDA_KERNEL(cuda_twice_the_distance,
+                        TwiceTheDistanceKernel<GPUDevice, float>,
+                        TwiceTheDistanceKernel<GPUDevice, double>);
 REGISTER_OPERATOR(cuda_crop, CudaCropSchema);
 REGISTER_OPERATOR(cuda_crop_grad, CudaCropGradSchema);
 REGISTER_OP_CUDA_KERNEL(cuda_crop, ops::CropKernel<float>);
@@ -138,6 +227,19 @@ TEST_F(FamiliarCUDAForms, KernelsWithAndWithoutADeviceContextRegisterAlike) {
           .at("X@GRAD");
   EXPECT_EQ(grad.ToVector<float>(),
             std::vector<float>({0, 0, 0, 0, 5, 6, 0, 8, 9}));
+}
+
+TEST_F(FamiliarCUDAForms, AFunctorOnAnEigenDeviceComputesOverMatrices) {
+  SLUICE_USE_OPERATOR(cuda_twice_the_distance);
+  SluiceRegisterKernel_cuda_twice_the_distance_CUDAPlace_PLAIN_plain(
+      framework::Registry::Global());
+  const Tensor x = Tensor::FromVector<double>({3, 2}, {0, 0, 1, 2, -3, 4});
+  const Tensor y = Tensor::FromVector<double>({2, 2}, {1, 1, 0, -2});
+  const framework::RunOpOptions on_device{.place = CUDAPlace{0}};
+  const Tensor z =
+      RunOp("cuda_twice_the_distance", {{"x", x}, {"y", y}}, {}, on_device)
+          .at("z");
+  EXPECT_EQ(z.ToVector<double>(), std::vector<double>({4, 4, 2, 10, 14, 18}));
 }
 
 }  // namespace

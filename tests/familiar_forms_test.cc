@@ -6,6 +6,7 @@
 
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
+#include <unsupported/Eigen/CXX11/Tensor>
 
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
@@ -13,6 +14,7 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/memory/memory.h"
 #include "sluice/operators/math/distance/manhattan_distance_functor.h"
+#include "sluice/operators/math/eigen_views.h"
 #include "sluice/operators/math/pool/maxouting.h"
 #include "sluice/operators/movement/crop_kernel.h"
 #include "sluice/platform/cpu_device_context.h"
@@ -39,6 +41,7 @@ using framework::RunOp;
 using framework::ShapeHandle;
 using framework::Status;
 using framework::Tensor;
+using framework::TTypes;
 using platform::CPUDeviceContext;
 using platform::CPUPlace;
 using platform::CUDAPlace;
@@ -223,12 +226,80 @@ class PairwiseKernel : public OpKernel {
   int64_t limit_;
 };
 
+// TensorFlow: the same op as a functor on an Eigen device, over Eigen's views.
+
+using CPUDevice = Eigen::DefaultDevice;
+
+namespace functor {
+
+template <typename Device, typename T>
+struct ManhattanDistance;
+
+template <typename T>
+struct ManhattanDistance<CPUDevice, T> {
+  void operator()(OpKernelContext* /*ctx*/,
+                  const CPUDevice& /*d*/,
+                  typename TTypes<T>::ConstMatrix x,
+                  typename TTypes<T>::ConstMatrix y,
+                  typename TTypes<T>::Matrix z) const {
+    auto n = x.dimension(0);
+    auto m = y.dimension(0);
+    auto p = y.dimension(1);
+
+    T diff;
+    T dist;
+    for (int i = 0; i < n; i++) {
+      for (int j = 0; j < m; j++) {
+        dist = static_cast<T>(0);
+        for (int k = 0; k < p; k++) {
+          diff = x(i, k) - y(j, k);
+          dist += Eigen::numext::abs(diff);
+        }
+        z(i, j) = dist;
+      }
+    }
+  }
+};
+
+}  // namespace functor
+
+template <typename Device, typename T>
+class PairwiseEigenKernel : public OpKernel {
+ public:
+  explicit PairwiseEigenKernel(const OpKernelConstruction& context)
+      : OpKernel(context) {}
+
+  void Compute(OpKernelContext& context) const override {
+    OpKernelContext* ctx = &context;
+    const Tensor* x_tensor = nullptr;
+    const Tensor* y_tensor = nullptr;
+    OP_REQUIRES_OK(ctx, ctx->Input("x", &x_tensor));
+    OP_REQUIRES_OK(ctx, ctx->Input("y", &y_tensor));
+    const int64_t n = x_tensor->dims()[0];
+    const int64_t m = y_tensor->dims()[0];
+    Tensor* z_tensor = nullptr;
+    OP_REQUIRES_OK(ctx, ctx->AllocateOutput("z", {n, m}, &z_tensor));
+
+    const Device& device = ctx->eigen_device<Device>();
+    functor::ManhattanDistance<Device, T>()(ctx, device, x_tensor->matrix<T>(),
+                                            y_tensor->matrix<T>(),
+                                            z_tensor->matrix<T>());
+  }
+};
+
 }  // namespace
 
 REGISTER_OPERATOR(familiar_pairwise, PairwiseSchema);
 REGISTER_OP_CPU_KERNEL(familiar_pairwise,
                        PairwiseKernel<CPUDeviceContext, float>,
                        PairwiseKernel<CPUDeviceContext, double>);
+REGISTER_OP_KERNEL(familiar_pairwise,
+                   PLAIN,
+                   CPUPlace,
+                   eigen,
+                   framework::KernelTraits(),
+                   PairwiseEigenKernel<CPUDevice, float>,
+                   PairwiseEigenKernel<CPUDevice, double>);
 
 namespace {
 
@@ -246,6 +317,15 @@ TEST(FamiliarForms, AKernelInTheHabitOfTensorFlowComputes) {
   const Tensor y = Tensor::FromVector<double>({1, 2}, {1, 1});
   EXPECT_EQ(Pairwise(Points(), y).ToVector<double>(),
             std::vector<double>({2, 1, 7}));
+}
+
+TEST(FamiliarForms, AFunctorOnAnEigenDeviceComputesOverMatrices) {
+  const Tensor y = Tensor::FromVector<double>({2, 2}, {1, 1, 0, -2});
+  const Tensor z = RunOp("familiar_pairwise", {{"x", Points()}, {"y", y}}, {},
+                         {.hint = "require variant=eigen"})
+                       .at("z");
+  EXPECT_EQ(z.dims(), DDim({3, 2}));
+  EXPECT_EQ(z.ToVector<double>(), std::vector<double>({2, 2, 1, 5, 7, 9}));
 }
 
 TEST(FamiliarForms, OpRequiresEndsTheKernelWithANamedError) {
@@ -403,6 +483,8 @@ const bool registered = [] {
   SLUICE_USE_CPU_KERNEL(familiar_pairwise);
   SLUICE_USE_OPERATOR(familiar_pairwise_grad);
   SLUICE_USE_OPERATOR(familiar_masked_averages);
+  SluiceRegisterKernel_familiar_pairwise_CPUPlace_PLAIN_eigen(
+      framework::Registry::Global());
   return true;
 }();
 

@@ -12,7 +12,9 @@
 
 namespace sluice::platform {
 class DeviceContext;
-}
+template <typename EigenDevice>
+struct ContextOfEigen;
+}  // namespace sluice::platform
 
 namespace sluice::framework {
 
@@ -114,6 +116,14 @@ class SLUICE_API OpKernelContext {
   template <typename Context>
   Context& device_context() const {
     return static_cast<Context&>(*device_);
+  }
+  // What Eigen's expressions are evaluated on: `Device` is
+  // Eigen::DefaultDevice at the CPU, with platform/cpu_device_context.h, and
+  // Eigen::GpuDevice at CUDA, with platform/cuda_device_context.h.
+  template <typename Device>
+  const Device& eigen_device() const {
+    using Context = typename platform::ContextOfEigen<Device>::Type;
+    return device_context<Context>().eigen_device();
   }
 
  private:

@@ -120,6 +120,15 @@ void Tensor::FailAccess(DType wanted) const {
       "data<{}>() of a tensor that holds {} (shape {})", wanted, dtype_, dims_);
 }
 
+void Tensor::CheckView(DType wanted, int rank) const {
+  SLUICE_ENFORCE(dims_.rank() == rank, ErrorCode::kInvalidArgument,
+                 "tensor.view_rank",
+                 "a view of {} dimensions as {} of a tensor that holds {} "
+                 "(shape {})",
+                 rank, wanted, dtype_, dims_);
+  CheckAccess(wanted);
+}
+
 Tensor& Tensor::ShareDataWith(const Tensor& other) {
   SLUICE_ENFORCE(other.allocated(), ErrorCode::kFailedPrecondition,
                  "tensor.share_unallocated",

@@ -55,6 +55,11 @@ class SLUICE_API Placeholder {
   std::atomic<uint64_t> version_{0};
 };
 
+// The types of Eigen's views of a tensor, defined in
+// operators/math/eigen_views.h.
+template <typename T, int kRank = 1>
+struct TTypes;
+
 // A dense row-major array of one dtype at one place. `Resize` sets the shape
 // only; memory comes with the first `mutable_data`. Copies are shallow: they
 // share the memory. Not synchronised: many readers, or one writer.
@@ -112,6 +117,45 @@ class SLUICE_API Tensor {
     holder_->Touch();
     return static_cast<T*>(pointer_);
   }
+
+  // The elements as Eigen's tensors, by TensorFlow's names. Whoever calls these
+  // includes operators/math/eigen_views.h, which defines them. They raise as
+  // data<T>(), and InvalidArgument when the rank is not that of the view;
+  // scalar<T>() takes any tensor of one element.
+  template <typename T>
+  typename TTypes<T>::Flat flat();
+  template <typename T>
+  typename TTypes<T>::ConstFlat flat() const;
+  template <typename T, int kRank>
+  typename TTypes<T, kRank>::Tensor tensor();
+  template <typename T, int kRank>
+  typename TTypes<T, kRank>::ConstTensor tensor() const;
+  template <typename T>
+  typename TTypes<T>::Vec vec() {
+    return tensor<T, 1>();
+  }
+  template <typename T>
+  typename TTypes<T>::ConstVec vec() const {
+    return tensor<T, 1>();
+  }
+  template <typename T>
+  typename TTypes<T>::Matrix matrix() {
+    return tensor<T, 2>();
+  }
+  template <typename T>
+  typename TTypes<T>::ConstMatrix matrix() const {
+    return tensor<T, 2>();
+  }
+  template <typename T>
+  typename TTypes<T>::Scalar scalar() {
+    return Reshaped({}).tensor<T, 0>();
+  }
+  template <typename T>
+  typename TTypes<T>::ConstScalar scalar() const {
+    const Tensor one = Reshaped({});
+    return one.tensor<T, 0>();
+  }
+
   // Without a check; nullptr before allocation.
   const void* raw_data() const { return pointer_; }
   void* raw_data() {
@@ -154,6 +198,7 @@ class SLUICE_API Tensor {
     }
   }
   void FailAccess(DType wanted) const;
+  void CheckView(DType wanted, int rank) const;
 
   std::shared_ptr<Placeholder> holder_;
   void* pointer_ = nullptr;

@@ -1,12 +1,32 @@
 #pragma once
 
+#include <type_traits>
+
 #include "sluice/operators/contraction/matmul_kernel.h"
-#include "sluice/operators/math/device_gemm.cuh"
+#include "sluice/operators/math/device_tiled_gemm.cuh"
 
 namespace sluice::operators {
 
+// What multiplies: cuBLAS, or a kernel of ours.
+struct CublasGemm {
+  template <typename T>
+  static void Run(const platform::CUDADeviceContext& device,
+                  const math::GemmArgs<T>& args,
+                  const math::GemmBatch& batch) {
+    math::DeviceGemm<T>(device, args, batch);
+  }
+};
+struct TiledGemm {
+  template <typename T>
+  static void Run(const platform::CUDADeviceContext& device,
+                  const math::GemmArgs<T>& args,
+                  const math::GemmBatch& batch) {
+    math::DeviceTiledGemm<T>(device, args, batch);
+  }
+};
+
 // One part of a product on CUDA; `Op` and `Part` as for MatmulKernel.
-template <typename Op, typename Part, typename T>
+template <typename Op, typename Part, typename T, typename Gemm>
 class MatmulCUDAKernel final : public framework::OpKernel {
  public:
   explicit MatmulCUDAKernel(const framework::OpKernelConstruction& construction)
@@ -48,7 +68,7 @@ class MatmulCUDAKernel final : public framework::OpKernel {
       const math::MatMulPlan::Axis to = outer.At(i);
       for (int64_t term = 0; term < plan_.summed.count(); ++term) {
         const math::MatMulPlan::Axis at = plan_.summed.At(term);
-        math::DeviceGemm<T>(
+        Gemm::template Run<T>(
             device,
             {plan_.transpose_a, plan_.transpose_b, plan_.m, plan_.n, plan_.k,
              static_cast<T>(op_.alpha()), a + to.a + at.a, plan_.lda,
@@ -63,5 +83,21 @@ class MatmulCUDAKernel final : public framework::OpKernel {
   math::MatMulPlan plan_;
   framework::DDim out_dims_;
 };
+
+// The estimate of both: what cuBLAS reaches of a GPU that was not measured, and
+// a kernel that reads each element of both matrices once a tile.
+template <typename Op, typename Part, typename Gemm>
+framework::KernelWork MatmulCUDAWork(const framework::KernelQuery& query) {
+  const math::MatMulPlan plan = MatmulPlanOf<Op, Part>(query);
+  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  framework::KernelWork work =
+      math::ProductWork(plan, element, math::kGemmTile);
+  work.efficiency = 0.7;
+  if (std::is_same_v<Gemm, TiledGemm>) {
+    work.efficiency = 0.1;
+    work.bytes += work.flops / math::kGemmTile * static_cast<double>(element);
+  }
+  return work;
+}
 
 }  // namespace sluice::operators

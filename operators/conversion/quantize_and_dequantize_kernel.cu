@@ -1,5 +1,7 @@
+#include <eigen_gpu.cuh>
+
 #include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/math/conversion/quantize_range.h"
+#include "sluice/operators/math/conversion/quantize_and_dequantize.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
@@ -18,7 +20,50 @@ std::string RangeIsGiven(const KernelQuery& query) {
   return query.Attr<bool>("range_given") ? "" : "needs range_given";
 }
 
+// The formula of the op, element by element.
 template <typename T>
+struct QuantizeElements {
+  // Public and named, as nvcc wants it around a lambda.
+  static void Run(const CUDADeviceContext& device,
+                  const T* x,
+                  int64_t count,
+                  const math::QuantizeRange<T>& range,
+                  T* out) {
+    const T least = range.min;
+    const T most = range.max;
+    const T scale = range.scale;
+    platform::ForEach(device, count, [=] __device__(int64_t i) {
+      T value = x[i];
+      if (value != value) {
+        out[i] = value;  // NaN stays NaN
+        return;
+      }
+      value = value > most ? most : value;
+      value = value < least ? least : value;
+      const T level = (value - least) * scale;
+      // A sum with 0.5 would be rounded itself.
+      const T whole = floor(level);
+      const T nearest = whole + (level - whole >= T(0.5) ? T(1) : T(0));
+      value = nearest / scale + least;
+      out[i] = value > most ? most : value;
+    });
+  }
+};
+
+// The expression that the kernel of Eigen on the CPU evaluates, too.
+template <typename T>
+struct QuantizeExpression {
+  static void Run(const CUDADeviceContext& device,
+                  const T* x,
+                  int64_t count,
+                  const math::QuantizeRange<T>& range,
+                  T* out) {
+    math::QuantizeAndDequantizeOneScale<Eigen::GpuDevice, T, T>()(
+        device.eigen_device(), x, count, range, out);
+  }
+};
+
+template <typename T, typename Quantize>
 class QuantizeAndDequantizeCUDAKernel final : public OpKernel {
  public:
   explicit QuantizeAndDequantizeCUDAKernel(
@@ -29,43 +74,38 @@ class QuantizeAndDequantizeCUDAKernel final : public OpKernel {
             construction.Attr<int64_t>("num_bits"))) {}
 
   void Compute(OpKernelContext& context) const override {
-    const Tensor& input = context.Input("X");
-    const T* x = input.data<T>();
-    T* out = context.AllocateOutput("Out", input.dims()).template data<T>();
-    const T least = range_.min;
-    const T most = range_.max;
-    const T scale = range_.scale;
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      input.numel(), [=] __device__(int64_t i) {
-                        T value = x[i];
-                        if (value != value) {
-                          out[i] = value;  // NaN stays NaN
-                          return;
-                        }
-                        value = value > most ? most : value;
-                        value = value < least ? least : value;
-                        const T level = (value - least) * scale;
-                        // A sum with 0.5 would be rounded itself.
-                        const T whole = floor(level);
-                        const T nearest =
-                            whole + (level - whole >= T(0.5) ? T(1) : T(0));
-                        value = nearest / scale + least;
-                        out[i] = value > most ? most : value;
-                      });
+    const Tensor& x = context.Input("X");
+    T* out = context.AllocateOutput("Out", x.dims()).template data<T>();
+    Quantize::Run(context.device_context<CUDADeviceContext>(), x.data<T>(),
+                  x.numel(), range_, out);
   }
 
  private:
   math::QuantizeRange<T> range_;
 };
 
+template <typename T>
+using PlainQuantize = QuantizeAndDequantizeCUDAKernel<T, QuantizeElements<T>>;
+template <typename T>
+using EigenQuantize = QuantizeAndDequantizeCUDAKernel<T, QuantizeExpression<T>>;
+
 }  // namespace
 
-REGISTER_OP_KERNEL(quantize_and_dequantize,
-                   PLAIN,
-                   CUDAPlace,
-                   plain,
-                   KernelTraits().When(&RangeIsGiven),
-                   QuantizeAndDequantizeCUDAKernel<float>,
-                   QuantizeAndDequantizeCUDAKernel<double>);
+REGISTER_OP_KERNEL(
+    quantize_and_dequantize,
+    PLAIN,
+    CUDAPlace,
+    plain,
+    KernelTraits().Estimate(&framework::DefaultKernelWork).When(&RangeIsGiven),
+    PlainQuantize<float>,
+    PlainQuantize<double>);
+REGISTER_OP_KERNEL(
+    quantize_and_dequantize,
+    EIGEN,
+    CUDAPlace,
+    expression,
+    KernelTraits().Estimate(&framework::DefaultKernelWork).When(&RangeIsGiven),
+    EigenQuantize<float>,
+    EigenQuantize<double>);
 
 }  // namespace sluice::operators

@@ -120,13 +120,18 @@ class ReduceMeanGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(reduce_sum,
-                       ReduceSumKernel<float>,
-                       ReduceSumKernel<double>,
-                       ReduceSumKernel<platform::float16>,
-                       ReduceSumKernel<platform::bfloat16>,
-                       ReduceSumKernel<int32_t>,
-                       ReduceSumKernel<int64_t>);
+REGISTER_OP_KERNEL(
+    reduce_sum,
+    PLAIN,
+    CPUPlace,
+    plain,
+    framework::KernelTraits().Estimate(&framework::DefaultKernelWork),
+    ReduceSumKernel<float>,
+    ReduceSumKernel<double>,
+    ReduceSumKernel<platform::float16>,
+    ReduceSumKernel<platform::bfloat16>,
+    ReduceSumKernel<int32_t>,
+    ReduceSumKernel<int64_t>);
 REGISTER_OP_CPU_KERNEL(reduce_sum_grad,
                        ReduceSumGradKernel<float>,
                        ReduceSumGradKernel<double>,

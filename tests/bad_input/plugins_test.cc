@@ -32,6 +32,7 @@ void ExpectRefusedPlugin(ErrorCode code,
                          std::initializer_list<std::string_view> fragments,
                          const std::string& path,
                          int line = __builtin_LINE()) {
+  ExpectNextRunWorks();  // loads the libraries of its op
   const size_t kernels = KernelCount();
   const size_t plugins = platform::LoadedPlugins().size();
   const size_t places = platform::DeviceManager::Instance().Places().size();

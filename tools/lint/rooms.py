@@ -12,20 +12,16 @@ ROOMS = {
     "framework": ["platform", "memory"],
     "operators/math": ["platform", "memory", "framework"],
     "operators": ["platform", "memory", "framework", "operators/math"],
-    "operators/onednn": [
-        "platform",
-        "memory",
-        "framework",
-        "operators/math",
-        "operators",
-    ],
-    "operators/nccl": [
-        "platform",
-        "memory",
-        "framework",
-        "operators/math",
-        "operators",
-    ],
+    **{
+        f"operators/{library}": [
+            "platform",
+            "memory",
+            "framework",
+            "operators/math",
+            "operators",
+        ]
+        for library in ("eigen", "nccl", "onednn")
+    },
     "onnx": ["platform", "memory", "framework"],
     "python": [
         "platform",

@@ -4,9 +4,11 @@
 #include "tests/operators/contraction/matmul_reference.h"
 #include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
+#include "tests/testing/cuda_device.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/run/run_op.h"
 
 namespace sluice::operators {
@@ -98,6 +100,28 @@ TEST(Matmul, RefusesSizesThatDoNotFit) {
   ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
               {"matmul", "X", "rank 1"},
               [] { Matmul(Numbers({}), Numbers({1})); });
+}
+
+// Tiles that are not full, a batch, and steps of both transposed matrices.
+TEST(Matmul, AHintChoosesTheProductOnCUDA) {
+  const std::string why = ::sluice::testing::WhyNoCUDA();
+  if (!why.empty()) GTEST_SKIP() << why;
+  const std::vector<std::pair<std::string, Tensor>> inputs = {
+      {"X", Numbers({3, 2, 17, 35})}, {"Y", Numbers({2, 33, 17})}};
+  framework::OneOp one = framework::MakeOneOp(
+      "matmul", inputs,
+      {{"transpose_X", true}, {"transpose_Y", true}, {"alpha", 0.5}});
+  framework::Executor executor{platform::CUDAPlace{0}};
+  const auto run = [&](const std::string& hint, const std::string& library) {
+    const framework::KernelHintGuard guard(hint);
+    const auto plan = executor.Prepare(one.program, one.feeds, one.fetches);
+    EXPECT_EQ(plan->decisions()[0].kernel->key.library, library);
+    return executor.Run(one.program, one.feeds, one.fetches)[0]
+        .ToVector<float>();
+  };
+  const auto own = run("require library=PLAIN, place=cuda:0", "PLAIN");
+  EXPECT_EQ(own, run("require library=CUBLAS", "CUBLAS"));
+  EXPECT_EQ(own, run("", "CUBLAS"));
 }
 
 TEST(MatmulGrad, RefusesAGradientOfAnotherShape) {

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+#include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/math/conversion/quantize_range.h"
+#include "sluice/operators/math/half_conversions.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+
+// The kernels of quantize_and_dequantize on the CPU, for .cc files only.
+namespace sluice::operators {
+
+inline constexpr int64_t kQuantizeGrain = 16384;
+
+// The least and the greatest element; both NaN when there is one.
+template <typename C, typename T>
+std::pair<C, C> QuantizedDataRange(const T* data, int64_t count) {
+  C least = std::numeric_limits<C>::infinity();
+  C greatest = -least;
+  bool nan = false;
+  std::mutex mutex;
+  platform::ParallelFor(count, kQuantizeGrain, [&](int64_t begin, int64_t end) {
+    C low = std::numeric_limits<C>::infinity();
+    C high = -low;
+    bool unordered = false;
+    for (int64_t i = begin; i < end; ++i) {
+      const C value = math::Widen(data[i]);
+      low = value < low ? value : low;
+      high = value > high ? value : high;
+      unordered |= std::isnan(value);
+    }
+    const std::lock_guard<std::mutex> lock(mutex);
+    least = std::min(least, low);
+    greatest = std::max(greatest, high);
+    nan |= unordered;
+  });
+  if (nan) least = greatest = std::numeric_limits<C>::quiet_NaN();
+  return {least, greatest};
+}
+
+// `Quantize` computes `count` elements:
+//   static void Run(const T* x, int64_t count, const math::QuantizeRange<C>&,
+//                   T* out);
+template <typename T, typename Quantize>
+class QuantizeAndDequantizeKernel final : public framework::OpKernel {
+ public:
+  using C = math::Computed<T>;
+
+  explicit QuantizeAndDequantizeKernel(
+      const framework::OpKernelConstruction& construction)
+      : num_bits_(construction.Attr<int64_t>("num_bits")),
+        range_given_(construction.Attr<bool>("range_given")) {
+    range_ = math::QuantizeRange<C>::Make(construction.Attr<double>("min"),
+                                          construction.Attr<double>("max"),
+                                          num_bits_);
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const framework::Tensor& x = context.Input("X");
+    const int64_t count = x.numel();
+    if (count == 0) {
+      context.AllocateOutput("Out", x.dims());
+      return;
+    }
+    const T* in = x.data<T>();
+    const math::QuantizeRange<C> range =
+        range_given_ ? range_ : RangeOf(in, count);
+    T* out = context.AllocateOutput("Out", x.dims()).template data<T>();
+    platform::ParallelFor(
+        count, kQuantizeGrain, [&](int64_t begin, int64_t end) {
+          Quantize::Run(in + begin, end - begin, range, out + begin);
+        });
+  }
+
+ private:
+  math::QuantizeRange<C> RangeOf(const T* data, int64_t count) const {
+    const auto [least, greatest] = QuantizedDataRange<C>(data, count);
+    const auto range = math::QuantizeRange<C>::Make(least, greatest, num_bits_);
+    SLUICE_ENFORCE(range.valid(), ErrorCode::kInvalidArgument,
+                   "quantize_and_dequantize.data_range",
+                   "quantize_and_dequantize: input X has elements from {} to "
+                   "{}, expected finite ones that differ (range_given = false)",
+                   static_cast<double>(least), static_cast<double>(greatest));
+    return range;
+  }
+
+  int64_t num_bits_;
+  bool range_given_;
+  math::QuantizeRange<C> range_;
+};
+
+}  // namespace sluice::operators

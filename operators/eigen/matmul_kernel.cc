@@ -1,0 +1,118 @@
+#include "sluice/operators/contraction/matmul_kernel.h"
+
+#include <Eigen/Core>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/work.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::operators::eigen {
+namespace {
+
+using framework::KernelQuery;
+using framework::KernelTraits;
+using platform::ErrorCode;
+
+template <typename T>
+using Matrix =
+    Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// `Op` is what is multiplied: Matmul or Mul.
+template <typename Op, typename T>
+class EigenMatmul final : public framework::OpKernel {
+ public:
+  explicit EigenMatmul(const framework::OpKernelConstruction& construction)
+      : op_(construction) {}
+
+  void Prepare(framework::KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    plan_ = op_.Plan(math::MatMulPart::kOut, query.inputs[0], query.inputs[1]);
+    SLUICE_ENFORCE(plan_.batch.rank == 0, ErrorCode::kUnimplemented,
+                   "eigen.matmul_batch",
+                   "{}: Eigen multiplies two matrices, got a batch of {}",
+                   query.op.type, plan_.batch.count());
+    out_dims_ = query.outputs[0];
+  }
+
+  void Compute(framework::OpKernelContext& context) const override {
+    const math::MatMulPlan& p = plan_;
+    const auto a = Stored(context.Input(0), p.transpose_a, p.m, p.k, p.lda);
+    const auto b = Stored(context.Input(1), p.transpose_b, p.k, p.n, p.ldb);
+    T* out = context.AllocateOutput(0, out_dims_).template data<T>();
+    Eigen::Map<Matrix<T>> c(out, p.m, p.n);
+    const T alpha = static_cast<T>(op_.alpha());
+    if (p.transpose_a && p.transpose_b) {
+      c.noalias() = alpha * a.transpose() * b.transpose();
+    } else if (p.transpose_a) {
+      c.noalias() = alpha * a.transpose() * b;
+    } else if (p.transpose_b) {
+      c.noalias() = alpha * a * b.transpose();
+    } else {
+      c.noalias() = alpha * a * b;
+    }
+  }
+
+ private:
+  using Map = Eigen::Map<const Matrix<T>, 0, Eigen::OuterStride<>>;
+
+  // A matrix as it lies in memory, transposed or not.
+  static Map Stored(const framework::Tensor& tensor,
+                    bool transposed,
+                    int64_t rows,
+                    int64_t columns,
+                    int64_t step) {
+    if (transposed) std::swap(rows, columns);
+    return Map(tensor.data<T>(), rows, columns, Eigen::OuterStride<>(step));
+  }
+
+  Op op_;
+  math::MatMulPlan plan_;
+  framework::DDim out_dims_;
+};
+
+std::string NotEmpty(const KernelQuery& query) {
+  const bool empty =
+      query.inputs[0].numel() == 0 || query.inputs[1].numel() == 0;
+  return empty ? "takes no empty matrices" : "";
+}
+
+// One thread multiplies, in vectors of 16 bytes; where the machine has wider
+// ones, without multiply-add. Of two matrices it copies both into blocks.
+template <typename Op>
+framework::KernelWork Work(const KernelQuery& query) {
+  const math::MatMulPlan plan = MatmulPlanOf<Op, MatmulOut>(query);
+  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  const auto lanes = static_cast<int64_t>(16 / element);
+  const double share = static_cast<double>(lanes) /
+                       static_cast<double>(math::VectorLanes(element));
+  framework::KernelWork work = math::ProductWork(plan, element, lanes);
+  work.efficiency = 0.7 * (share < 1 ? share / 2 : 1);
+  work.max_threads = 1;
+  if (plan.n == 1) {
+    const auto rows = static_cast<double>(plan.m);
+    work.flops = 2 * rows * math::Padded(plan.k, lanes);
+    work.moves = 3 * rows;
+  } else if (plan.m > 1) {
+    work.extra_bytes = work.bytes;
+  }
+  return work;
+}
+
+}  // namespace
+
+REGISTER_OP_KERNEL(matmul,
+                   EIGEN,
+                   CPUPlace,
+                   eigen,
+                   KernelTraits().Estimate(&Work<Matmul>).When(&NotEmpty),
+                   EigenMatmul<Matmul, float>,
+                   EigenMatmul<Matmul, double>);
+REGISTER_OP_KERNEL(mul,
+                   EIGEN,
+                   CPUPlace,
+                   eigen,
+                   KernelTraits().Estimate(&Work<Mul>).When(&NotEmpty),
+                   EigenMatmul<Mul, float>,
+                   EigenMatmul<Mul, double>);
+
+}  // namespace sluice::operators::eigen
