@@ -189,6 +189,8 @@ def main() -> None:
         print(f"{page}:")
         right &= compare(ours, theirs, page, arguments.turns)
     if arguments.tune > 0:
+        # Networks are tuned for the sizes that they were fed last.
+        ours.read(drawn)
         print(f"after tuning for at most {arguments.tune:.0f} s:")
         ours.ask("tune", arguments.tune)
         right &= compare(ours, theirs, drawn, arguments.turns)

@@ -93,6 +93,11 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
   for (const std::string& hint : decision.list->hints) {
     text += Format("  {}: hint {}\n", name, hint);
   }
+  for (const HintAnswer& answer : decision.answers) {
+    if (answer.obeyed) continue;
+    text += Format("  {}: hint {} is not obeyed: {}\n", name, answer.hint,
+                   answer.why_not);
+  }
   for (const std::string& note : decision.list->notes) {
     text += Format("  {}: {}\n", name, note);
   }

@@ -39,6 +39,9 @@ void WriteRecord(const Record& record, JsonWriter* json) {
   json->Field("error", record.error);
   json->Field("message", record.message);
   json->Field("date", record.date);
+  json->Field("machine", record.machine);
+  json->Field("kernel_version", record.kernel_version);
+  json->Field("sluice", record.sluice);
   json->EndObject();
 }
 
@@ -118,7 +121,21 @@ std::optional<double> Margin(const Decision& decision,
   return *next / chosen.seconds;
 }
 
-void WriteOp(const Decision& decision, const OpDesc& desc, JsonWriter* json) {
+void WriteAnswers(const std::vector<HintAnswer>& answers, JsonWriter* json) {
+  json->Key("hint_answers");
+  json->BeginArray();
+  for (const HintAnswer& answer : answers) {
+    json->BeginObject();
+    json->Field("hint", answer.hint);
+    json->Field("obeyed", answer.obeyed);
+    json->Field("why_not", answer.why_not);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void WriteOp(const Decision& decision, const Plan& plan, JsonWriter* json) {
+  const OpDesc& desc = plan.op_descs()[decision.op_index];
   const OpKernelType& key = decision.kernel->key;
   json->Field("index", decision.op_index);
   json->Field("op", decision.op);
@@ -141,6 +158,9 @@ void WriteOp(const Decision& decision, const OpDesc& desc, JsonWriter* json) {
     json->Value(covered);
   }
   json->EndArray();
+  json->Field("covered_ops", decision.covered_ops);
+  json->Field("pass", decision.pass);
+  WriteAnswers(decision.answers, json);
 }
 
 void WritePrediction(const Decision& decision, JsonWriter* json) {
@@ -167,7 +187,9 @@ void WriteTransferBytes(const Decision& decision, JsonWriter* json) {
   json->EndObject();
 }
 
-void WriteTransfers(const Plan& plan, JsonWriter* json) {
+void WriteTransfers(const Plan& plan,
+                    const RunProfile* profile,
+                    JsonWriter* json) {
   json->Key("transfers");
   json->BeginArray();
   for (const Transfer& transfer : plan.transfers()) {
@@ -178,9 +200,29 @@ void WriteTransfers(const Plan& plan, JsonWriter* json) {
     json->Field("bytes", transfer.bytes);
     json->Field("op_index", transfer.op_index);
     json->Field("instruction", transfer.instruction);
+    if (profile != nullptr && transfer.instruction >= 0) {
+      json->Field("seconds",
+                  profile->instructions[transfer.instruction].median);
+    }
     json->EndObject();
   }
   json->EndArray();
+}
+
+// What is left to later stretches of the program; empty where this plan is all.
+void WriteRest(const PlanRest& rest, JsonWriter* json) {
+  json->Key("rest");
+  json->BeginObject();
+  json->Field("reason", rest.reason);
+  json->Field("feeds", rest.feeds);
+  json->Field("fetches", rest.fetches);
+  json->Key("block_ops");
+  json->BeginArray();
+  for (const int op : rest.block_ops) {
+    json->Value(op);
+  }
+  json->EndArray();
+  json->EndObject();
 }
 
 void WriteArenas(const Plan& plan, JsonWriter* json) {
@@ -213,7 +255,7 @@ class OpWriter {
  private:
   void WriteOne(size_t position, JsonWriter* json) {
     const Decision& decision = plan_.decisions()[position];
-    WriteOp(decision, plan_.op_descs()[decision.op_index], json);
+    WriteOp(decision, plan_, json);
     WritePrediction(decision, json);
     WriteOpValues(plan_, plan_.ops()[position], json);
     if (options_.profile != nullptr) {
@@ -254,9 +296,10 @@ std::string ExplainJson(const Plan& plan,
   OpWriter(plan, options).Write(&json);
   WriteInstructions(plan, options.profile, &json);
   WriteSlots(plan, &json);
-  WriteTransfers(plan, &json);
+  WriteTransfers(plan, options.profile, &json);
   WriteArenas(plan, &json);
   json.Field("notes", plan.notes());
+  WriteRest(plan.rest(), &json);
   if (options.profile != nullptr) WriteTimes(*options.profile, &json);
   json.EndObject();
   return json.text();

@@ -398,18 +398,20 @@ std::string Measured(const Timing& timing) {
                 TimeText(timing.high));
 }
 
-// "" or that a measured run takes much longer than predicted.
+// "" or that a measured run and the prediction are far apart: the slower one
+// was disturbed, the run or the kernels that were measured one by one.
 std::string Disturbed(const Timing& measured,
                       double predicted,
                       std::string_view which) {
-  constexpr double kTooLong = 2;
-  if (measured.rounds == 0 || measured.median <= kTooLong * predicted) {
-    return "";
-  }
+  constexpr double kTooFar = 2;
+  if (measured.rounds == 0 || !(predicted > 0)) return "";
+  const double ratio = measured.median / predicted;
+  if (ratio <= kTooFar && ratio * kTooFar >= 1) return "";
   return Format(
-      "the run measured {} takes {} as predicted: other programs may have "
-      "disturbed it, measure again\n",
-      which, RatioText(measured.median / predicted));
+      "the run measured {} {} {} as predicted: other programs may have "
+      "disturbed {}, measure again\n",
+      which, ratio > 1 ? "takes" : "is", RatioText(ratio),
+      ratio > 1 ? "it" : "the kernels that were measured by themselves");
 }
 
 std::string Totals(const Placement& placement) {

@@ -231,6 +231,15 @@ bool HintFits(const KernelHint& hint,
           hint.layout == ToString(kernel.key.layout));
 }
 
+bool NamesKernelOf(const KernelHint& hint, std::string_view op, DType dtype) {
+  const auto kernels = Registry::Global().Kernels(op);
+  return std::any_of(
+      kernels.begin(), kernels.end(), [&](const KernelDef* kernel) {
+        return kernel->key.dtype == dtype &&
+               HintFitsButLayout(hint, *kernel, {kernel->key.place, 0});
+      });
+}
+
 std::vector<std::string> LoadLibraries(
     std::string_view op,
     const std::vector<const KernelHint*>& hints,

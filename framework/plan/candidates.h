@@ -29,8 +29,10 @@ struct OpFacts {
   std::vector<uint8_t> input_constant;  // as KernelQuery's
   std::vector<DDim> outputs;
   std::vector<DType> output_dtypes;
-  // Those that speak about it, the strongest first; owned by the graph.
+  // Those that count, and with them those that wait for what later passes make
+  // of the op; the strongest first, owned by the graph.
   std::vector<const KernelHint*> hints;
+  std::vector<const KernelHint*> all_hints;
 
   KernelQuery QueryAt(PlaceKey place) const {
     return {*schema, desc,          inputs, input_dtypes,
@@ -113,6 +115,12 @@ SLUICE_API bool HintFits(const KernelHint& hint,
 SLUICE_API bool HintFitsButLayout(const KernelHint& hint,
                                   const KernelDef& kernel,
                                   PlaceKey place);
+
+// Whether an op has a kernel for a dtype that fits a hint, whatever its layout
+// and whether or not it takes the op's shapes.
+SLUICE_API bool NamesKernelOf(const KernelHint& hint,
+                              std::string_view op,
+                              DType dtype);
 
 // Loads the modules that have kernels for `op`, unless `hints` (those about the
 // op) turn their library off. Returns a note for each that is off or not there.

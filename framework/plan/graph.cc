@@ -28,11 +28,71 @@ std::string After(const std::string& location) {
 void Graph::SetHints(int id, const std::vector<KernelHint>& own) {
   PreparedOp& op = ops_[id];
   for (const KernelHint& hint : own) {
-    op.hints.push_back(&op_hints_.emplace_back(hint));
+    op.all_hints.push_back(&op_hints_.emplace_back(hint));
   }
   for (const KernelHint& hint : hints_) {
-    if (hint.Matches(op.desc, id)) op.hints.push_back(&hint);
+    if (hint.Matches(op.desc, id)) op.all_hints.push_back(&hint);
   }
+  op.hints = op.all_hints;
+}
+
+// Whether a hint may wait for what later passes make of an op. One about a
+// place may not: where an op runs decides which passes look at it.
+static bool CanWait(const KernelHint& hint) {
+  return hint.Wants() && hint.place.empty();
+}
+
+// Whether a kernel of the op, as it is by now, fits a hint.
+bool Graph::CanObey(const PreparedOp& op, const KernelHint& hint) {
+  OpFacts facts = op;
+  facts.hints = {&hint};
+  const Candidate* candidate = Predict(facts);
+  return candidate != nullptr &&
+         HintFits(hint, *candidate->kernel, candidate->place,
+                  ExpectedLayout(op.desc));
+}
+
+// Leaves out the hints that the op does not obey as it is by now, but perhaps
+// when later passes have changed it. False where there are none.
+bool Graph::LetHintsWait(PreparedOp* op) {
+  if (vetoes_ == nullptr) return false;
+  const auto waits = [&](const KernelHint* hint) {
+    const auto vetoed = [&](int id) {
+      return vetoes_->count({id, ToString(*hint)}) > 0;
+    };
+    return CanWait(*hint) && !CanObey(*op, *hint) &&
+           std::none_of(op->covers.begin(), op->covers.end(), vetoed);
+  };
+  const size_t waiting = std::erase_if(op->hints, waits);
+  op->list.reset();
+  return waiting > 0;
+}
+
+HintsOfOps Graph::EndPasses() {
+  pass_.clear();
+  HintsOfOps unmet;
+  for (const int id : order()) {
+    PreparedOp& op = ops_[id];
+    if (op.hints != op.all_hints) {
+      op.hints = op.all_hints;
+      op.list.reset();
+    }
+    for (const KernelHint* hint : op.hints) {
+      if (!CanWait(*hint) || CanObey(op, *hint)) continue;
+      for (const int covered : op.covers) {
+        const std::pair key(covered, ToString(*hint));
+        // What is required and cannot be had fails when kernels are chosen.
+        const bool to_give_up = vetoes_ != nullptr && vetoes_->count(key) > 0 &&
+                                hint->mode == HintMode::kPrefer;
+        const OpDesc& written = Written(covered);
+        const bool may_obey_apart =
+            op.covers.size() > 1 && hint->Matches(written, covered) &&
+            NamesKernelOf(*hint, written.type, op.dtype);
+        if (to_give_up || may_obey_apart) unmet.insert(key);
+      }
+    }
+  }
+  return unmet;
 }
 
 Graph::Value& Graph::ValueOf(const std::string& var) {
@@ -202,7 +262,7 @@ std::vector<const KernelHint*> Graph::HintsFor(
     const std::vector<int>& ids) const {
   std::vector<const KernelHint*> hints;
   for (const int id : ids) {
-    for (const KernelHint* hint : ops_[id].hints) {
+    for (const KernelHint* hint : ops_[id].all_hints) {
       const auto same = [&](const KernelHint* other) {
         return other == hint || ToString(*other) == ToString(*hint);
       };
@@ -335,10 +395,14 @@ void Graph::NoteStoppingHint(const std::vector<int>& ids,
 }
 
 // Whether one op is predicted to take no longer than those that it replaces.
+// Its hints hold for these, too: else what one of them wants would count for it
+// alone.
 bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
   PredictedTime apart;
   for (const int id : ids) {
-    const Candidate* candidate = Predict(ops_[id]);
+    OpFacts facts = ops_[id];
+    facts.hints = op.hints;
+    const Candidate* candidate = Predict(facts);
     if (candidate == nullptr) return true;  // it would run elsewhere
     apart.Add(*candidate);
   }
@@ -350,17 +414,27 @@ bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
   return false;
 }
 
-// Whether a kernel at the graph's place takes an op in the place of others. It
-// is not made yet: passes often replace an op again.
-bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
-  NoteConstants(op);
+// Whether a kernel at the graph's place takes an op, one that its hints want.
+bool Graph::FitsHints(PreparedOp* op) {
   try {
     Resolve(&lister_, op);
-    if (!Fits(*op)) {
-      NoteStoppingHint(ids, *op);
-      return false;
-    }
-    if (!Pays(ids, *op)) return false;
+    return Fits(*op);
+  } catch (const platform::Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return false;
+  }
+}
+
+// The same in the place of others. The kernel is not made yet: passes often
+// replace an op again.
+bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
+  NoteConstants(op);
+  if (!FitsHints(op) && !(LetHintsWait(op) && FitsHints(op))) {
+    NoteStoppingHint(ids, *op);
+    return false;
+  }
+  if (!Pays(ids, *op)) return false;
+  try {
     ChooseWilling(&lister_, platform::NumThreads(), op);
   } catch (const platform::Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
@@ -401,12 +475,14 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
     return order_.Precedes(a, b);
   });
   op.id = kept;
-  op.hints = HintsForReplacement(op.desc, kept, ids);
   for (const int id : ids) {
     op.covers.insert(op.covers.end(), ops_[id].covers.begin(),
                      ops_[id].covers.end());
   }
   std::sort(op.covers.begin(), op.covers.end());
+  op.pass = pass_;
+  op.all_hints = HintsForReplacement(op.desc, kept, ids);
+  op.hints = op.all_hints;
   if (ChangesBefore(ids, op.desc, kept) || !HasKernel(ids, &op)) return false;
   for (const int id : ids) {
     ForgetUses(id);
@@ -428,6 +504,8 @@ int Graph::Add(int neighbour, OpDesc desc) {
         std::find(op.hints.begin(), op.hints.end(), hint) != op.hints.end();
     if (!known && !hint->place.empty()) op.hints.push_back(hint);
   }
+  op.all_hints = op.hints;
+  op.pass = pass_;
   Define(op);
   const int id = static_cast<int>(ops_.size());
   op.id = id;
@@ -458,7 +536,9 @@ void Graph::Rewrite(int id, OpDesc desc) {
   PreparedOp op = Infer(std::move(desc));
   op.id = id;
   op.hints = std::move(ops_[id].hints);
+  op.all_hints = std::move(ops_[id].all_hints);
   op.covers = std::move(ops_[id].covers);
+  op.pass = std::move(ops_[id].pass);
   Define(op);
   ForgetUses(id);
   ops_[id] = std::move(op);

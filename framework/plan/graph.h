@@ -21,6 +21,9 @@ namespace sluice::framework {
 
 class KnownValues;
 
+// Hints about ops, by the op's index and the text of the hint.
+using HintsOfOps = std::set<std::pair<int, std::string>>;
+
 // Thrown by Graph: a block of op `id` has ops that are known late.
 struct BlockIsNotStatic : std::exception {
   explicit BlockIsNotStatic(int op) : id(op) {}
@@ -40,13 +43,17 @@ class SLUICE_API Graph {
   // Where the condition of an `if` is known, the ops of the block that it takes
   // stand in its place, unless `with_blocks` has its index: BlockIsNotStatic
   // says that this must be tried.
+  // A hint that wants a library, a variant or a layout which the op of a pass
+  // has not keeps the pass from making it where the hint is one of `vetoes`,
+  // or that is null. Others wait for the op that later passes make.
   Graph(const Program& program,
         const std::vector<FeedSpec>& feeds,
         const std::vector<std::string>& fetches,
         PlaceKey place,
         std::vector<KernelHint> hints,
         std::map<int, std::vector<KernelHint>> op_hints = {},
-        std::set<int> with_blocks = {});
+        std::set<int> with_blocks = {},
+        const HintsOfOps* vetoes = nullptr);
 
   // The ids of the ops, in the order in which they run.
   const std::vector<int>& order() const { return order_.ids(); }
@@ -99,10 +106,17 @@ class SLUICE_API Graph {
   DType dtype(const std::string& var) const;
 
   // The pass that changes the graph from now on; false where it is off.
-  bool BeginPass(std::string_view pass) { return pass_hints_.Begin(pass); }
+  bool BeginPass(std::string_view pass) {
+    pass_ = pass;
+    return pass_hints_.Begin(pass);
+  }
   // Whether hints let the pass that runs change op `id`. Replace asks by
   // itself; a pass that calls Rewrite asks first.
   bool MayChange(int id);
+  // From now on all hints count. Returns those that no kernel of the op obeys
+  // that passes made, though one of the op in the program might: they have to
+  // be vetoes; and preferences that are vetoes for nothing.
+  HintsOfOps EndPasses();
   // What Explain says about passes that left ops as they are.
   std::vector<std::string> PassRemarks() const { return pass_hints_.Remarks(); }
 
@@ -179,6 +193,8 @@ class SLUICE_API Graph {
   const Value* FindValue(const std::string& var) const;
   PreparedOp Infer(OpDesc desc) const;
   void SetHints(int id, const std::vector<KernelHint>& own);
+  bool LetHintsWait(PreparedOp* op);
+  bool CanObey(const PreparedOp& op, const KernelHint& hint);
   void Define(const PreparedOp& op);
   void NoteUses(int id);
   void ForgetUses(int id);
@@ -192,6 +208,7 @@ class SLUICE_API Graph {
   void NoteStoppingHint(const std::vector<int>& ids, const PreparedOp& op);
   bool Pays(const std::vector<int>& ids, const PreparedOp& op);
   bool HasKernel(const std::vector<int>& ids, PreparedOp* op);
+  bool FitsHints(PreparedOp* op);
   bool ChangesBefore(const std::vector<int>& ids,
                      const OpDesc& op,
                      int kept) const;
@@ -199,9 +216,11 @@ class SLUICE_API Graph {
 
   const Program& program_;
   std::set<int> with_blocks_;
+  const HintsOfOps* vetoes_;
   PlaceKey place_;
   std::vector<KernelHint> hints_;  // about the whole program
   PassHints pass_hints_;
+  std::string pass_;                 // that runs
   std::deque<KernelHint> op_hints_;  // of single ops; addresses stay
   CandidateLister lister_;
   std::deque<PreparedOp> ops_;

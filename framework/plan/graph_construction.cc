@@ -34,9 +34,11 @@ Graph::Graph(const Program& program,
              PlaceKey place,
              std::vector<KernelHint> hints,
              std::map<int, std::vector<KernelHint>> op_hints,
-             std::set<int> with_blocks)
+             std::set<int> with_blocks,
+             const HintsOfOps* vetoes)
     : program_(program),
       with_blocks_(std::move(with_blocks)),
+      vetoes_(vetoes),
       place_(place),
       hints_(std::move(hints)),
       pass_hints_(&hints_, &op_hints),

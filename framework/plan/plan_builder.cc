@@ -80,15 +80,7 @@ void PlanBuilder::MakeGraph() {
     }
     LoadDevices(&own);
   }
-  for (std::set<int> with_blocks; graph_ == nullptr;) {
-    try {
-      graph_ =
-          std::make_unique<Graph>(program_, plan_->feeds_, plan_->fetch_names_,
-                                  plan_->place_, hints_, op_hints, with_blocks);
-    } catch (const BlockIsNotStatic& block) {
-      with_blocks.insert(block.id);
-    }
-  }
+  std::vector<std::string> pass_remarks = RewriteGraph(op_hints);
   for (const int id : graph_->not_needed()) {
     plan_->notes_.push_back(
         Format("op {} ({}) does not run: nothing that is "
@@ -117,13 +109,41 @@ void PlanBuilder::MakeGraph() {
     const bool used = graph_->used_feeds().count(feed.name) > 0;
     feed.value = used ? feed.value.CopyTo(CPUPlace()) : Tensor();
   }
-  if (plan_->options_.passes) {
-    for (std::string& remark : RunPasses(graph_.get())) {
-      plan_->notes_.push_back(std::move(remark));
-    }
-  }
+  plan_->notes_.insert(plan_->notes_.end(), pass_remarks.begin(),
+                       pass_remarks.end());
   for (const int id : graph_->order()) {
     NoteCovered(id);
+  }
+}
+
+// Makes the graph and runs the passes; returns what these say. Both are done
+// again where hints can only be obeyed by ops that passes leave apart, and once
+// more where preferences cannot be obeyed even so.
+std::vector<std::string> PlanBuilder::RewriteGraph(
+    const std::map<int, std::vector<KernelHint>>& op_hints) {
+  HintsOfOps given_up;
+  for (;;) {
+    graph_ = nullptr;
+    for (std::set<int> with_blocks; graph_ == nullptr;) {
+      try {
+        graph_ = std::make_unique<Graph>(
+            program_, plan_->feeds_, plan_->fetch_names_, plan_->place_, hints_,
+            op_hints, with_blocks, &vetoes_);
+      } catch (const BlockIsNotStatic& block) {
+        with_blocks.insert(block.id);
+      }
+    }
+    std::vector<std::string> remarks;
+    if (plan_->options_.passes) remarks = RunPasses(graph_.get());
+    bool again = false;
+    for (const auto& hint : graph_->EndPasses()) {
+      if (vetoes_.erase(hint) > 0) {
+        again |= given_up.insert(hint).second;
+      } else if (given_up.count(hint) == 0) {
+        again |= vetoes_.insert(hint).second;
+      }
+    }
+    if (!again) return remarks;
   }
 }
 
@@ -230,6 +250,11 @@ Decision PlanBuilder::Decide(const PreparedOp& op) {
   decision.place = op.choice().place;
   decision.reason = op.reason;
   decision.covers = op.covers;
+  for (const int covered : op.covers) {
+    decision.covered_ops.push_back(graph_->Written(covered).type);
+  }
+  decision.pass = op.pass;
+  decision.answers = AnswerHints(op);
   decision.list = op.list;
   std::vector<PlaceKey> places;
   for (const Candidate& candidate : op.list->candidates) {
@@ -482,6 +507,22 @@ void PlanBuilder::AddFetches() {
 }
 
 void PlanBuilder::NoteUnusedHints() {
+  // By hint: the first op that does not obey it; null where any op obeys it.
+  std::map<std::string, std::pair<int, const HintAnswer*>> unmet;
+  for (const Decision& decision : plan_->decisions_) {
+    for (const HintAnswer& answer : decision.answers) {
+      auto& first = unmet.try_emplace(answer.hint, decision.op_index, &answer)
+                        .first->second;
+      if (answer.obeyed) first.second = nullptr;
+    }
+  }
+  for (const auto& [hint, first] : unmet) {
+    const auto& [op, answer] = first;
+    if (answer == nullptr) continue;
+    plan_->notes_.push_back(Format("hint \"{}\" is not obeyed; op {} ({}): {}",
+                                   hint, op, graph_->op(op).desc.type,
+                                   answer->why_not));
+  }
   for (const KernelHint& hint : hints_) {
     bool used = false;
     for (const Decision& decision : plan_->decisions_) {

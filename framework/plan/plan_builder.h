@@ -41,6 +41,8 @@ class PlanBuilder {
   // plan_builder.cc
   void LoadDevices(std::vector<KernelHint>* hints);
   void MakeGraph();
+  std::vector<std::string> RewriteGraph(
+      const std::map<int, std::vector<KernelHint>>& op_hints);
   void NoteCovered(int id);
   void AddFeeds();
   void AddOp(int op_index);
@@ -99,6 +101,7 @@ class PlanBuilder {
   const Registry& registry_;
   std::unique_ptr<Plan> plan_;
   std::vector<KernelHint> hints_;
+  HintsOfOps vetoes_;  // see Graph
   std::unique_ptr<Graph> graph_;
   std::unordered_map<std::string, Value> values_;
   // What is known of a queue while instructions are emitted.

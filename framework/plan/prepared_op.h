@@ -15,6 +15,7 @@ namespace sluice::framework {
 // used by one thread.
 struct PreparedOp : OpFacts {
   std::vector<int> covers;  // ops of the program whose work it does
+  std::string pass;         // that made or put in the op; "" as written
 
   // Set by ChooseKernel; null and -1 before.
   std::shared_ptr<CandidateList> list;

@@ -159,6 +159,27 @@ bool MakeKernel(int num_threads, bool only_asked, PreparedOp* op) {
   }
 }
 
+// Why another kernel was chosen than a hint prefers.
+std::string WhyNotObeyed(const PreparedOp& op, const KernelHint& hint) {
+  const Candidate* named = nullptr;
+  for (const Candidate& candidate : op.list->candidates) {
+    if (!HintFitsButLayout(hint, *candidate.kernel, candidate.place)) continue;
+    const bool same_dtype = candidate.kernel->key.dtype == op.dtype;
+    if (named == nullptr || same_dtype) named = &candidate;
+    if (same_dtype && candidate.refusal.empty()) break;
+  }
+  if (named == nullptr) return Format("no kernel of {} fits", op.desc.type);
+  if (!named->refusal.empty()) {
+    return Format("{} is refused: {}", *named->kernel, named->refusal);
+  }
+  if (!Fits(op, hint, *named)) {
+    return Format("the op has layout {}", op.list->expected.layout);
+  }
+  const KernelHint* stronger = PreferredBy(op, op.choice(), *named);
+  return stronger == nullptr ? Format("{} is better", *op.choice().kernel)
+                             : Format("a stronger hint: {}", *stronger);
+}
+
 }  // namespace
 
 int64_t Decision::transfer_bytes(PlaceKey at) const {
@@ -184,6 +205,18 @@ void Resolve(CandidateLister* lister, PreparedOp* op) {
   if (best == nullptr) FailNoKernel(*op);
   op->chosen = static_cast<int>(best - candidates.data());
   SetReason(*best, second, op);
+}
+
+std::vector<HintAnswer> AnswerHints(const PreparedOp& op) {
+  std::vector<HintAnswer> answers;
+  for (const KernelHint* hint : op.hints) {
+    if (!hint->Wants()) continue;
+    HintAnswer answer{Format("{}: {}", hint->selector, *hint),
+                      Fits(op, *hint, op.choice()), ""};
+    if (!answer.obeyed) answer.why_not = WhyNotObeyed(op, *hint);
+    answers.push_back(std::move(answer));
+  }
+  return answers;
 }
 
 void ChooseKernel(CandidateLister* lister, int num_threads, PreparedOp* op) {

@@ -11,6 +11,13 @@
 
 namespace sluice::framework {
 
+// What became of a hint that prefers or requires a kernel of one op.
+struct HintAnswer {
+  std::string hint;  // ToString(KernelHint), with its selector in front
+  bool obeyed = false;
+  std::string why_not;  // "" where it is obeyed
+};
+
 // Which kernel computes one op, and why. Kept with the plan.
 struct SLUICE_API Decision {
   int op_index = 0;
@@ -20,6 +27,9 @@ struct SLUICE_API Decision {
   std::string reason;
   // Ops of the program whose work it does; none where a pass put the op in.
   std::vector<int> covers;
+  std::vector<std::string> covered_ops;  // their types
+  std::string pass;  // that made or put in the op; "" for one as written
+  std::vector<HintAnswer> answers;
   // All that was looked at; ops of the same signature share it.
   std::shared_ptr<const CandidateList> list;
   // Bytes of inputs that a kernel at a place would have to wait for, because
@@ -40,6 +50,10 @@ struct SLUICE_API Decision {
 // The dtype is never changed. Raises NotFound when nothing is left, and lists
 // each refusal: where `require` hints name kernels, theirs only.
 SLUICE_API void Resolve(CandidateLister* lister, PreparedOp* op);
+
+// What became of each hint that prefers or requires something of an op whose
+// kernel was chosen.
+std::vector<HintAnswer> AnswerHints(const PreparedOp& op);
 
 // Resolves, makes the kernel and prepares it for `num_threads`, unless that was
 // done. A kernel that refuses then (see OpKernel) is refused for all ops of the

@@ -54,11 +54,6 @@ std::vector<std::string> Images(const Graph& graph, const OpDesc& op) {
 
 // Whether an op can do its work with the channels last.
 bool CanTurn(const Graph& graph, const OpFacts& op) {
-  // A wish for a variant is about the op as it stands, unless it says more.
-  const auto particular = [](const KernelHint* hint) {
-    return hint->Wants() && !hint->variant.empty() && hint->layout != "NHWC";
-  };
-  if (std::any_of(op.hints.begin(), op.hints.end(), particular)) return false;
   const auto images = Images(graph, op.desc);
   if (images.empty()) return false;
   if (SaysNCHW(op.desc)) return true;
@@ -160,13 +155,6 @@ OpFacts Turned(OpFacts op) {
   return op;
 }
 
-// A hint about layouts demands one of them.
-bool Demands(const OpFacts& op, const std::string& layout) {
-  return std::any_of(op.hints.begin(), op.hints.end(), [&](auto* hint) {
-    return hint->Wants() && hint->layout == layout;
-  });
-}
-
 // Ops in the order of the graph that run with the channels last.
 class Chain {
  public:
@@ -250,6 +238,12 @@ class Chain {
 };
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+
+bool Fits(const KernelHint& hint,
+          const Candidate& candidate,
+          framework::Layout layout) {
+  return framework::HintFits(hint, *candidate.kernel, candidate.place, layout);
+}
 
 // The problem of which ops to turn. Each op that can be turned is a node with
 // the choices NCHW and NHWC; each of their images is one with the choices NCHW,
@@ -346,13 +340,29 @@ class FormatProblem {
     return seconds;
   }
 
-  // What the op takes as it is, and turned.
-  std::pair<double, double> SecondsOf(const OpFacts& op) {
+  // What the op takes as it is, and turned. Hints decide where only one way
+  // obeys them, also those that wait.
+  std::pair<double, double> SecondsOf(OpFacts op) {
+    op.hints = op.all_hints;
     const Candidate* as_it_is = graph_.Predict(op);
-    const OpFacts turned_op = Turned(op);
-    const Candidate* turned = graph_.Predict(turned_op);
-    if (turned == nullptr || Demands(op, "NCHW")) return {0, kNever};
-    if (as_it_is == nullptr || Demands(op, "NHWC")) return {kNever, 0};
+    const Candidate* turned = graph_.Predict(Turned(op));
+    if (as_it_is == nullptr && turned == nullptr) {
+      // They want what only a later pass makes of it.
+      std::erase_if(op.hints, [&](auto* hint) {
+        return hint->Wants() &&
+               !framework::NamesKernelOf(*hint, op.desc.type, op.dtype);
+      });
+      as_it_is = graph_.Predict(op);
+      turned = graph_.Predict(Turned(op));
+    }
+    if (turned == nullptr) return {0, kNever};
+    if (as_it_is == nullptr) return {kNever, 0};
+    for (const KernelHint* hint : op.hints) {
+      if (!hint->Wants()) continue;
+      const bool fits = Fits(*hint, *as_it_is, framework::Layout::kNCHW);
+      if (fits == Fits(*hint, *turned, framework::Layout::kNHWC)) continue;
+      return fits ? std::pair(0.0, kNever) : std::pair(kNever, 0.0);
+    }
     framework::PredictedTime given, turned_time;
     given.Add(*as_it_is);
     turned_time.Add(*turned);

@@ -42,6 +42,18 @@ TEST(Placement, SaysTimesAndTheirRatioInWords) {
                         "times as fast\n"));
 }
 
+TEST(Placement, WarnsOfPredictionsThatTakeMuchLongerThanARun) {
+  Placement placement = Predicted(95e-3, 95e-3);
+  placement.measured_now = Measured(50e-3);
+  EXPECT_THAT(ToString(placement), Not(HasSubstr("other programs")));
+  placement.measured_now = Measured(9.5e-3);
+  EXPECT_THAT(
+      ToString(placement),
+      HasSubstr("the run measured now is 10 times as fast as predicted: other "
+                "programs may have disturbed the kernels that were measured by "
+                "themselves, measure again"));
+}
+
 TEST(Placement, WarnsOfARunThatTakesMuchLongerThanPredicted) {
   Placement placement = Predicted(1e-3, 1e-3);
   placement.measured_now = Measured(1.9e-3);

@@ -139,14 +139,86 @@ TEST_F(LayoutPassTest, WhatPlainKernelsDoBetterStaysAsItIs) {
   ExpectSame({out});
 }
 
-TEST_F(LayoutPassTest, HintsAboutLayoutsAndVariantsAreObeyed) {
+TEST_F(LayoutPassTest, HintsAboutLayoutsAreObeyed) {
   const std::string out = Chain();
+  const KernelHintGuard guard("conv2d: prefer layout=NCHW");
+  EXPECT_FALSE(Turned({out}));
+  ExpectSame({out});
+}
+
+// A hint is about the call that does the op: fusions and layouts of which it
+// does not speak stay.
+TEST_F(LayoutPassTest, AHintKeepsWhatItDoesNotSpeakOf) {
+  const std::string out = Chain();
+  const Names types = Types({out});
   for (const char* hint :
-       {"conv2d: prefer variant=blocked", "conv2d: prefer layout=NCHW"}) {
+       {"#1: prefer variant=winograd_2x2", "#1: require variant=winograd_2x2",
+        "conv2d: prefer variant=winograd_2x2",
+        "conv2d: require variant=winograd_2x2",
+        "fused_conv2d: prefer variant=winograd_2x2"}) {
+    SCOPED_TRACE(hint);
+    ExpectSame({out}, hint);
     const KernelHintGuard guard(hint);
-    EXPECT_FALSE(Turned({out})) << hint;
-    ExpectSame({out});
+    EXPECT_EQ(Types({out}), types);
+    const auto plan = executor_.Prepare(program_, feeds_, {out});
+    const auto& conv = plan->decisions()[1];
+    EXPECT_EQ(conv.covered_ops, (Names{"conv2d", "relu"}));
+    EXPECT_EQ(conv.kernel->variant, "winograd_2x2");
+    ASSERT_EQ(conv.answers.size(), 1u);
+    EXPECT_TRUE(conv.answers[0].obeyed);
   }
+}
+
+TEST_F(LayoutPassTest, APreferenceForWhatIsChosenChangesNothing) {
+  const std::string out = Chain();
+  const auto kernels = [&] {
+    Names names;
+    for (const auto& decision :
+         executor_.Prepare(program_, feeds_, {out})->decisions()) {
+      names.push_back(ToString(*decision.kernel));
+    }
+    return names;
+  };
+  const Names chosen = kernels();
+  const auto plan = executor_.Prepare(program_, feeds_, {out});
+  for (const auto& decision : plan->decisions()) {
+    const KernelHintGuard guard(platform::Format(
+        "#{}: prefer library={}, variant={}", decision.op_index,
+        decision.kernel->key.library, decision.kernel->variant));
+    EXPECT_EQ(kernels(), chosen) << decision.op;
+  }
+}
+
+TEST_F(LayoutPassTest, APreferenceThatCannotBeMetSaysWhyAndChangesNothing) {
+  Data("image", Ramp({1, 8, 6, 6}));
+  Data("w1", Ramp({8, 8, 1, 1}));
+  const std::string out = Relu(Conv("image", "w1"));
+  const Names types = Types({out});
+  const KernelHintGuard guard("conv2d: prefer variant=winograd_2x2");
+  EXPECT_EQ(Types({out}), types);
+  const std::string text =
+      framework::ExplainText(*executor_.Prepare(program_, feeds_, {out}));
+  EXPECT_NE(text.find("hint \"conv2d: prefer variant=winograd_2x2 (scope "
+                      "guard)\" is not obeyed; op 0 (conv2d): "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("needs NHWC and filters of 3x3"), std::string::npos);
+}
+
+// One fused op has the kernel and another has not, which is left apart for it.
+TEST_F(LayoutPassTest, OpsAreLeftApartOnlyForAKernelThatTheyHaveThen) {
+  Data("image", Ramp({2, 32, 13, 40}));
+  Data("w1", Ramp({40, 32, 3, 3}));
+  Data("w2", Ramp({48, 40, 3, 3}));
+  const std::string out = Relu(Conv(Relu(Conv("image", "w1")), "w2"));
+  const KernelHintGuard guard("#2: require variant=rows");
+  const auto plan = executor_.Prepare(program_, feeds_, {out});
+  bool found = false;
+  for (const auto& decision : plan->decisions()) {
+    found |= decision.kernel->variant == "rows";
+  }
+  EXPECT_TRUE(found);
+  ExpectSame({out});
 }
 
 TEST_F(LayoutPassTest, HintsThatOnlyExcludeAVariantAreNoWish) {

@@ -190,12 +190,6 @@ TEST_F(ReluPool2dTest, AFeedIsLeftAlone) {
   EXPECT_EQ(Types({out_}), (Names{"relu", "pool2d"}));
 }
 
-TEST_F(ReluPool2dTest, AHintAboutOneOfTheOpsKeepsThemApart) {
-  Make<float>(kCases[0], kCases[0].Attributes("max", "NCHW"));
-  const KernelHintGuard guard("pool2d: prefer library=ONEDNN");
-  EXPECT_EQ(Types({out_}), (Names{"scale", "relu", "pool2d"}));
-}
-
 TEST_F(ReluPool2dTest, IsInNoProgram) {
   Make<float>(kCases[0], kCases[0].Attributes("max", "NCHW"));
   executor_.Run(program_, feeds_, {out_, x_grad_});
