@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sluice/operators/math/chain/chain.h"
 #include "sluice/platform/export.h"
 
 // Batch normalisation of S. Ioffe and C. Szegedy (2015) in host memory, on
@@ -25,7 +26,8 @@ SLUICE_API void BatchMoments(const BatchNormDims& dims,
                              double* mean,
                              double* variance);
 
-// y = (x - mean) * inverse_std * scale + bias, by channel.
+// y = (x - mean) * inverse_std * scale + bias, by channel, and what `chain`
+// makes of that.
 template <typename T>
 SLUICE_API void Normalize(const BatchNormDims& dims,
                           const T* x,
@@ -33,7 +35,8 @@ SLUICE_API void Normalize(const BatchNormDims& dims,
                           const T* inverse_std,
                           const T* scale,
                           const T* bias,
-                          T* y);
+                          T* y,
+                          const OutputChain<T>& chain = {});
 
 // The bias with which Normalize takes `mean` itself, not what T keeps of it: of
 // a mean of 1e4 a float keeps no more than three decimals. Where the difference
@@ -58,9 +61,12 @@ struct BatchNormGradArgs {
   const T* mean = nullptr;
   const T* inverse_std = nullptr;
   const T* y_grad = nullptr;
+  // The output of a relu after y: then y_grad is the gradient of that.
+  const T* relu_out = nullptr;
   const T* mean_grad = nullptr;
   const T* inverse_std_grad = nullptr;
   T* x_grad = nullptr;
+  T* relu_grad = nullptr;  // of y
   T* scale_grad = nullptr;
   T* bias_grad = nullptr;
 };
@@ -76,7 +82,8 @@ SLUICE_API void BatchNormGradSums(const BatchNormDims& dims,
                                   const BatchNormGradArgs<T>& args,
                                   double* sums);
 
-// Fills x_grad, from sums of `count` elements a channel, which it overwrites.
+// Fills x_grad and relu_grad, from sums of `count` elements a channel, which it
+// overwrites.
 template <typename T>
 SLUICE_API void BatchNormInputGrad(const BatchNormDims& dims,
                                    const BatchNormGradArgs<T>& args,
