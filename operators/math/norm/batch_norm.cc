@@ -413,15 +413,15 @@ void GradientOfInput(const BatchNormDims& dims,
 }
 
 template <typename T>
-auto Loops() {
+auto BatchNormLoops() {
   return std::tuple(&MomentsOfChannels<T>, &NormalizeElements<T>,
                     &SumsOfGradients<T>, &GradientOfInput<T>);
 }
-auto LoopsF32() {
-  return Loops<float>();
+auto BatchNormLoopsF32() {
+  return BatchNormLoops<float>();
 }
-auto LoopsF64() {
-  return Loops<double>();
+auto BatchNormLoopsF64() {
+  return BatchNormLoops<double>();
 }
 
 }  // namespace HWY_NAMESPACE
@@ -432,15 +432,15 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(LoopsF32);
-HWY_EXPORT(LoopsF64);
+HWY_EXPORT(BatchNormLoopsF32);
+HWY_EXPORT(BatchNormLoopsF64);
 
 template <size_t kLoop, typename T, typename... Args>
 void RunLoop(const BatchNormDims& dims, const Args&... args) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    std::get<kLoop>(HWY_DYNAMIC_DISPATCH(LoopsF32)())(dims, args...);
+    std::get<kLoop>(HWY_DYNAMIC_DISPATCH(BatchNormLoopsF32)())(dims, args...);
   } else {
-    std::get<kLoop>(HWY_DYNAMIC_DISPATCH(LoopsF64)())(dims, args...);
+    std::get<kLoop>(HWY_DYNAMIC_DISPATCH(BatchNormLoopsF64)())(dims, args...);
   }
 }
 
