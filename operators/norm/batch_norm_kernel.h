@@ -145,20 +145,24 @@ class BatchNormGradKernel : public framework::OpKernel {
                  : nullptr;
     };
     const framework::DDim channels{dims_.channels};
-    const math::BatchNormGradArgs<T> args = {
+    math::BatchNormGradArgs<T> args = {
         .is_test = is_test_,
         .x = x.data<T>(),
         .scale = context.Input("Scale").data<T>(),
         .mean = context.Input("SavedMean").data<T>(),
         .inverse_std = context.Input("SavedVariance").data<T>(),
         .y_grad = given("Y@GRAD"),
-        .relu_out = given("Out"),
         .mean_grad = given("SavedMean@GRAD"),
         .inverse_std_grad = given("SavedVariance@GRAD"),
         .x_grad = wanted("X@GRAD", x.dims()),
-        .relu_grad = wanted("Residual@GRAD", x.dims()),
         .scale_grad = wanted("Scale@GRAD", channels),
         .bias_grad = wanted("Bias@GRAD", channels)};
+    if (context.HasInput("Out")) {
+      T* residual = wanted("Residual@GRAD", x.dims());
+      T* y_grad = residual == nullptr ? args.x_grad : residual;
+      math::ReluGrad(dims_, given("Out"), args.y_grad, y_grad);
+      args.y_grad = y_grad;
+    }
     auto* sums = static_cast<double*>(context.scratch());
     math::BatchNormGradSums(dims_, args, sums);
     if (args.x_grad == nullptr) return;

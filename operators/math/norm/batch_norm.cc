@@ -287,57 +287,54 @@ struct GivenGradient {
   const T* y_grad;
   HWY_INLINE T operator()(int64_t i) const { return y_grad[i]; }
 };
-template <typename T>
-struct GradientBeforeRelu {
-  const T* out_grad;
-  const T* out;
-  // A NaN of out lets the gradient pass, as relu_grad does.
-  HWY_INLINE T operator()(int64_t i) const {
-    const T grad = out_grad[i];
-    return out[i] <= 0 ? T{0} : grad;
-  }
-};
-
-template <typename T, typename Work>
-void WithGradient(const BatchNormGradArgs<T>& args, const Work& work) {
-  if (args.y_grad == nullptr) return work(NoGradient<T>());
-  if (args.relu_out == nullptr) return work(GivenGradient<T>{args.y_grad});
-  work(GradientBeforeRelu<T>{args.y_grad, args.relu_out});
-}
-
 // y_grad and y_grad * (x - mean).
-template <typename T, typename Gradient>
+template <typename T>
 struct GradTerms {
   static constexpr size_t kSums = 2;
-  Gradient y_grad;
+  const T* y_grad;
   const T* x;
   const T* mean;
 
   HWY_INLINE std::array<double, 2> Of(int64_t c, int64_t i) const {
-    const double grad = y_grad(i);
+    const double grad = y_grad[i];
     return {grad, grad * (double{x[i]} - mean[c])};
   }
 };
 
-// x_grad = value(channel, index, y_grad) and relu_grad.
+// x_grad = value(channel, index, y_grad).
 template <typename T, typename Value>
 void FillGradients(const BatchNormDims& dims,
                    const BatchNormGradArgs<T>& args,
                    const Value& value) {
-  WithGradient(args, [&](const auto y_grad) HWY_ATTR {
+  const auto fill = [&]<typename Gradient>(const Gradient& y_grad) HWY_ATTR {
     const auto row = [&](int64_t c, auto step, int64_t first,
                          int64_t size) HWY_ATTR {
       T* const x_grad = args.x_grad;
-      T* const relu_grad = args.relu_grad;
-      for (int64_t l = 0; l < size && relu_grad != nullptr; ++l) {
-        relu_grad[first + l] = y_grad(first + l);
-      }
-      for (int64_t l = 0; l < size; ++l, c += step) {
-        x_grad[first + l] = value(c, first + l, y_grad(first + l));
+      for (int64_t i = first; i < first + size; ++i, c += step) {
+        x_grad[i] = value(c, i, y_grad(i));
       }
     };
     ForEachRun(dims, row);
-  });
+  };
+  if (args.y_grad == nullptr) {
+    fill(NoGradient<T>());
+  } else {
+    fill(GivenGradient<T>{args.y_grad});
+  }
+}
+
+template <typename T>
+void GradientOfRelu(const BatchNormDims& dims,
+                    const T* out,
+                    const T* out_grad,
+                    T* grad) {
+  platform::ParallelFor(dims.count() * dims.channels, kElements,
+                        [=](int64_t begin, int64_t end) HWY_ATTR {
+                          for (int64_t i = begin; i < end; ++i) {
+                            const T passes = out_grad[i];
+                            grad[i] = out[i] <= 0 ? T{0} : passes;
+                          }
+                        });
 }
 
 template <typename T>
@@ -349,12 +346,11 @@ void SumsOfGradients(const BatchNormDims& dims,
   double* mean_grads = scale_sums + dims.channels;
   double* inverse_std_grads = mean_grads + dims.channels;
   std::fill(sums, sums + kBatchNormGradSums * dims.channels, 0.0);
-  const auto add = [&]<typename Gradient>(const Gradient& y_grad) HWY_ATTR {
-    ChannelSums(dims, GradTerms<T, Gradient>{y_grad, args.x, args.mean},
-                {bias_sums, scale_sums});
-  };
   // Without y_grad, a NaN of x is no part of the sums.
-  if (args.y_grad != nullptr) WithGradient(args, add);
+  if (args.y_grad != nullptr) {
+    ChannelSums(dims, GradTerms<T>{args.y_grad, args.x, args.mean},
+                {bias_sums, scale_sums});
+  }
   for (int64_t c = 0; c < dims.channels; ++c) {
     scale_sums[c] *= args.inverse_std[c];
     if (args.bias_grad != nullptr) {
@@ -415,7 +411,8 @@ void GradientOfInput(const BatchNormDims& dims,
 template <typename T>
 auto BatchNormLoops() {
   return std::tuple(&MomentsOfChannels<T>, &NormalizeElements<T>,
-                    &SumsOfGradients<T>, &GradientOfInput<T>);
+                    &SumsOfGradients<T>, &GradientOfInput<T>,
+                    &GradientOfRelu<T>);
 }
 auto BatchNormLoopsF32() {
   return BatchNormLoops<float>();
@@ -481,6 +478,14 @@ void BatchNormInputGrad(const BatchNormDims& dims,
   RunLoop<3, T>(dims, args, count, sums);
 }
 
+template <typename T>
+void ReluGrad(const BatchNormDims& dims,
+              const T* out,
+              const T* out_grad,
+              T* grad) {
+  RunLoop<4, T>(dims, out, out_grad, grad);
+}
+
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
 #define SLUICE_BATCH_NORM(T)                                                   \
   template SLUICE_API void BatchMoments(const BatchNormDims&, const T*,        \
@@ -488,6 +493,8 @@ void BatchNormInputGrad(const BatchNormDims& dims,
   template SLUICE_API void Normalize(const BatchNormDims&, const T*, const T*, \
                                      const T*, const T*, const T*, T*,         \
                                      const OutputChain<T>&);                   \
+  template SLUICE_API void ReluGrad(const BatchNormDims&, const T*, const T*,  \
+                                    T*);                                       \
   template SLUICE_API void BatchNormGradSums(                                  \
       const BatchNormDims&, const BatchNormGradArgs<T>&, double*);             \
   template SLUICE_API void BatchNormInputGrad(                                 \

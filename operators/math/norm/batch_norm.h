@@ -61,15 +61,20 @@ struct BatchNormGradArgs {
   const T* mean = nullptr;
   const T* inverse_std = nullptr;
   const T* y_grad = nullptr;
-  // The output of a relu after y: then y_grad is the gradient of that.
-  const T* relu_out = nullptr;
   const T* mean_grad = nullptr;
   const T* inverse_std_grad = nullptr;
   T* x_grad = nullptr;
-  T* relu_grad = nullptr;  // of y
   T* scale_grad = nullptr;
   T* bias_grad = nullptr;
 };
+
+// The gradient of y where `out` is the output of a relu after it, of gradient
+// `out_grad`: relu_grad, where a NaN of out lets the gradient pass.
+template <typename T>
+SLUICE_API void ReluGrad(const BatchNormDims& dims,
+                         const T* out,
+                         const T* out_grad,
+                         T* grad);
 
 // Numbers a channel: the sums of y_grad and of y_grad * (x - mean) *
 // inverse_std, mean_grad and inverse_std_grad. What several processes have of
@@ -82,8 +87,8 @@ SLUICE_API void BatchNormGradSums(const BatchNormDims& dims,
                                   const BatchNormGradArgs<T>& args,
                                   double* sums);
 
-// Fills x_grad and relu_grad, from sums of `count` elements a channel, which it
-// overwrites.
+// Fills x_grad, which may be y_grad, from sums of `count` elements a channel,
+// which it overwrites.
 template <typename T>
 SLUICE_API void BatchNormInputGrad(const BatchNormDims& dims,
                                    const BatchNormGradArgs<T>& args,
