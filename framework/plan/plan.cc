@@ -15,8 +15,10 @@ namespace sluice::framework {
 std::string ToString(const QueueSpec& queue) {
   constexpr const char* kRoles[] = {"", " kernels", " copies from the host",
                                     " copies to the host", " collectives"};
-  return platform::Format("{}{}", queue.place,
-                          kRoles[static_cast<int>(queue.role)]);
+  std::string text = platform::Format("{}{}", queue.place,
+                                      kRoles[static_cast<int>(queue.role)]);
+  if (queue.lane > 0) text += platform::Format(", queue {}", queue.lane + 1);
+  return text;
 }
 
 Plan::Plan() = default;

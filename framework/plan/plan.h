@@ -88,8 +88,14 @@ enum class QueueRole : uint8_t {
 struct QueueSpec {
   PlaceKey place;
   QueueRole role = QueueRole::kAll;
+  int lane = 0;  // which of several for kernels: PlanOptions::queues
+
+  bool operator==(const QueueSpec&) const = default;
+  bool runs_kernels() const {
+    return role == QueueRole::kAll || role == QueueRole::kKernels;
+  }
 };
-// "cuda:0 kernels".
+// "cuda:0 kernels", "cuda:0 kernels, queue 2".
 SLUICE_API std::string ToString(const QueueSpec& queue);
 
 // One step of a plan. Slots, contexts and queues are indices into the frame.
@@ -144,6 +150,11 @@ struct PlanOptions {
   bool isolate = false;
   // False: every op runs as it was written, nothing is fused or rearranged.
   bool passes = true;
+  // On how many queues of one device the kernels of a place may run, 1 to
+  // kMaxQueues. With more than one, branches that do not need each other run
+  // side by side. Results are the same.
+  int queues = 1;
+  static constexpr int kMaxQueues = 16;
   // For tests: the n-th wait is left out. -1: none.
   int drop_wait_for_testing = -1;
 };

@@ -52,6 +52,7 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   for_each_op([this](int id) { graph_->Choose(id); });
   StartEarly();
   LaySideBySide();
+  AssignLanes();
   for_each_op([this](int id) { AddOp(id); });
   AddShadows();
   AddFetches();
@@ -298,9 +299,10 @@ void PlanBuilder::AddOp(int op_index) {
   planned.scratch_bytes = op.scratch_bytes;
   plan_->random_ |= op.schema->random();
   planned.place = decision.place;
-  planned.device = decision.kernel->collective()
-                       ? AddQueue({decision.place, QueueRole::kCollective})
-                       : Queue(decision.place, QueueRole::kKernels);
+  planned.device =
+      decision.kernel->collective()
+          ? AddQueue({decision.place, QueueRole::kCollective})
+          : Queue(decision.place, QueueRole::kKernels, LaneOf(op_index));
   BindInputs(op, &planned);
   if (decision.kernel->collective()) OrderBehindKernels(planned.device);
   BindOutputs(op, &planned);
@@ -316,22 +318,15 @@ void PlanBuilder::AddOp(int op_index) {
   instruction.device = planned.device;
   instruction.kernel = planned.kernel.get();
   for (const int slot : planned.inputs) {
-    Touch(slot);
+    Use(planned.device, slot);
   }
   for (const int slot : planned.outputs) {
-    Touch(slot);
+    Use(planned.device, slot);
   }
-  if (planned.scratch >= 0) Touch(planned.scratch);
-  if (decision.kernel->collective()) {
-    // It uses them until it is waited for.
-    auto& pending = queues_[planned.device].pending;
-    pending.insert(pending.end(), planned.inputs.begin(), planned.inputs.end());
-    pending.insert(pending.end(), planned.outputs.begin(),
-                   planned.outputs.end());
-    if (planned.scratch >= 0) pending.push_back(planned.scratch);
-  }
-  plan_->ops_.push_back(std::move(planned));
+  if (planned.scratch >= 0) Use(planned.device, planned.scratch);
   Emit(instruction);
+  LeaveLane(planned);
+  plan_->ops_.push_back(std::move(planned));
   plan_->decisions_.push_back(std::move(decision));
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sluice/framework/op/op_schema.h"
@@ -72,9 +74,16 @@ class PlanBuilder {
   void LaySideBySide();
   void NoteCollectives();
 
+  // plan_lanes.cc
+  void AssignLanes();
+  int LaneOf(int op_index) const;
+  void LeaveLane(const PlannedOp& op);
+  void Use(int queue, int slot);
+  void ReleaseAll(PlaceKey place);
+
   // plan_transfers.cc
   int AddSlot(Slot slot);
-  int Queue(PlaceKey place, QueueRole role);
+  int Queue(PlaceKey place, QueueRole role, int lane = 0);
   int AddQueue(const QueueSpec& queue);
   int SlotAt(const std::string& var, PlaceKey place, int op_index);
   int KeptAt(const std::string& var, PlaceKey place);
@@ -108,12 +117,23 @@ class PlanBuilder {
   struct QueueState {
     bool busy = false;  // enqueued and not waited for
     int last = -1;      // instruction that was enqueued last
-    // Slots that it uses until it is waited for: of the host, and those of a
-    // collective op.
+    // Slots of the host that it uses until the host waits for it.
     std::vector<int> pending;
+    // Slots of its place, each with the instruction that uses it, which other
+    // queues may write over only when they run after that.
+    std::deque<std::pair<int, int>> used;
     std::vector<int> behind;  // by queue: it waited for what came before then
   };
   std::vector<QueueState> queues_;
+  // By op that a device computes: which queue of its place it runs on, and the
+  // op before it there; -1 for none.
+  struct LanedOp {
+    int lane = 0;
+    int before = -1;
+  };
+  std::unordered_map<int, LanedOp> lanes_;
+  // By place and lane: the ops that have not been emitted.
+  std::map<PlaceKey, std::vector<int>> ops_to_come_;
   std::vector<int> written_by_;  // by slot: the queue that fills it, or -1
   std::vector<int> written_at_;  // by slot: the instruction
   // By variable: the slot that it is a part of, and where in it.

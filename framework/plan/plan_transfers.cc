@@ -17,10 +17,6 @@ namespace {
 bool OnHost(PlaceKey place) {
   return place.kind == PlaceKind::kCPU;
 }
-
-bool RunsKernels(const QueueSpec& queue) {
-  return queue.role == QueueRole::kAll || queue.role == QueueRole::kKernels;
-}
 }  // namespace
 
 int PlanBuilder::AddSlot(Slot slot) {
@@ -36,18 +32,19 @@ int PlanBuilder::AddSlot(Slot slot) {
   return static_cast<int>(plan_->slots_.size()) - 1;
 }
 
-// The queue for a kind of work at a place; -1 on the host.
-int PlanBuilder::Queue(PlaceKey place, QueueRole role) {
+// The queue for a kind of work at a place, for kernels the one of `lane`; -1 on
+// the host.
+int PlanBuilder::Queue(PlaceKey place, QueueRole role, int lane) {
   if (OnHost(place)) return -1;
   const auto& device = platform::DeviceManager::Instance().Get(place);
   if (!device.copies_beside_kernels()) role = QueueRole::kAll;
+  QueueSpec queue = {place, role};
+  if (queue.runs_kernels()) queue.lane = lane;
   const auto& queues = plan_->queues_;
   for (size_t i = 0; i < queues.size(); ++i) {
-    if (queues[i].place == place && queues[i].role == role) {
-      return static_cast<int>(i);
-    }
+    if (queues[i] == queue) return static_cast<int>(i);
   }
-  return AddQueue({place, role});
+  return AddQueue(queue);
 }
 
 int PlanBuilder::AddQueue(const QueueSpec& queue) {
@@ -116,17 +113,18 @@ void PlanBuilder::EmitCopy(int from, int to, int op_index) {
   copy.op_index = op_index;
   copy.from = from;
   copy.to = to;
+  const int lane = LaneOf(op_index);
   if (OnHost(from_place) && OnHost(to_place)) {
     copy.kind = InstructionKind::kCopyOnHost;
   } else if (OnHost(to_place)) {
     copy.kind = InstructionKind::kCopyToHost;
-    copy.device = Queue(from_place, QueueRole::kCopyToHost);
+    copy.device = Queue(from_place, QueueRole::kCopyToHost, lane);
   } else if (OnHost(from_place)) {
     copy.kind = InstructionKind::kCopyFromHost;
-    copy.device = Queue(to_place, QueueRole::kCopyFromHost);
+    copy.device = Queue(to_place, QueueRole::kCopyFromHost, lane);
   } else {
     copy.kind = InstructionKind::kCopyOnDevice;
-    copy.device = Queue(to_place, QueueRole::kKernels);
+    copy.device = Queue(to_place, QueueRole::kKernels, lane);
   }
   OrderBehind(copy.device, from);
   Touch(from);
@@ -141,6 +139,8 @@ void PlanBuilder::EmitCopy(int from, int to, int op_index) {
       queues_[copy.device].pending.push_back(slot);
     } else if (plan_->queues_[copy.device].role != QueueRole::kAll) {
       Pin(slot);
+    } else {
+      Use(copy.device, slot);
     }
   }
   Emit(copy);
@@ -197,10 +197,14 @@ void PlanBuilder::Finish(int queue) {
   for (const int slot : state.pending) {
     Touch(slot);
   }
+  for (const auto& [slot, at] : state.used) {
+    Touch(slot);
+  }
   for (int& writer : written_by_) {
     if (writer == queue) writer = -1;
   }
   state.pending.clear();
+  state.used.clear();
   state.busy = false;
   for (size_t other = 0; other < queues_.size(); ++other) {
     if (queues_[other].busy && state.behind[other] > queues_[other].last) {
@@ -215,15 +219,7 @@ void PlanBuilder::EmitQueueWait(int queue, int other) {
     state.behind[i] = std::max(state.behind[i], queues_[other].behind[i]);
   }
   state.behind[other] = Now();
-  // The memory is free for the kernels that come after the wait; queues of
-  // copies have memory that is pinned.
-  if (plan_->queues_[other].role == QueueRole::kCollective &&
-      RunsKernels(plan_->queues_[queue])) {
-    for (const int slot : queues_[other].pending) {
-      Touch(slot);
-    }
-    queues_[other].pending.clear();
-  }
+  ReleaseAll(plan_->queues_[queue].place);
   if (!KeepWait()) return;
   Instruction wait;
   wait.kind = InstructionKind::kQueueWait;
@@ -267,7 +263,7 @@ void PlanBuilder::OrderBehindKernels(int queue) {
   const QueueSpec& spec = plan_->queues_[queue];
   for (size_t i = 0; i < queues_.size(); ++i) {
     const QueueSpec& other = plan_->queues_[i];
-    if (other.place != spec.place || !RunsKernels(other)) continue;
+    if (other.place != spec.place || !other.runs_kernels()) continue;
     const bool behind = queues_[queue].behind[i] > queues_[i].last;
     if (queues_[i].busy && !behind) EmitQueueWait(queue, static_cast<int>(i));
   }

@@ -165,6 +165,10 @@ struct Executor::Cache {
 
 Executor::Executor(PlaceKey place, PlanOptions options) try
     : place_(place), options_(options), cache_(std::make_unique<Cache>()) {
+  SLUICE_ENFORCE(
+      options.queues >= 1 && options.queues <= PlanOptions::kMaxQueues,
+      ErrorCode::kInvalidArgument, "executor.queues",
+      "queues = {}; expected 1 to {}", options.queues, PlanOptions::kMaxQueues);
   platform::DeviceManager::Instance().Get(place);
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();

@@ -6,15 +6,17 @@
 
 // Takes what follows a product or a convolution into it: the bias, and chains
 // of element-wise ops (chain/chain_steps.h): activations, factors, what is
-// added.
+// added. A batch norm that is in no convolution takes in chains, too.
 namespace sluice::operators {
 namespace {
 
 using framework::Graph;
 using framework::OpDesc;
 
-bool IsProductOrConv(const OpDesc& op) {
+bool TakesSteps(const OpDesc& op, bool layouts_are_known) {
   const auto& type = op.type;
+  // Until then it may still become part of a convolution.
+  if (type == "batch_norm") return layouts_are_known;
   return type == "mul" || type == "matmul" || type == "conv2d" ||
          type == "fused_mul" || type == "fused_matmul" ||
          type == "fused_conv2d";
@@ -32,7 +34,7 @@ std::vector<Fusion> FusionsOf(const Graph& graph,
                               bool layouts_are_known) {
   Fusion fusion(graph.op(first).desc, first);
   std::vector<Fusion> fusions;
-  // A batch norm in it comes after its bias, steps after both.
+  // A batch norm comes after the bias, steps after both.
   if (fusion.op.Input("Scale").empty() && StepsOf(fusion.op).empty()) {
     TakeInBias(graph, &fusion);
     if (fusion.ids.size() > 1) fusions.push_back(fusion);
@@ -52,9 +54,10 @@ int FuseSteps(Graph& graph, bool layouts_are_known) {
   int changes = 0;
   const std::vector<int> order = graph.order();
   for (const int id : order) {
-    if (!IsProductOrConv(graph.op(id).desc)) continue;
+    if (!TakesSteps(graph.op(id).desc, layouts_are_known)) continue;
     auto fusions = FusionsOf(graph, id, layouts_are_known);
     for (; !fusions.empty(); fusions.pop_back()) {
+      if (!CanRunLast(graph, fusions.back())) continue;
       if (!graph.Replace(fusions.back().ids, fusions.back().op)) continue;
       ++changes;
       break;

@@ -1,20 +1,51 @@
 #include "sluice/operators/fusion/fusion.h"
 
+#include <algorithm>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
+
 namespace sluice::operators {
 
 using framework::DDim;
 using framework::Graph;
 using framework::OpDesc;
 
-Fusion::Fusion(const OpDesc& first, int id) : op(first), ids{id} {
+Fusion::Fusion(const OpDesc& first, int id)
+    : op(first),
+      output(framework::Registry::Global()
+                 .Schema(first.type)
+                 .outputs()
+                 .front()
+                 .name),
+      ids{id} {
   if (!op.type.starts_with("fused_")) op.type = "fused_" + op.type;
   op.hint.clear();  // it stands in the graph's hints
 }
 
-void Fusion::TakeIn(int id, const OpDesc& taken, const char* output) {
+void Fusion::TakeIn(int id, const OpDesc& taken, const char* from) {
   ids.push_back(id);
-  op.outputs.front().second = taken.Output(output);
+  for (auto& [argument, vars] : op.outputs) {
+    if (argument == output) vars = taken.Output(from);
+  }
   op.location = taken.location;
+}
+
+bool CanRunLast(const Graph& graph, const Fusion& fusion) {
+  const int first = fusion.ids.front(), last = fusion.ids.back();
+  for (const auto& [argument, vars] : fusion.op.outputs) {
+    if (argument == fusion.output) continue;
+    for (const std::string& var : vars) {
+      const auto readers = graph.Readers(var);
+      const bool seen =
+          std::any_of(readers.begin(), readers.end(), [&](int reader) {
+            return graph.Precedes(first, reader) &&
+                   graph.Precedes(reader, last);
+          });
+      if (seen) return false;
+    }
+  }
+  return true;
 }
 
 namespace {

@@ -31,7 +31,17 @@ REGISTER_OP_KERNEL(batch_norm,
                    framework::KernelTraits().Estimate(&Work),
                    BatchNormKernel<float>,
                    BatchNormKernel<double>);
+REGISTER_OP_KERNEL(fused_batch_norm,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   framework::KernelTraits().Estimate(&Work),
+                   BatchNormKernel<float>,
+                   BatchNormKernel<double>);
 REGISTER_OP_CPU_KERNEL(batch_norm_grad,
+                       BatchNormGradKernel<float>,
+                       BatchNormGradKernel<double>);
+REGISTER_OP_CPU_KERNEL(fused_batch_norm_grad,
                        BatchNormGradKernel<float>,
                        BatchNormGradKernel<double>);
 

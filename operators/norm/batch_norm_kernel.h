@@ -4,9 +4,11 @@
 #include <string>
 
 #include "sluice/framework/op/op_kernel.h"
+#include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/math/norm/batch_norm.h"
 
-// The kernels of batch_norm, and what sync_batch_norm changes in them.
+// The kernels of batch_norm, also with what passes fuse with it, and what
+// sync_batch_norm changes in them.
 namespace sluice::operators {
 
 inline math::BatchNormDims DimsOfBatch(const framework::DDim& x, bool nchw) {
@@ -31,6 +33,10 @@ class BatchNormKernel : public framework::OpKernel {
 
   void Prepare(framework::KernelPreparation& preparation) override {
     dims_ = DimsOfBatch(preparation.query.inputs[0], nchw_);
+    if (!StepsOf(preparation.query.op).empty()) {
+      chain_ = ReadChain<T>(preparation.query);
+      first_operand_ = preparation.query.inputs.size() - chain_.operands();
+    }
     // Means and variances in double, and biases.
     preparation.scratch_bytes =
         (2 * sizeof(double) + sizeof(T)) * static_cast<size_t>(dims_.channels);
@@ -65,8 +71,11 @@ class BatchNormKernel : public framework::OpKernel {
       inverse_std.data<T>()[c] = inverse;
       biases[c] = math::BiasOfRoundedMean(means[c], inverse, scale[c], bias[c]);
     }
+    const auto operands =
+        ChainOperandsOf<T>(context, first_operand_, chain_.operands());
     math::Normalize(dims_, x.data<T>(), mean.data<T>(), inverse_std.data<T>(),
-                    scale, biases, y.data<T>());
+                    scale, biases, y.data<T>(),
+                    {chain_.empty() ? nullptr : &chain_, operands});
     Run(context, "Mean", "MeanOut", means, count);
     Run(context, "Variance", "VarianceOut", variances, count);
   }
@@ -106,6 +115,8 @@ class BatchNormKernel : public framework::OpKernel {
   double momentum_;
   double epsilon_;
   math::BatchNormDims dims_;
+  math::Chain<T> chain_;
+  size_t first_operand_ = 0;
 };
 
 template <typename T>
@@ -134,7 +145,7 @@ class BatchNormGradKernel : public framework::OpKernel {
                  : nullptr;
     };
     const framework::DDim channels{dims_.channels};
-    const math::BatchNormGradArgs<T> args = {
+    math::BatchNormGradArgs<T> args = {
         .is_test = is_test_,
         .x = x.data<T>(),
         .scale = context.Input("Scale").data<T>(),
@@ -146,6 +157,12 @@ class BatchNormGradKernel : public framework::OpKernel {
         .x_grad = wanted("X@GRAD", x.dims()),
         .scale_grad = wanted("Scale@GRAD", channels),
         .bias_grad = wanted("Bias@GRAD", channels)};
+    if (context.HasInput("Out")) {
+      T* residual = wanted("Residual@GRAD", x.dims());
+      T* y_grad = residual == nullptr ? args.x_grad : residual;
+      math::ReluGrad(dims_, given("Out"), args.y_grad, y_grad);
+      args.y_grad = y_grad;
+    }
     auto* sums = static_cast<double*>(context.scratch());
     math::BatchNormGradSums(dims_, args, sums);
     if (args.x_grad == nullptr) return;

@@ -3,6 +3,7 @@
 
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/chain/chain_steps.h"
 
 namespace sluice::operators {
 namespace {
@@ -54,6 +55,14 @@ void BatchNormGradShape(InferShapeContext& context) {
   context.SetOutput("Bias@GRAD", channels);
 }
 
+void FusedBatchNormGradShape(InferShapeContext& context) {
+  context.Require(context.HasInput("Y@GRAD"), "fused_batch_norm_grad.y_grad",
+                  "Y@GRAD is left out");
+  BatchNormGradShape(context);
+  context.SetOutput("Residual@GRAD",
+                    context.Merge(context.input("X"), context.input("Out")));
+}
+
 std::vector<OpDesc> BatchNormGradient(const OpDesc& forward) {
   return {MakeGradOp(forward, "batch_norm_grad",
                      {{"X", "Scale"},
@@ -84,7 +93,7 @@ void XAndScale(OpSchema& op) {
   op.Input("Scale", "T", "[C]: multiplies what was normalized.");
 }
 
-void BatchNormSchema(OpSchema& op) {
+void BatchNormArguments(OpSchema& op) {
   op.Doc(
       "Normalizes each channel: Y = (X - mean) / sqrt(variance + epsilon) * "
       "Scale + Bias. Mean and variance (of all elements, divided by their "
@@ -106,7 +115,18 @@ void BatchNormSchema(OpSchema& op) {
             "[C]: 1 / sqrt(variance + epsilon) that was used.");
   op.Update("MeanOut", "Mean").Update("VarianceOut", "Variance");
   BatchNormAttributes(op);
-  op.InferShape(BatchNormShape).Gradient(BatchNormGradient);
+  op.InferShape(BatchNormShape);
+}
+
+void BatchNormSchema(OpSchema& op) {
+  BatchNormArguments(op);
+  op.Gradient(BatchNormGradient);
+}
+
+void FusedBatchNormSchema(OpSchema& op) {
+  BatchNormArguments(op);
+  op.Doc("batch_norm, and element-wise ops after its Y.").Internal();
+  ChainArguments(op);
 }
 
 void BatchNormGradSchema(OpSchema& op) {
@@ -128,9 +148,24 @@ void BatchNormGradSchema(OpSchema& op) {
   op.InferShape(BatchNormGradShape);
 }
 
+void FusedBatchNormGradSchema(OpSchema& op) {
+  BatchNormGradSchema(op);
+  op.Doc(
+        "The gradients of batch_norm, of what was added to its Y, and of the "
+        "relu after that. Y@GRAD is the gradient of the relu's output. X@GRAD "
+        "is wanted.")
+      .Internal();
+  op.Input("Out", "T", "The output of the relu.");
+  op.Output("Residual@GRAD", "T", "The gradient of the relu's input.",
+            {.optional = true});
+  op.InferShape(FusedBatchNormGradShape);
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(batch_norm, BatchNormSchema);
+REGISTER_OPERATOR(fused_batch_norm, FusedBatchNormSchema);
+REGISTER_OPERATOR(fused_batch_norm_grad, FusedBatchNormGradSchema);
 REGISTER_OPERATOR(batch_norm_grad, BatchNormGradSchema);
 
 }  // namespace sluice::operators

@@ -215,12 +215,13 @@ void BindExecutors(nb::module_& m) {
   nb::class_<Executor>(m, "Executor")
       .def(
           "__init__",
-          [](Executor* self, nb::handle place, bool passes) {
+          [](Executor* self, nb::handle place, bool passes, int queues) {
             new (self) Executor(
                 place.is_none() ? platform::PlaceKey() : ToPlace(place),
-                {.passes = passes});
+                {.passes = passes, .queues = queues});
           },
-          "place"_a = nb::none(), nb::kw_only(), "passes"_a = true)
+          "place"_a = nb::none(), nb::kw_only(), "passes"_a = true,
+          "queues"_a = 1)
       .def("_run", &Run, "program"_a.none(), "feed"_a.none(),
            "fetch_list"_a.none(), "scope"_a.none(), "return_numpy"_a.none())
       .def("_run_debugging", &RunDebugging, "program"_a.none(), "feed"_a.none(),

@@ -64,6 +64,9 @@ class Executor(_core.Executor):
         place: a place, or text such as ``"cuda:0"``; the CPU by default.
         passes: whether ops are fused and rearranged; if false every op runs as
             it was written.
+        queues: on how many queues of one device its kernels may run, 1 to 16.
+            With more than one, branches that do not need each other run side by
+            side, on CUDA in streams; results are the same.
 
     Raises:
         NotFoundError: there is no such device.

@@ -525,3 +525,25 @@ def test_explain_says_where_a_device_is_emulated():
     exe = sl.Executor()
     exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[y])
     assert "(emulated)" not in exe.explain().split("other kernels")[0]
+
+
+def test_branches_may_run_on_several_queues():
+    if not sl.device_count("cuda"):
+        pytest.skip("there is no CUDA device")
+    x, y = scaled()
+    left, right = sl.layers.scale(y, 3.0), sl.layers.scale(y, 5.0)
+    both = sl.layers.elementwise_add(left, right)
+    results, texts = [], []
+    for queues in (1, 2):
+        exe = sl.Executor("cuda:0", queues=queues)
+        results += exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[both])
+        texts.append(exe.explain())
+    np.testing.assert_array_equal(*results)
+    assert "run on 2 queues" in texts[1]
+    assert "queues" not in texts[0]
+
+
+@pytest.mark.parametrize("queues", [0, 17])
+def test_queues_have_a_limit(queues):
+    with pytest.raises(sl.InvalidArgumentError, match="expected 1 to 16"):
+        sl.Executor(queues=queues)

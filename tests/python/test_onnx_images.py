@@ -10,6 +10,9 @@ import sluice as sl
 pytest.importorskip("onnx")
 from onnx import TensorProto, helper  # noqa: E402
 from onnx_reference import check, floats, node, run, small_model  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
+from onnx_reference import check, floats, node  # noqa: E402
 
 
 def test_convolutions_of_volumes(rng):
@@ -241,3 +244,77 @@ def test_parts_of_images_are_resized(mode, rng):
         coordinate_transformation_mode="tf_crop_and_resize",
         extrapolation_value=3.5,
     )
+# What torch.onnx.export writes of ZeroPad2d((left, right, top, bottom)) in front
+# of a Conv2d: the pads are turned around while the model runs.
+def padded_convolution(pads, filters):
+    numbers = {
+        "given": pads,
+        "missing": [4],
+        "pairs": [-1, 2],
+        "start": [-1],
+        "end": [-(2**63) + 1],
+        "axis": [0],
+        "flat": [-1],
+    }
+    nodes = [
+        helper.make_node(
+            "Constant",
+            [],
+            [name],
+            value=numpy_helper.from_array(np.array(value, "int64")),
+        )
+        for name, value in numbers.items()
+    ]
+    nodes += [
+        helper.make_node(
+            "ConstantOfShape",
+            ["missing"],
+            ["zeros"],
+            value=numpy_helper.from_array(np.array([0], "int64")),
+        ),
+        helper.make_node("Concat", ["given", "zeros"], ["all"], axis=0),
+        helper.make_node("Reshape", ["all", "pairs"], ["rows"]),
+        helper.make_node(
+            "Slice", ["rows", "start", "end", "axis", "start"], ["turned"]
+        ),
+        helper.make_node("Transpose", ["turned"], ["columns"], perm=[1, 0]),
+        helper.make_node("Reshape", ["columns", "flat"], ["row"]),
+        helper.make_node("Cast", ["row"], ["pads"], to=TensorProto.INT64),
+        helper.make_node("Pad", ["x", "pads"], ["padded"], mode="constant"),
+        helper.make_node(
+            "Conv",
+            ["padded", "filters"],
+            ["y"],
+            kernel_shape=filters.shape[2:],
+            pads=[0, 0, 0, 0],
+            strides=[2, 2],
+        ),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "main_graph",
+        [
+            helper.make_tensor_value_info(
+                "x", TensorProto.FLOAT, ["batch", 3, 9, 8]
+            )
+        ],
+        [
+            helper.make_tensor_value_info(
+                "y", TensorProto.FLOAT, ["batch", 4, 5, 4]
+            )
+        ],
+        [numpy_helper.from_array(filters, "filters")],
+    )
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+    )
+
+
+def test_a_pad_goes_into_the_convolution_after_it(rng):
+    proto = padded_convolution([0, 1, 0, 2], floats(rng, 4, 3, 3, 3))
+    x = floats(rng, 2, 3, 9, 8)
+    model = sl.onnx.load(proto.SerializeToString())
+    (y,) = model.run({"x": x})
+    (want,) = ReferenceEvaluator(proto).run(None, {"x": x})
+    np.testing.assert_allclose(y, want, rtol=2e-5, atol=1e-6)
+    assert "pass fold_pad: 1 changes" in model.executor.explain(model.program)

@@ -1,12 +1,24 @@
 #include "sluice/operators/math/norm/batch_norm.h"
 
 #include <algorithm>
+#include <array>
+#include <tuple>
+#include <type_traits>
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set. The loops are plain; g++ makes vectors of them.
+#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/norm/batch_norm.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
 
 #include "sluice/operators/math/block_sums.h"
 #include "sluice/platform/parallel_for.h"
 
+HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
-namespace {
+namespace HWY_NAMESPACE {
 
 // Below some 10 us of work a second thread costs more than it saves.
 constexpr int64_t kElements = 16'384;
@@ -16,208 +28,328 @@ constexpr int64_t kSideBySide = 16;
 constexpr int64_t kFewGroups = 8;
 // Partial sums of a row of pixels.
 constexpr int64_t kPartial = 8;
+// Elements that stay in the first-level cache.
+constexpr int64_t kBlock = 2048;
 
 int64_t Grain(int64_t elements) {
   return 1 + kElements / (1 + elements);
 }
 
-// The sum of value(channel, index) over one channel of [n, channels, pixels].
-template <typename Value>
-double SumOfPlanes(const BatchNormDims& dims, int64_t c, const Value& value) {
-  double partial[kPartial] = {};
+// What is added up of each channel: Of(channel, index) gives kSums numbers for
+// an element.
+template <typename F>
+struct OneValue {
+  static constexpr size_t kSums = 1;
+  F value;
+
+  HWY_INLINE std::array<double, 1> Of(int64_t c, int64_t i) const {
+    return {value(c, i)};
+  }
+};
+template <typename F>
+OneValue(F) -> OneValue<F>;
+
+// The sums of all channels: sums[k][channel].
+template <typename Values>
+using SumsOf = std::array<double*, Values::kSums>;
+
+// Adds up one channel of [n, channels, pixels].
+template <typename Values>
+void SumOfPlanes(const BatchNormDims& dims,
+                 int64_t c,
+                 const Values& values,
+                 const SumsOf<Values>& sums) {
+  double partial[Values::kSums][kPartial] = {};
+  const auto add = [&](int64_t l, int64_t i) HWY_ATTR {
+    const auto terms = values.Of(c, i);
+    for (size_t k = 0; k < terms.size(); ++k) {
+      partial[k][l] += terms[k];
+    }
+  };
   for (int64_t image = 0; image < dims.n; ++image) {
     const int64_t first = (image * dims.channels + c) * dims.pixels;
     int64_t i = 0;
     for (; i + kPartial <= dims.pixels; i += kPartial) {
       for (int64_t l = 0; l < kPartial; ++l) {
-        partial[l] += value(c, first + i + l);
+        add(l, first + i + l);
       }
     }
     for (; i < dims.pixels; ++i) {
-      partial[0] += value(c, first + i);
+      add(0, first + i);
     }
   }
-  double sum = 0;
-  for (const double part : partial) {
-    sum += part;
+  for (size_t k = 0; k < Values::kSums; ++k) {
+    sums[k][c] = 0;
+    for (const double part : partial[k]) {
+      sums[k][c] += part;
+    }
   }
-  return sum;
 }
 
-// The same of channels [c, c + channels) of [rows, channels], in the rows
-// [begin, end).
-template <typename Value>
-void SumOfRows(const BatchNormDims& dims,
-               int64_t begin,
-               int64_t end,
-               int64_t c,
-               int64_t channels,
-               const Value& value,
-               double* sums) {
-  double partial[kSideBySide] = {};
-  for (int64_t row = begin; row < end; ++row) {
-    const int64_t first = row * dims.channels + c;
-    for (int64_t l = 0; l < channels; ++l) {
-      partial[l] += value(c + l, first + l);
+template <typename Values>
+using SideBySideSums =
+    std::array<std::array<double, kSideBySide>, Values::kSums>;
+
+// Adds the elements of channels [c, c + channels) of one row.
+template <typename Values>
+HWY_INLINE void AddRow(const BatchNormDims& dims,
+                       int64_t row,
+                       int64_t c,
+                       int64_t channels,
+                       const Values& values,
+                       SideBySideSums<Values>* sums) {
+  const int64_t first = row * dims.channels + c;
+  for (int64_t l = 0; l < channels; ++l) {
+    const auto terms = values.Of(c + l, first + l);
+    for (size_t k = 0; k < terms.size(); ++k) {
+      (*sums)[k][static_cast<size_t>(l)] += terms[k];
     }
   }
-  std::copy(partial, partial + channels, sums);
+}
+
+// Adds up channels [c, c + channels) of [rows, channels], in the rows [begin,
+// end).
+template <typename Values>
+SideBySideSums<Values> SumOfRows(const BatchNormDims& dims,
+                                 int64_t begin,
+                                 int64_t end,
+                                 int64_t c,
+                                 int64_t channels,
+                                 const Values& values) {
+  SideBySideSums<Values> sums = {};
+  if (channels == kSideBySide) {  // a number that the compiler knows
+    for (int64_t row = begin; row < end; ++row) {
+      AddRow(dims, row, c, kSideBySide, values, &sums);
+    }
+  } else {
+    for (int64_t row = begin; row < end; ++row) {
+      AddRow(dims, row, c, channels, values, &sums);
+    }
+  }
+  return sums;
 }
 
 // Of all rows, by all threads.
-template <typename Value>
-void SumOfChunks(const BatchNormDims& dims,
-                 const RowChunks& chunks,
-                 int64_t c,
-                 int64_t channels,
-                 const Value& value,
-                 double* sums) {
-  double partial[RowChunks::kMost][kSideBySide];
-  platform::ParallelFor(chunks.count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      SumOfRows(dims, chunks.First(i), chunks.First(i + 1), c, channels, value,
-                partial[i]);
-    }
-  });
-  for (int64_t l = 0; l < channels; ++l) {
-    sums[l] = 0;
-    for (int64_t i = 0; i < chunks.count; ++i) {
-      sums[l] += partial[i][l];
+template <typename Values>
+SideBySideSums<Values> SumOfChunks(const BatchNormDims& dims,
+                                   const RowChunks& chunks,
+                                   int64_t c,
+                                   int64_t channels,
+                                   const Values& values) {
+  std::array<SideBySideSums<Values>, RowChunks::kMost> partial;
+  platform::ParallelFor(
+      chunks.count, 1, [&](int64_t begin, int64_t end) HWY_ATTR {
+        for (int64_t i = begin; i < end; ++i) {
+          partial[static_cast<size_t>(i)] = SumOfRows(
+              dims, chunks.First(i), chunks.First(i + 1), c, channels, values);
+        }
+      });
+  SideBySideSums<Values> sums = {};
+  for (size_t i = 0; i < static_cast<size_t>(chunks.count); ++i) {
+    for (size_t k = 0; k < Values::kSums; ++k) {
+      for (size_t l = 0; l < kSideBySide; ++l) {
+        sums[k][l] += partial[i][k][l];
+      }
     }
   }
+  return sums;
 }
 
-// sums[c] = the sum of value(c, index) over the elements of each channel.
-template <typename Value>
-void ChannelSums(const BatchNormDims& dims, const Value& value, double* sums) {
+// Adds up the elements of each channel.
+template <typename Values>
+void ChannelSums(const BatchNormDims& dims,
+                 const Values& values,
+                 const SumsOf<Values>& sums) {
   if (!dims.channels_last) {
     platform::ParallelFor(dims.channels, Grain(dims.count()),
-                          [&](int64_t begin, int64_t end) {
+                          [&](int64_t begin, int64_t end) HWY_ATTR {
                             for (int64_t c = begin; c < end; ++c) {
-                              sums[c] = SumOfPlanes(dims, c, value);
+                              SumOfPlanes(dims, c, values, sums);
                             }
                           });
     return;
   }
+  const auto keep = [&](int64_t c, int64_t channels,
+                        const SideBySideSums<Values>& found) HWY_ATTR {
+    for (size_t k = 0; k < Values::kSums; ++k) {
+      std::copy_n(found[k].begin(), channels, sums[k] + c);
+    }
+  };
+  const auto channels_from = [&](int64_t c) HWY_ATTR {
+    return std::min(kSideBySide, dims.channels - c);
+  };
   const int64_t groups = (dims.channels + kSideBySide - 1) / kSideBySide;
   const RowChunks chunks(dims.count());
   if (groups < kFewGroups && chunks.count > 1) {
     for (int64_t c = 0; c < dims.channels; c += kSideBySide) {
-      SumOfChunks(dims, chunks, c, std::min(kSideBySide, dims.channels - c),
-                  value, sums + c);
+      keep(c, channels_from(c),
+           SumOfChunks(dims, chunks, c, channels_from(c), values));
     }
     return;
   }
   platform::ParallelFor(
       groups, Grain(dims.count() * kSideBySide),
-      [&](int64_t begin, int64_t end) {
+      [&](int64_t begin, int64_t end) HWY_ATTR {
         for (int64_t c = begin * kSideBySide;
              c < std::min(end * kSideBySide, dims.channels); c += kSideBySide) {
-          SumOfRows(dims, 0, dims.count(), c,
-                    std::min(kSideBySide, dims.channels - c), value, sums + c);
+          keep(c, channels_from(c),
+               SumOfRows(dims, 0, dims.count(), c, channels_from(c), values));
         }
       });
 }
 
+template <int64_t kStep>
+using Step = std::integral_constant<int64_t, kStep>;
+
 // Calls row(channel of the first element, step to the next channel, first
-// element, elements) for runs that cover the tensor.
-template <typename Row>
-void ForEachRun(const BatchNormDims& dims, const Row& row) {
+// element, elements) for runs that cover the tensor, and then(first element,
+// elements) when about kBlock elements side by side are done.
+template <typename Row, typename Then>
+void ForEachRun(const BatchNormDims& dims, const Row& row, const Then& then) {
   const int64_t size = dims.channels_last ? dims.channels : dims.pixels;
   const int64_t runs =
       dims.channels_last ? dims.count() : dims.n * dims.channels;
-  platform::ParallelFor(runs, Grain(size), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (dims.channels_last) {
-        row(0, 1, i * size, size);
-      } else {
-        row(i % dims.channels, 0, i * size, size);
-      }
-    }
-  });
+  const int64_t block = 1 + kBlock / (1 + size);
+  platform::ParallelFor(
+      runs, Grain(size), [&](int64_t begin, int64_t end) HWY_ATTR {
+        while (begin < end) {
+          const int64_t block_end = std::min(begin + block, end);
+          for (int64_t i = begin; i < block_end; ++i) {
+            if (dims.channels_last) {
+              row(0, Step<1>(), i * size, size);
+            } else {
+              row(i % dims.channels, Step<0>(), i * size, size);
+            }
+          }
+          then(begin * size, (block_end - begin) * size);
+          begin = block_end;
+        }
+      });
 }
 
-}  // namespace
+template <typename Row>
+void ForEachRun(const BatchNormDims& dims, const Row& row) {
+  ForEachRun(dims, row, [](int64_t, int64_t) {});
+}
 
 template <typename T>
-void BatchMoments(const BatchNormDims& dims,
-                  const T* x,
-                  double* mean,
-                  double* variance) {
+void MomentsOfChannels(const BatchNormDims& dims,
+                       const T* x,
+                       double* mean,
+                       double* variance) {
   const double count = static_cast<double>(std::max<int64_t>(dims.count(), 1));
   ChannelSums(
-      dims, [x](int64_t, int64_t i) { return static_cast<double>(x[i]); },
-      mean);
+      dims, OneValue{[x](int64_t, int64_t i) HWY_ATTR { return double{x[i]}; }},
+      {mean});
   for (int64_t c = 0; c < dims.channels; ++c) {
     mean[c] /= count;
   }
-  ChannelSums(
-      dims,
-      [x, mean](int64_t c, int64_t i) {
-        const double distance = x[i] - mean[c];
-        return distance * distance;
-      },
-      variance);
+  ChannelSums(dims, OneValue{[x, mean](int64_t c, int64_t i) HWY_ATTR {
+                const double distance = x[i] - mean[c];
+                return distance * distance;
+              }},
+              {variance});
   for (int64_t c = 0; c < dims.channels; ++c) {
     variance[c] /= count;
   }
 }
 
 template <typename T>
-void Normalize(const BatchNormDims& dims,
-               const T* x,
-               const T* mean,
-               const T* inverse_std,
-               const T* scale,
-               const T* bias,
-               T* y) {
-  ForEachRun(dims, [&](int64_t c, int64_t step, int64_t first, int64_t size) {
+void NormalizeElements(const BatchNormDims& dims,
+                       const T* x,
+                       const T* mean,
+                       const T* inverse_std,
+                       const T* scale,
+                       const T* bias,
+                       T* y,
+                       const OutputChain<T>& chain) {
+  const auto row = [&](int64_t c, auto step, int64_t first,
+                       int64_t size) HWY_ATTR {
     for (int64_t l = 0; l < size; ++l, c += step) {
       const int64_t i = first + l;
       // By halves, for x - mean may overflow.
       const T half = T{0.5} * x[i] - T{0.5} * mean[c];
       y[i] = half * (2 * inverse_std[c]) * scale[c] + bias[c];
     }
+  };
+  ForEachRun(dims, row, [&](int64_t first, int64_t size) HWY_ATTR {
+    chain.Apply(first, size, y);
   });
 }
 
-namespace {
-
-// x_grad where mean and inverse_std are constants.
+// The gradient of y.
 template <typename T>
-void ScaleByChannel(const BatchNormDims& dims,
-                    const BatchNormGradArgs<T>& args) {
-  ForEachRun(dims, [&](int64_t c, int64_t step, int64_t first, int64_t size) {
-    for (int64_t i = first; i < first + size; ++i, c += step) {
-      args.x_grad[i] =
-          args.y_grad == nullptr
-              ? T{0}
-              : args.inverse_std[c] * args.scale[c] * args.y_grad[i];
-    }
-  });
+struct NoGradient {
+  HWY_INLINE T operator()(int64_t /*i*/) const { return 0; }
+};
+template <typename T>
+struct GivenGradient {
+  const T* y_grad;
+  HWY_INLINE T operator()(int64_t i) const { return y_grad[i]; }
+};
+// y_grad and y_grad * (x - mean).
+template <typename T>
+struct GradTerms {
+  static constexpr size_t kSums = 2;
+  const T* y_grad;
+  const T* x;
+  const T* mean;
+
+  HWY_INLINE std::array<double, 2> Of(int64_t c, int64_t i) const {
+    const double grad = y_grad[i];
+    return {grad, grad * (double{x[i]} - mean[c])};
+  }
+};
+
+// x_grad = value(channel, index, y_grad).
+template <typename T, typename Value>
+void FillGradients(const BatchNormDims& dims,
+                   const BatchNormGradArgs<T>& args,
+                   const Value& value) {
+  const auto fill = [&]<typename Gradient>(const Gradient& y_grad) HWY_ATTR {
+    const auto row = [&](int64_t c, auto step, int64_t first,
+                         int64_t size) HWY_ATTR {
+      T* const x_grad = args.x_grad;
+      for (int64_t i = first; i < first + size; ++i, c += step) {
+        x_grad[i] = value(c, i, y_grad(i));
+      }
+    };
+    ForEachRun(dims, row);
+  };
+  if (args.y_grad == nullptr) {
+    fill(NoGradient<T>());
+  } else {
+    fill(GivenGradient<T>{args.y_grad});
+  }
 }
 
-}  // namespace
+template <typename T>
+void GradientOfRelu(const BatchNormDims& dims,
+                    const T* out,
+                    const T* out_grad,
+                    T* grad) {
+  platform::ParallelFor(dims.count() * dims.channels, kElements,
+                        [=](int64_t begin, int64_t end) HWY_ATTR {
+                          for (int64_t i = begin; i < end; ++i) {
+                            const T passes = out_grad[i];
+                            grad[i] = out[i] <= 0 ? T{0} : passes;
+                          }
+                        });
+}
 
 template <typename T>
-void BatchNormGradSums(const BatchNormDims& dims,
-                       const BatchNormGradArgs<T>& args,
-                       double* sums) {
+void SumsOfGradients(const BatchNormDims& dims,
+                     const BatchNormGradArgs<T>& args,
+                     double* sums) {
   double* bias_sums = sums;
   double* scale_sums = bias_sums + dims.channels;
   double* mean_grads = scale_sums + dims.channels;
   double* inverse_std_grads = mean_grads + dims.channels;
   std::fill(sums, sums + kBatchNormGradSums * dims.channels, 0.0);
+  // Without y_grad, a NaN of x is no part of the sums.
   if (args.y_grad != nullptr) {
-    ChannelSums(
-        dims, [&](int64_t, int64_t i) { return double{args.y_grad[i]}; },
-        bias_sums);
-    ChannelSums(
-        dims,
-        [&](int64_t c, int64_t i) {
-          return double{args.y_grad[i]} * (double{args.x[i]} - args.mean[c]);
-        },
-        scale_sums);
+    ChannelSums(dims, GradTerms<T>{args.y_grad, args.x, args.mean},
+                {bias_sums, scale_sums});
   }
   for (int64_t c = 0; c < dims.channels; ++c) {
     scale_sums[c] *= args.inverse_std[c];
@@ -235,11 +367,22 @@ void BatchNormGradSums(const BatchNormDims& dims,
 }
 
 template <typename T>
-void BatchNormInputGrad(const BatchNormDims& dims,
-                        const BatchNormGradArgs<T>& args,
-                        int64_t count,
-                        double* sums) {
-  if (args.is_test) return ScaleByChannel(dims, args);
+void GradientOfInput(const BatchNormDims& dims,
+                     const BatchNormGradArgs<T>& args,
+                     int64_t count,
+                     double* sums) {
+  const T* const x = args.x;
+  const T* const mean = args.mean;
+  const T* const inverse_stds = args.inverse_std;
+  const T* const scale = args.scale;
+  if (args.is_test) {
+    // mean and inverse_std are constants, which may be infinite.
+    const bool none = args.y_grad == nullptr;
+    const auto scaled = [=](int64_t c, int64_t /*i*/, T y_grad) HWY_ATTR {
+      return none ? T{0} : inverse_stds[c] * scale[c] * y_grad;
+    };
+    return FillGradients(dims, args, scaled);
+  }
   double* bias_sums = sums;
   double* scale_sums = bias_sums + dims.channels;
   const double* mean_grads = scale_sums + dims.channels;
@@ -256,18 +399,91 @@ void BatchNormInputGrad(const BatchNormDims& dims,
     scale_sums[c] =
         -(a * scale_sums[c] + inverse_std_grads[c] * square) / elements;
   }
-  ForEachRun(dims, [&](int64_t c, int64_t step, int64_t first, int64_t size) {
-    for (int64_t l = 0; l < size; ++l, c += step) {
-      const int64_t i = first + l;
-      const T a = args.inverse_std[c] * args.scale[c];
-      const T y_grad = args.y_grad == nullptr ? T{0} : args.y_grad[i];
-      const T half = T{0.5} * args.x[i] - T{0.5} * args.mean[c];
-      args.x_grad[i] =
-          a * y_grad +
-          half * (2 * args.inverse_std[c]) * static_cast<T>(scale_sums[c]) +
-          static_cast<T>(bias_sums[c]);
-    }
+  FillGradients(dims, args, [=](int64_t c, int64_t i, T y_grad) HWY_ATTR {
+    const T a = inverse_stds[c] * scale[c];
+    const T half = T{0.5} * x[i] - T{0.5} * mean[c];
+    return a * y_grad +
+           half * (2 * inverse_stds[c]) * static_cast<T>(scale_sums[c]) +
+           static_cast<T>(bias_sums[c]);
   });
+}
+
+template <typename T>
+auto BatchNormLoops() {
+  return std::tuple(&MomentsOfChannels<T>, &NormalizeElements<T>,
+                    &SumsOfGradients<T>, &GradientOfInput<T>,
+                    &GradientOfRelu<T>);
+}
+auto BatchNormLoopsF32() {
+  return BatchNormLoops<float>();
+}
+auto BatchNormLoopsF64() {
+  return BatchNormLoops<double>();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+
+HWY_EXPORT(BatchNormLoopsF32);
+HWY_EXPORT(BatchNormLoopsF64);
+
+template <size_t kLoop, typename T, typename... Args>
+void RunLoop(const BatchNormDims& dims, const Args&... args) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    std::get<kLoop>(HWY_DYNAMIC_DISPATCH(BatchNormLoopsF32)())(dims, args...);
+  } else {
+    std::get<kLoop>(HWY_DYNAMIC_DISPATCH(BatchNormLoopsF64)())(dims, args...);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void BatchMoments(const BatchNormDims& dims,
+                  const T* x,
+                  double* mean,
+                  double* variance) {
+  RunLoop<0, T>(dims, x, mean, variance);
+}
+
+template <typename T>
+void Normalize(const BatchNormDims& dims,
+               const T* x,
+               const T* mean,
+               const T* inverse_std,
+               const T* scale,
+               const T* bias,
+               T* y,
+               const OutputChain<T>& chain) {
+  RunLoop<1, T>(dims, x, mean, inverse_std, scale, bias, y, chain);
+}
+
+template <typename T>
+void BatchNormGradSums(const BatchNormDims& dims,
+                       const BatchNormGradArgs<T>& args,
+                       double* sums) {
+  RunLoop<2, T>(dims, args, sums);
+}
+
+template <typename T>
+void BatchNormInputGrad(const BatchNormDims& dims,
+                        const BatchNormGradArgs<T>& args,
+                        int64_t count,
+                        double* sums) {
+  RunLoop<3, T>(dims, args, count, sums);
+}
+
+template <typename T>
+void ReluGrad(const BatchNormDims& dims,
+              const T* out,
+              const T* out_grad,
+              T* grad) {
+  RunLoop<4, T>(dims, out, out_grad, grad);
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
@@ -275,7 +491,10 @@ void BatchNormInputGrad(const BatchNormDims& dims,
   template SLUICE_API void BatchMoments(const BatchNormDims&, const T*,        \
                                         double*, double*);                     \
   template SLUICE_API void Normalize(const BatchNormDims&, const T*, const T*, \
-                                     const T*, const T*, const T*, T*);        \
+                                     const T*, const T*, const T*, T*,         \
+                                     const OutputChain<T>&);                   \
+  template SLUICE_API void ReluGrad(const BatchNormDims&, const T*, const T*,  \
+                                    T*);                                       \
   template SLUICE_API void BatchNormGradSums(                                  \
       const BatchNormDims&, const BatchNormGradArgs<T>&, double*);             \
   template SLUICE_API void BatchNormInputGrad(                                 \
@@ -286,3 +505,4 @@ SLUICE_BATCH_NORM(double);
 // NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace sluice::operators::math
+#endif  // HWY_ONCE

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sluice/operators/math/chain/chain.h"
 #include "sluice/platform/export.h"
 
 // Batch normalisation of S. Ioffe and C. Szegedy (2015) in host memory, on
@@ -25,7 +26,8 @@ SLUICE_API void BatchMoments(const BatchNormDims& dims,
                              double* mean,
                              double* variance);
 
-// y = (x - mean) * inverse_std * scale + bias, by channel.
+// y = (x - mean) * inverse_std * scale + bias, by channel, and what `chain`
+// makes of that.
 template <typename T>
 SLUICE_API void Normalize(const BatchNormDims& dims,
                           const T* x,
@@ -33,7 +35,8 @@ SLUICE_API void Normalize(const BatchNormDims& dims,
                           const T* inverse_std,
                           const T* scale,
                           const T* bias,
-                          T* y);
+                          T* y,
+                          const OutputChain<T>& chain = {});
 
 // The bias with which Normalize takes `mean` itself, not what T keeps of it: of
 // a mean of 1e4 a float keeps no more than three decimals. Where the difference
@@ -65,6 +68,14 @@ struct BatchNormGradArgs {
   T* bias_grad = nullptr;
 };
 
+// The gradient of y where `out` is the output of a relu after it, of gradient
+// `out_grad`: relu_grad, where a NaN of out lets the gradient pass.
+template <typename T>
+SLUICE_API void ReluGrad(const BatchNormDims& dims,
+                         const T* out,
+                         const T* out_grad,
+                         T* grad);
+
 // Numbers a channel: the sums of y_grad and of y_grad * (x - mean) *
 // inverse_std, mean_grad and inverse_std_grad. What several processes have of
 // them is added up.
@@ -76,7 +87,8 @@ SLUICE_API void BatchNormGradSums(const BatchNormDims& dims,
                                   const BatchNormGradArgs<T>& args,
                                   double* sums);
 
-// Fills x_grad, from sums of `count` elements a channel, which it overwrites.
+// Fills x_grad, which may be y_grad, from sums of `count` elements a channel,
+// which it overwrites.
 template <typename T>
 SLUICE_API void BatchNormInputGrad(const BatchNormDims& dims,
                                    const BatchNormGradArgs<T>& args,

@@ -122,7 +122,7 @@ TEST_F(FoldPassTest, EmptyImagesStayWithPlainKernels) {
   const Case c{.batch = 0};
   Parameters(c);
   const std::string out = Relu(Norm(Conv(c), c));
-  EXPECT_EQ(Types({out}), (Names{"conv2d", "batch_norm", "relu"}));
+  EXPECT_EQ(Types({out}), (Names{"conv2d", "fused_batch_norm"}));
   ExpectSame({out});
 }
 
@@ -175,7 +175,7 @@ TEST_F(FoldPassTest, LeavesAConvolutionThatSomebodySees) {
   const std::string conv = Conv(c);
   const std::string y = Norm(conv, c);
   const std::string out = Relu(y);
-  const Names apart = {"conv2d", "batch_norm", "relu"};
+  const Names apart = {"conv2d", "fused_batch_norm"};
   EXPECT_EQ(Types({out, conv}), apart);
   ExpectSame({out, conv});
   EXPECT_EQ(Types({out, "saved_mean0"}), apart);
@@ -189,7 +189,7 @@ TEST_F(FoldPassTest, LeavesABatchNormThatTrains) {
   const Case c;
   Parameters(c);
   const std::string out = Relu(Norm(Conv(c), c, /*is_test=*/false));
-  EXPECT_EQ(Types({out}), (Names{"conv2d", "batch_norm", "relu"}));
+  EXPECT_EQ(Types({out}), (Names{"conv2d", "fused_batch_norm"}));
   ExpectSame({out});
 }
 
@@ -264,7 +264,7 @@ TEST_F(FoldPassTest, HintsAndTheSwitchKeepTheOpsApart) {
        {"exclude library=ONEDNN", "batch_norm: require variant=plain",
         "conv2d: require variant=plain"}) {
     const KernelHintGuard guard(hint);
-    EXPECT_EQ(Types({out}), (Names{"conv2d", "batch_norm", "relu"})) << hint;
+    EXPECT_EQ(Types({out}), (Names{"conv2d", "fused_batch_norm"})) << hint;
     ExpectSame({out});
   }
 }
