@@ -118,7 +118,7 @@ void SetInt(::onnx::NodeProto& node, const std::string& name, int64_t value) {
 
 void SetInts(::onnx::NodeProto& node,
              const std::string& name,
-             std::initializer_list<int64_t> values) {
+             const std::vector<int64_t>& values) {
   Add(node, name, ::onnx::AttributeProto::INTS)
       .mutable_ints()
       ->Add(values.begin(), values.end());

@@ -46,7 +46,7 @@ class ModelBuilder {
 void SetInt(::onnx::NodeProto& node, const std::string& name, int64_t value);
 void SetInts(::onnx::NodeProto& node,
              const std::string& name,
-             std::initializer_list<int64_t> values);
+             const std::vector<int64_t>& values);
 void SetFloat(::onnx::NodeProto& node, const std::string& name, float value);
 void SetFloats(::onnx::NodeProto& node,
                const std::string& name,

@@ -8,11 +8,9 @@ import pytest
 import sluice as sl
 
 pytest.importorskip("onnx")
-from onnx import TensorProto, helper  # noqa: E402
-from onnx_reference import check, floats, node, run, small_model  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
-from onnx_reference import check, floats, node  # noqa: E402
+from onnx_reference import check, floats, node, run, small_model  # noqa: E402
 
 
 def test_convolutions_of_volumes(rng):
@@ -244,6 +242,8 @@ def test_parts_of_images_are_resized(mode, rng):
         coordinate_transformation_mode="tf_crop_and_resize",
         extrapolation_value=3.5,
     )
+
+
 # What torch.onnx.export writes of ZeroPad2d((left, right, top, bottom)) in front
 # of a Conv2d: the pads are turned around while the model runs.
 def padded_convolution(pads, filters):
