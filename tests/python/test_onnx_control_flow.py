@@ -409,10 +409,16 @@ def test_a_gradient_of_what_a_branch_makes_is_refused():
         [],
         [helper.make_tensor_value_info("g", TensorProto.FLOAT, [])],
     )
+    other = helper.make_graph(
+        [helper.make_node("Neg", ["a"], ["e"])],
+        "other",
+        [],
+        [helper.make_tensor_value_info("e", TensorProto.FLOAT, [])],
+    )
     graph = helper.make_graph(
         [
             helper.make_node(
-                "If", ["n"], ["y"], then_branch=branch, else_branch=branch
+                "If", ["n"], ["y"], then_branch=branch, else_branch=other
             )
         ],
         "model",
