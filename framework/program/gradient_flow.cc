@@ -45,6 +45,8 @@ GradientFlow::GradientFlow(const BlockDesc& block,
       leads_(values.size(), false),
       needs_(values.size(), false),
       first_reader_(values.size(), -1) {
+  // A loss that no op of the block makes or reads.
+  if (loss_ < 0) FailNoPath("");
   FindWhatLeads();
   FindParameters();
   FindWhatNeeds();

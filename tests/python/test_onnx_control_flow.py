@@ -394,3 +394,41 @@ def test_an_inlined_branch_replaces_no_other_value():
     np.testing.assert_allclose(
         model.run({"x": x})[0], np.exp(-x) + np.maximum(x, 0), rtol=1e-6
     )
+
+
+def test_a_gradient_of_what_a_branch_makes_is_refused():
+    domain = "ai.onnx.preview.training"
+    branch = helper.make_graph(
+        [
+            helper.make_node("Add", ["a", "a"], ["c"]),
+            helper.make_node(
+                "Gradient", ["a"], ["g"], domain=domain, xs=["a"], y="c"
+            ),
+        ],
+        "branch",
+        [],
+        [helper.make_tensor_value_info("g", TensorProto.FLOAT, [])],
+    )
+    other = helper.make_graph(
+        [helper.make_node("Neg", ["a"], ["e"])],
+        "other",
+        [],
+        [helper.make_tensor_value_info("e", TensorProto.FLOAT, [])],
+    )
+    graph = helper.make_graph(
+        [
+            helper.make_node(
+                "If", ["n"], ["y"], then_branch=branch, else_branch=other
+            )
+        ],
+        "model",
+        [
+            helper.make_tensor_value_info("a", TensorProto.FLOAT, []),
+            helper.make_tensor_value_info("n", TensorProto.BOOL, []),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])],
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    with pytest.raises(sl.InvalidArgumentError, match="no gradient of loss c"):
+        sl.onnx.load(model.SerializeToString())
