@@ -44,8 +44,8 @@ class PadPassTest : public testing::PassTest {
     return Conv(Pad(c.pad), c.conv);
   }
 
-  const Ints& PaddingsOf(const std::string& out) {
-    plan_ = executor_.Prepare(program_, feeds_, {out});
+  const Ints& PaddingsOf(const framework::Fetches& fetches) {
+    plan_ = executor_.Prepare(program_, feeds_, fetches);
     for (const auto& op : plan_->op_descs()) {
       if (op.type == "conv2d" || op.type == "fused_conv2d") {
         return std::get<Ints>(op.attributes.at("paddings"));
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(PadPassTest, AddsToThePaddingsThatAreThere) {
   const std::string out = Make({.pad = {{"pads", Ints{0, 0, 1, 2, 0, 0, 3, 2}}},
                                 .conv = {{"paddings", Ints{2, 1}}}});
-  EXPECT_EQ(PaddingsOf(out), (Ints{3, 5, 3, 3}));
+  EXPECT_EQ(PaddingsOf({out}), (Ints{3, 5, 3, 3}));
 }
 
 TEST_F(PadPassTest, OtherPassesTakeMoreIntoTheConvolution) {
@@ -176,7 +176,7 @@ TEST_F(PadPassTest, GoesIntoAllConvolutionsThatReadIt) {
   ExpectSame({a, b});
 }
 
-// The scope's image changes between the pad and the convolution.
+// The scope's image changes between the pad and the convolutions.
 TEST_F(PadPassTest, LeavesAnImageThatIsOverwritten) {
   Parameter("filter", Ramp({6, 4, 3, 3}));
   Parameter("x", Ramp({2, 4, 6, 5}));
@@ -187,8 +187,9 @@ TEST_F(PadPassTest, LeavesAnImageThatIsOverwritten) {
   doubled.outputs = {{"Out", {"x"}}};
   doubled.attributes = {{"scale", 2.0}};
   program_.AppendOp(doubled);
-  const std::string out = Conv(padded);
-  EXPECT_THAT(Types({out}), Contains("pad"));
+  const framework::Fetches both = {Conv(padded), Conv(padded)};
+  EXPECT_THAT(Types(both), Contains("pad"));
+  EXPECT_EQ(PaddingsOf(both), (Ints{0, 0}));
 }
 
 TEST_F(PadPassTest, TrainsWithoutThePad) {
