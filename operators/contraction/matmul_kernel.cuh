@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "sluice/operators/contraction/matmul_kernel.h"
-#include "sluice/operators/math/device_tiled_gemm.cuh"
+#include "sluice/operators/math/contraction/device_tiled_gemm.cuh"
 
 namespace sluice::operators {
 

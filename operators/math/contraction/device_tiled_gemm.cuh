@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/operators/math/device_gemm.cuh"
+#include "sluice/operators/math/contraction/device_gemm.cuh"
 
 namespace sluice::operators::math {
 
