@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sluice/operators/math/conv/conv2d_geometry.h"
 #include "sluice/operators/math/contraction/device_gemm.cuh"
+#include "sluice/operators/math/conv/conv2d_geometry.h"
 
 // Convolution as products of matrices, on CUDA. Row r of the matrix of patches
 // is one element (channel, kh, kw) of all of them, a column is one window.
