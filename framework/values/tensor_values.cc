@@ -41,7 +41,8 @@ std::vector<double> ToDoubles(const Tensor& tensor) {
 
 bool AreDoubles(const Tensor& tensor) {
   return platform::VisitDType(tensor.dtype(), [&]<typename T>() {
-    if constexpr (std::is_integral_v<T>) {
+    // Shorter integers are.
+    if constexpr (std::is_integral_v<T> && sizeof(T) == sizeof(int64_t)) {
       const std::vector<T> values = tensor.ToVector<T>();
       return std::all_of(values.begin(), values.end(), [](T value) {
         const auto bits = static_cast<uint64_t>(value);

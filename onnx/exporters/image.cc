@@ -257,7 +257,7 @@ void Resize(OpExport& op) {
   }
   op.Finish("Resize",
             {op.In("X"), roi, factors, sizes ? op.Operand("Sizes") : ""},
-            std::move(attributes));
+            attributes);
 }
 
 // Opset 20 has the axis as an input.

@@ -31,8 +31,9 @@ void TopKShape(InferShapeContext& context) {
 
 void TopKLateShape(InferShapeContext& context) {
   DDim out = context.input("X");
-  if (out.rank_known() && out.rank() > 0)
+  if (out.rank_known() && out.rank() > 0) {
     out[out.rank() - 1] = framework::kUnknownDim;
+  }
   context.SetOutput("Out", out);
   context.SetOutput("Indices", out);
 }

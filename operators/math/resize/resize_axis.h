@@ -201,8 +201,9 @@ struct ResizeAxis {
     if (mode == ResizeMode::kLinear && stretch == 1) {
       return t == 0 ? 1 - position.ratio : position.ratio;
     }
+    const int64_t first = taps() / 2 - 1;
     const double d =
-        (position.ratio + static_cast<double>(taps() / 2 - 1 - t)) * stretch;
+        (position.ratio + static_cast<double>(first - t)) * stretch;
     const double x = d < 0 ? -d : d;
     if (mode == ResizeMode::kLinear) return x < 1 ? 1 - x : 0;
     // R. Keys, "Cubic convolution interpolation", IEEE Transactions on
