@@ -102,7 +102,8 @@ Example MakeExample(const OpSchema& schema, const DDim& dims, DType dtype) {
 }
 
 std::string HintFor(const CheckedKernel& kernel) {
-  return Format("require place={}, variant={}", kernel.place, kernel.variant);
+  return Format("require place={}, variant={}; exclude pass=channels_last",
+                kernel.place, kernel.variant);
 }
 
 // The outputs for the first shape that the kernel takes; nothing, with the

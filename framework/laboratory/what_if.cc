@@ -321,9 +321,9 @@ class Placer {
           choice.kernel != decision.kernel || choice.place != decision.place;
       if (placed.changes) {
         result_.hints +=
-            Format("#{}: require place={}, library={}, variant={}\n",
+            Format("#{}: require place={}, library={}, variant={}, layout={}\n",
                    decision.op_index, choice.place, choice.kernel->key.library,
-                   choice.kernel->variant);
+                   choice.kernel->variant, decision.list->expected.layout);
       }
       then += choice.seconds;
       result_.ops.push_back(std::move(placed));

@@ -1,6 +1,7 @@
 #include "sluice/framework/plan/graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
@@ -52,20 +53,36 @@ bool Graph::CanObey(const PreparedOp& op, const KernelHint& hint) {
                   ExpectedLayout(op.desc));
 }
 
-// Leaves out the hints that the op does not obey as it is by now, but perhaps
-// when later passes have changed it. False where there are none.
+// Leaves out the hints that the op does not obey as it is by now: those that it
+// may obey when later passes have changed it, and preferences that it cannot
+// obey for a stronger hint's sake, or that none of its ops could. False where
+// there are none.
 bool Graph::LetHintsWait(PreparedOp* op) {
   if (vetoes_ == nullptr) return false;
-  const auto waits = [&](const KernelHint* hint) {
-    const auto vetoed = [&](int id) {
-      return vetoes_->count({id, ToString(*hint)}) > 0;
-    };
-    return CanWait(*hint) && !CanObey(*op, *hint) &&
-           std::none_of(op->covers.begin(), op->covers.end(), vetoed);
+  const Candidate* choice = op->chosen < 0 ? nullptr : &op->choice();
+  const auto obeys = [&](const KernelHint& hint) {
+    return choice == nullptr ? CanObey(*op, hint)
+                             : HintFits(hint, *choice->kernel, choice->place,
+                                        op->list->expected.layout);
   };
-  const size_t waiting = std::erase_if(op->hints, waits);
+  const auto waits = [&](const KernelHint* hint) {
+    if (!hint->Wants() || obeys(*hint)) return false;
+    return std::none_of(op->covers.begin(), op->covers.end(), [&](int covered) {
+      if (CanWait(*hint)) {
+        return vetoes_->count({covered, ToString(*hint)}) > 0;
+      }
+      return hint->mode == HintMode::kRequire ||
+             NamesKernelOf(*hint, Written(covered).type, op->dtype);
+    });
+  };
+  std::vector<const KernelHint*> counting;
+  std::remove_copy_if(op->hints.begin(), op->hints.end(),
+                      std::back_inserter(counting), waits);
+  const bool some = counting.size() < op->hints.size();
+  op->hints = std::move(counting);
   op->list.reset();
-  return waiting > 0;
+  op->chosen = -1;
+  return some;
 }
 
 HintsOfOps Graph::EndPasses() {
@@ -289,15 +306,16 @@ std::vector<const KernelHint*> Graph::HintsForReplacement(
 }
 
 // The hints for an op that is in no program: hints that name its type, and
-// those about all ops but for variants and layouts, which such an op may not
-// have.
-std::vector<const KernelHint*> Graph::HintsForAdded(const OpDesc& op) const {
+// those about all ops, but for layouts, and for variants that it does not have.
+std::vector<const KernelHint*> Graph::HintsForAdded(const OpDesc& op,
+                                                    DType type) const {
   constexpr int kNoIndex = -1;
   std::vector<const KernelHint*> hints;
   for (const KernelHint& hint : hints_) {
-    const bool about_all = hint.selector == "*";
-    if (about_all ? hint.variant.empty() && hint.layout.empty()
-                  : hint.Matches(op, kNoIndex)) {
+    const bool known =
+        hint.layout.empty() &&
+        (hint.variant.empty() || NamesKernelOf(hint, op.type, type));
+    if (hint.selector == "*" ? known : hint.Matches(op, kNoIndex)) {
       hints.push_back(&hint);
     }
   }
@@ -338,7 +356,7 @@ const Candidate* Graph::Predict(const OpFacts& facts) {
 
 OpFacts Graph::FactsOf(OpDesc op) const {
   OpFacts facts = Infer(std::move(op));
-  facts.hints = HintsForAdded(facts.desc);
+  facts.hints = HintsForAdded(facts.desc, facts.dtype);
   return facts;
 }
 
@@ -497,7 +515,7 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
 // An op that a pass puts in for the sake of `neighbour`; not in the order yet.
 int Graph::Add(int neighbour, OpDesc desc) {
   PreparedOp op = Infer(std::move(desc));
-  op.hints = HintsForAdded(op.desc);
+  op.hints = HintsForAdded(op.desc, op.dtype);
   for (const KernelHint* hint : HintsFor({neighbour})) {
     // Its other hints are about kernels of another op.
     const bool known =

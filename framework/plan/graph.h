@@ -202,7 +202,8 @@ class SLUICE_API Graph {
   std::vector<const KernelHint*> HintsFor(const std::vector<int>& ids) const;
   std::vector<const KernelHint*> HintsForReplacement(
       const OpDesc& op, int kept, const std::vector<int>& ids) const;
-  std::vector<const KernelHint*> HintsForAdded(const OpDesc& op) const;
+  std::vector<const KernelHint*> HintsForAdded(const OpDesc& op,
+                                               DType type) const;
   bool Fits(const PreparedOp& op) const;
   void NoteLeft(const std::vector<int>& ids, const std::string& why);
   void NoteStoppingHint(const std::vector<int>& ids, const PreparedOp& op);

@@ -522,7 +522,9 @@ void PlanBuilder::NoteUnusedHints() {
     bool used = false;
     for (const Decision& decision : plan_->decisions_) {
       const int id = decision.op_index;
-      used |= hint.Matches(graph_->op(id).desc, id);
+      // What passes put in has an index that hints cannot name.
+      const bool put_in = graph_->op(id).covers.empty();
+      used |= hint.Matches(graph_->op(id).desc, put_in ? -1 : id);
       for (const int op : graph_->op(id).covers) {
         used |= hint.Matches(graph_->Written(op), op);
       }

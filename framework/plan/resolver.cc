@@ -48,8 +48,16 @@ void SetReason(const Candidate& chosen,
     op->reason = Format("hint: {}", *hint);
     return;
   }
+  // The strongest hint that keeps a better kernel, or else the next, from being
+  // chosen.
   const KernelHint* preferred =
       second == nullptr ? nullptr : PreferredBy(*op, chosen, *second);
+  for (const Candidate& other : op->list->candidates) {
+    if (preferred != nullptr) break;
+    const bool faster = other.refusal.empty() && other.place == chosen.place &&
+                        other.seconds < chosen.seconds;
+    if (faster) preferred = PreferredBy(*op, chosen, other);
+  }
   const PlaceKey expected = op->list->expected_place;
   if (preferred != nullptr) {
     op->reason = Format("hint: {}", *preferred);

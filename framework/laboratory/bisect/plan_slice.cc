@@ -102,8 +102,9 @@ void PlanSlice::AddOp(int op, size_t unit) {
       var = OutputName(var);
     }
   }
-  desc.hint = Format("require place={}, library={}, variant={}", decision.place,
-                     decision.kernel->key.library, decision.kernel->variant);
+  desc.hint = Format("require place={}, library={}, variant={}, layout={}",
+                     decision.place, decision.kernel->key.library,
+                     decision.kernel->variant, decision.list->expected.layout);
   program_.AppendOp(std::move(desc));
 }
 

@@ -74,6 +74,7 @@ std::string HintFor(const KernelDef& kernel) {
   if (kernel.key.layout != framework::Layout::kAny) {
     hint += platform::Format(", layout={}", kernel.key.layout);
   }
+  hint += "; exclude pass=channels_last";  // the op as it stands
   // Also where SLUICE_ENABLE_... switches its library off.
   if (kernel.key.library != "PLAIN") {
     hint += platform::Format("; allow library={}", kernel.key.library);

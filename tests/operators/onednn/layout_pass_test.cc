@@ -113,6 +113,27 @@ TEST_F(LayoutPassTest, HintsSpeakAboutTransposesThatItAdds) {
   EXPECT_EQ(libraries(), std::set<std::string>{"PLAIN"});
 }
 
+TEST_F(LayoutPassTest, HintsAboutAllOpsReachTransposesThatItAdds) {
+  const std::string out = Chain();
+  for (const char* hint :
+       {"exclude variant=reorder", "prefer variant=plain, library=PLAIN"}) {
+    const KernelHintGuard guard(hint);
+    const auto plan = executor_.Prepare(program_, feeds_, {out});
+    for (const auto& decision : plan->decisions()) {
+      if (decision.op != "transpose") continue;
+      EXPECT_EQ(decision.kernel->variant, "plain") << hint;
+    }
+  }
+}
+
+TEST_F(LayoutPassTest, OpsThatItAddsHaveNoIndexForHints) {
+  const std::string out = Chain();
+  const KernelHintGuard guard("#4: require library=PLAIN");
+  const std::string text =
+      framework::ExplainText(*executor_.Prepare(program_, feeds_, {out}));
+  EXPECT_NE(text.find("names no op of this plan"), std::string::npos) << text;
+}
+
 TEST_F(LayoutPassTest, WhatIsFetchedKeepsItsFormat) {
   const std::string out = Chain();
   const char* hint = "conv2d: require layout=NHWC";
@@ -203,6 +224,27 @@ TEST_F(LayoutPassTest, APreferenceThatCannotBeMetSaysWhyAndChangesNothing) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("needs NHWC and filters of 3x3"), std::string::npos);
+}
+
+TEST_F(LayoutPassTest, APreferenceThatARequirementOverrulesChangesNothing) {
+  const std::string out = Chain();
+  const char* require = "#0: require library=ONEDNN, variant=direct";
+  const KernelHintGuard guard(require);
+  const Names types = Types({out});
+  EXPECT_EQ(std::count(types.begin(), types.end(), "fused_conv2d"), 2);
+  const KernelHintGuard inner("#0: prefer variant=blocked");
+  EXPECT_EQ(Types({out}), types);
+}
+
+TEST_F(LayoutPassTest, APreferenceThatDecidesIsTheReason) {
+  const std::string out = Chain();
+  const KernelHintGuard guard("conv2d: prefer library=PLAIN");
+  const auto plan = executor_.Prepare(program_, feeds_, {out});
+  for (const auto& decision : plan->decisions()) {
+    if (decision.op != "fused_conv2d") continue;
+    EXPECT_EQ(decision.reason.find("hint: prefer library=PLAIN"), 0u)
+        << decision.reason;
+  }
 }
 
 // One fused op has the kernel and another has not, which is left apart for it.
