@@ -413,14 +413,15 @@ void Graph::NoteStoppingHint(const std::vector<int>& ids,
 }
 
 // Whether one op is predicted to take no longer than those that it replaces.
-// Its hints hold for these, too: else what one of them wants would count for it
-// alone.
+// Its hints hold for these, too, where they can: else what one of them wants
+// would count for it alone.
 bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
   PredictedTime apart;
   for (const int id : ids) {
     OpFacts facts = ops_[id];
     facts.hints = op.hints;
     const Candidate* candidate = Predict(facts);
+    if (candidate == nullptr) candidate = Predict(ops_[id]);
     if (candidate == nullptr) return true;  // it would run elsewhere
     apart.Add(*candidate);
   }
