@@ -15,7 +15,7 @@ if(DEFINED BUILD_SHARED_LIBS AND NOT BUILD_SHARED_LIBS)
     set(${name} OFF)
   endforeach()
   message(STATUS "Sluice: a static library, without what is loaded at run "
-    "time: CUDA, oneDNN, MPI, NCCL, Python, libraries of kernels")
+    "time: CUDA, EIGEN, oneDNN, MPI, NCCL, Python, libraries of kernels")
 endif()
 
 option(SLUICE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})

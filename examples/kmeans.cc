@@ -12,6 +12,10 @@
 #include "examples/kmeans_picture.h"
 
 int main(int argc, char** argv) try {
+  if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
+    std::puts("usage: kmeans [PICTURE.svg]");
+    return argc == 2 && std::string(argv[1]) == "--help" ? 0 : 2;
+  }
   const std::filesystem::path path = argc > 1 ? argv[1] : "build/kmeans.svg";
   const examples::Points centres = {
       {-5, 4}, {4, 5}, {7, -2}, {0, -4}, {-8, -4}};

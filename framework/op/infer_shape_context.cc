@@ -1,6 +1,8 @@
 #include "sluice/framework/op/infer_shape_context.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/operand.h"
@@ -256,6 +258,12 @@ std::vector<std::vector<DDim>> InferShapes(const OpSchema& schema,
       error.AddContext(platform::Format("in the shapes of {}", op.type));
     }
     throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    platform::Raise(ErrorCode::kInternal, "infer_shape.foreign_exception",
+                    "{}: its shape function raised \"{}\"", op.type,
+                    error.what());
   }
   context.CheckOutputsSet();
   return context.output_shapes();

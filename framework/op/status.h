@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -36,16 +37,23 @@ Status Try(const Call& call) {
   }
 }
 
-// errors::InvalidArgument("groups must be positive, got {}", groups): what a
-// kernel gives to OP_REQUIRES. Texts are fmt format strings.
+// What a kernel gives to OP_REQUIRES:
+//   errors::InvalidArgument("groups must be positive, got {}", groups)
+// with fmt's format strings, or in TensorFlow's form, for texts without braces:
+//   errors::InvalidArgument("groups must be positive, got ", groups)
 namespace errors {
 
 template <typename... Args>
 Status Make(platform::ErrorCode code,
             fmt::string_view format,
             const Args&... args) {
-  return platform::Error(code, "kernel.op_requires",
-                         platform::Format(format, args...));
+  constexpr std::string_view kCheck = "kernel.op_requires";
+  std::string text(format.data(), format.size());
+  if (text.find('{') != std::string::npos) {
+    return platform::Error(code, kCheck, platform::Format(format, args...));
+  }
+  ((text += platform::Format("{}", args)), ...);
+  return platform::Error(code, kCheck, text);
 }
 template <typename... Args>
 Status InvalidArgument(fmt::string_view format, const Args&... args) {

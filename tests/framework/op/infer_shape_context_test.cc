@@ -1,5 +1,8 @@
 #include "sluice/framework/op/infer_shape_context.h"
 
+#include <map>
+#include <stdexcept>
+
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -167,6 +170,30 @@ TEST_F(InferShapeContextTest, TheFormsThatReturnAStatusGiveTheSame) {
   const ShapeHandle long_one =
       c.MakeShape(std::vector<int64_t>(DDim::kMaxRank, 1));
   fails(c.Concatenate(x, long_one, &shape), "infer_shape.concatenate_rank");
+}
+
+TEST_F(InferShapeContextTest, AnErrorsTextIsInFmtsOrInTensorFlowsForm) {
+  EXPECT_STREQ(errors::InvalidArgument("got {} of {}", 2, 3).error().what(),
+               "got 2 of 3");
+  EXPECT_STREQ(errors::InvalidArgument("got ", 2, " of ", 3).error().what(),
+               "got 2 of 3");
+}
+
+TEST_F(InferShapeContextTest, AnExceptionOfAShapeFunctionIsAnErrorOfTheOp) {
+  schema_.InferShape([](InferShapeContext* c) {
+    const int64_t size = c->Dim(c->input(0), 0).size;
+    if (size == 1) throw std::runtime_error("boom");
+    return errors::InvalidArgument("{} and {}", size);
+  });
+  for (const auto& [size, what] : std::map<int64_t, const char*>{
+           {1, "\"boom\""}, {2, "argument not found"}}) {
+    ExpectError(ErrorCode::kInternal, "infer_shape.foreign_exception",
+                {"shaper: its shape function raised", what}, [&, size = size] {
+                  InferShapes(
+                      schema_, op_, {DDim({size}), DDim({3}), DDim({3})},
+                      {DType::kFloat32, DType::kFloat32, DType::kFloat32});
+                });
+  }
 }
 
 TEST_F(InferShapeContextTest, AStatusEndsAShapeFunctionAsAnErrorOfTheOp) {
