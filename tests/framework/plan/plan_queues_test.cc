@@ -245,8 +245,8 @@ TEST_P(PlanQueuesTest, AMissingWaitIsNoticed) {
     }
     // On a GPU, a queue may be done before a wait is missed; the FPGA stub's
     // queues wait for one another on the host.
-    if (!sluice::testing::CUDAIsEmulated() ||
-        place_.kind != platform::PlaceKind::kCUDA) {
+    if (place_.kind != platform::PlaceKind::kCUDA ||
+        !sluice::testing::CUDAIsEmulated()) {
       continue;
     }
     bool noticed = false;
