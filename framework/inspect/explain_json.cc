@@ -209,7 +209,8 @@ void WriteTransfers(const Plan& plan,
   json->EndArray();
 }
 
-// What is left to later stretches of the program; empty where this plan is all.
+// The work left to later stretches of the program; empty lists where there is
+// none.
 void WriteRest(const PlanRest& rest, JsonWriter* json) {
   json->Key("rest");
   json->BeginObject();

@@ -142,7 +142,7 @@ std::vector<std::string> LeaveToOperands(const OpSchema& schema, OpDesc* op) {
   return names;
 }
 
-// Of a value that is not of this type: whether it is integers for floats.
+// Whether an attribute of floats was given integers that no float is exactly.
 bool IsInexact(AttrType type, const Attribute& value) {
   return (type == AttrType::kFloat && TypeOf(value) == AttrType::kInt) ||
          (type == AttrType::kFloats && TypeOf(value) == AttrType::kInts);

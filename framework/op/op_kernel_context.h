@@ -117,7 +117,7 @@ class SLUICE_API OpKernelContext {
   Context& device_context() const {
     return static_cast<Context&>(*device_);
   }
-  // What Eigen's expressions are evaluated on: `Device` is
+  // The device that evaluates Eigen's expressions: `Device` is
   // Eigen::DefaultDevice at the CPU, with platform/cpu_device_context.h, and
   // Eigen::GpuDevice at CUDA, with platform/cuda_device_context.h.
   template <typename Device>

@@ -16,7 +16,8 @@ SLUICE_API Attribute OperandValue(const std::string& op,
                                   const AttrDef& attr,
                                   const Tensor& value);
 
-// The same of its shape, as far as that is known.
+// Raises InvalidArgument for the shape of an operand that no attribute can
+// have; unknown dims are taken.
 SLUICE_API void CheckOperandShape(const std::string& op,
                                   const ArgDef& def,
                                   const AttrDef& attr,

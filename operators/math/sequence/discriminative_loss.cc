@@ -273,61 +273,19 @@ void DiscriminativeLossGradient(const T* embedding,
       });
 }
 
-template SLUICE_API void DiscriminativeLoss(const float*,
-                                            const int32_t*,
-                                            const EmbeddingMaskSizes&,
-                                            const DiscriminativeLossParams&,
-                                            double*,
-                                            float*);
-template SLUICE_API void DiscriminativeLossGradient(
-    const float*,
-    const int32_t*,
-    const EmbeddingMaskSizes&,
-    const DiscriminativeLossParams&,
-    const float*,
-    double*,
-    float*);
-template SLUICE_API void DiscriminativeLoss(const float*,
-                                            const int64_t*,
-                                            const EmbeddingMaskSizes&,
-                                            const DiscriminativeLossParams&,
-                                            double*,
-                                            float*);
-template SLUICE_API void DiscriminativeLossGradient(
-    const float*,
-    const int64_t*,
-    const EmbeddingMaskSizes&,
-    const DiscriminativeLossParams&,
-    const float*,
-    double*,
-    float*);
-template SLUICE_API void DiscriminativeLoss(const double*,
-                                            const int32_t*,
-                                            const EmbeddingMaskSizes&,
-                                            const DiscriminativeLossParams&,
-                                            double*,
-                                            double*);
-template SLUICE_API void DiscriminativeLossGradient(
-    const double*,
-    const int32_t*,
-    const EmbeddingMaskSizes&,
-    const DiscriminativeLossParams&,
-    const double*,
-    double*,
-    double*);
-template SLUICE_API void DiscriminativeLoss(const double*,
-                                            const int64_t*,
-                                            const EmbeddingMaskSizes&,
-                                            const DiscriminativeLossParams&,
-                                            double*,
-                                            double*);
-template SLUICE_API void DiscriminativeLossGradient(
-    const double*,
-    const int64_t*,
-    const EmbeddingMaskSizes&,
-    const DiscriminativeLossParams&,
-    const double*,
-    double*,
-    double*);
+// NOLINTBEGIN(bugprone-macro-parentheses): T and S are types.
+#define SLUICE_DISCRIMINATIVE_LOSS(T, S)               \
+  template SLUICE_API void DiscriminativeLoss(         \
+      const T*, const S*, const EmbeddingMaskSizes&,   \
+      const DiscriminativeLossParams&, double*, T*);   \
+  template SLUICE_API void DiscriminativeLossGradient( \
+      const T*, const S*, const EmbeddingMaskSizes&,   \
+      const DiscriminativeLossParams&, const T*, double*, T*)
+SLUICE_DISCRIMINATIVE_LOSS(float, int32_t);
+SLUICE_DISCRIMINATIVE_LOSS(float, int64_t);
+SLUICE_DISCRIMINATIVE_LOSS(double, int32_t);
+SLUICE_DISCRIMINATIVE_LOSS(double, int64_t);
+#undef SLUICE_DISCRIMINATIVE_LOSS
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace sluice::operators::math
