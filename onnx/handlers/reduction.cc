@@ -53,7 +53,7 @@ class IntegerReduction {
       return node_.Append("sqrt", {{"X", {sum}}});
     }
     const bool large = dtype_ == DType::kUInt64;
-    if (op == "reduce_mean" && !large) return Mean(x);
+    if (op == "reduce_mean") return Mean(x, large ? dtype_ : DType::kInt64);
     const bool best = op == "reduce_max" || op == "reduce_min";
     if (best && large) return Shifted(Reduce(op, Shifted(x)));
     if (best || op == "reduce_sum" || op == "reduce_prod") return Reduce(op, x);
@@ -66,10 +66,11 @@ class IntegerReduction {
     return node_.Append(op, std::move(inputs), attributes_);
   }
 
-  // The sum divided by the number of its terms, towards 0.
-  std::string Mean(const std::string& x) {
+  // The sum divided by the number of its terms, as this dtype, towards 0.
+  std::string Mean(const std::string& x, DType dtype) {
     const std::string sum = Reduce("reduce_sum", x);
-    return Quotient(node_, sum, Quotient(node_, Count(x), Count(sum)));
+    const std::string count = Quotient(node_, Count(x), Count(sum));
+    return Quotient(node_, node_.Cast(sum, dtype), node_.Cast(count, dtype));
   }
 
   std::string Count(const std::string& x) {
