@@ -11,13 +11,6 @@ namespace sluice::onnx {
 
 namespace {
 
-// The same op by another name, where bools are reduced.
-const char* OfBools(const std::string& op) {
-  if (op == "reduce_max") return "reduce_any";
-  if (op == "reduce_min") return "reduce_all";
-  Node::Unsupported("its input is of bools");
-}
-
 std::string ProductOf(Node& node, const std::string& x) {
   return node.Append("elementwise_mul", {{"X", {x}}, {"Y", {x}}});
 }
@@ -93,12 +86,10 @@ class IntegerReduction {
 
 // `inputs` and `attributes` say which axes.
 void Reduce(Node& node, Inputs inputs, AttributeMap attributes) {
-  std::string op = FindCounterpart(node.type())->name();
+  const std::string op = FindCounterpart(node.type())->name();
   const DType dtype = node.TypeOf(0);
   attributes["keep_dim"] = node.attributes().Int("keepdims", 1) != 0;
-  if (dtype == DType::kBool) {
-    op = OfBools(op);
-  } else if (IsInteger(dtype) && !TakesDType(op, dtype)) {
+  if (IsInteger(dtype) && !TakesDType(op, dtype)) {
     return IntegerReduction(&node, std::move(inputs), std::move(attributes))
         .Finish(op);
   }
