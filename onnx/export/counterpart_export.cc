@@ -1,7 +1,7 @@
 #include "sluice/onnx/export/counterpart_export.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -24,26 +24,65 @@ struct Limit {
   int64_t since = 0;           // there is no such operator before
 };
 
-constexpr std::array kLimits = {
-    Limit{"AffineGrid", 0, 20}, Limit{"GridSample", 0, 20},
-    Limit{"Acos", 22},          Limit{"Acosh", 22},
-    Limit{"Asin", 22},          Limit{"Asinh", 22},
-    Limit{"Atan", 22},          Limit{"Atanh", 22},
-    Limit{"Cos", 22},           Limit{"Cosh", 22},
-    Limit{"CumProd", 0, 26},    Limit{"Elu", 22},
-    Limit{"HardSigmoid", 22},   Limit{"HardSwish", 22},
-    Limit{"Mish", 22},          Limit{"Round", 22},
-    Limit{"Selu", 22},          Limit{"Shrink", 99},
-    Limit{"Sin", 22},           Limit{"Sinh", 22},
-    Limit{"Softplus", 22},      Limit{"Softsign", 22},
-    Limit{"Tan", 22},           Limit{"ThresholdedRelu", 22}};
+constexpr Limit kLimits[] = {{"AffineGrid", 0, 20},
+                             {"GridSample", 0, 20},
+                             {"Acos", 22},
+                             {"Acosh", 22},
+                             {"Asin", 22},
+                             {"Asinh", 22},
+                             {"Atan", 22},
+                             {"Atanh", 22},
+                             {"Cos", 22},
+                             {"Cosh", 22},
+                             {"CumProd", 0, 26},
+                             {"Det", 22},
+                             {"Elu", 22},
+                             {"HardSigmoid", 22},
+                             {"HardSwish", 22},
+                             {"Mish", 22},
+                             {"Round", 22},
+                             {"Selu", 22},
+                             {"Shrink", 99},
+                             {"Sin", 22},
+                             {"Sinh", 22},
+                             {"Softplus", 22},
+                             {"Softsign", 22},
+                             {"Tan", 22},
+                             {"ThresholdedRelu", 22}};
 
 const Limit& LimitOf(std::string_view type) {
   static constexpr Limit kNone = {};
   const auto* const found =
-      std::find_if(kLimits.begin(), kLimits.end(),
+      std::find_if(std::begin(kLimits), std::end(kLimits),
                    [&](const Limit& limit) { return limit.type == type; });
-  return found == kLimits.end() ? kNone : *found;
+  return found == std::end(kLimits) ? kNone : *found;
+}
+
+// What an operator of ONNX that takes no bools is of bools; `negated`: of the
+// input with this index the opposite.
+struct OfBools {
+  std::string_view type;
+  const char* same;
+  int negated = -1;
+};
+
+constexpr OfBools kOfBools[] = {
+    {"Add", "Or"},         {"Mul", "And"},
+    {"Max", "Or"},         {"Min", "And"},
+    {"Less", "And", 0},    {"LessOrEqual", "Or", 0},
+    {"Greater", "And", 1}, {"GreaterOrEqual", "Or", 1}};
+
+// The type to write; changes `inputs` to match.
+std::string TypeFor(OpExport& op, const std::string& type, Names* inputs) {
+  for (const OfBools& row : kOfBools) {
+    if (row.type != type || op.TypeOf("X") != DType::kBool) continue;
+    if (row.negated >= 0) {
+      std::string& input = (*inputs)[static_cast<size_t>(row.negated)];
+      input = op.Append("Not", {input});
+    }
+    return row.same;
+  }
+  return type;
 }
 
 // An attribute that ONNX has as an input. Empty lists mean what leaving the
@@ -147,7 +186,8 @@ void ExportCounterpart(const framework::OpDesc& desc, GraphWriter* graph) {
     inputs[0] = op.Reshape(inputs[0], {-1});
     inputs[1] = op.Whole(0);
   }
-  op.Finish(type, inputs, AttributesOf(op), schema.outputs()[0].name);
+  const std::string written = TypeFor(op, type, &inputs);
+  op.Finish(written, inputs, AttributesOf(op), schema.outputs()[0].name);
 }
 
 }  // namespace sluice::onnx

@@ -18,9 +18,28 @@ void GatherNd(OpExport& op) {
             {{"batch_dims", op.Attr("batch_dims")}});
 }
 
-void ScatterNd(OpExport& op) {
-  op.Finish("ScatterND", {op.In("X"), Int64(op, "Index"), op.In("Updates")},
-            {{"reduction", op.Attr("reduction")}});
+// Where what X has at a place does not count, another node puts there before
+// what changes no result.
+void Scatter(OpExport& op) {
+  const bool nd = op.type() == "scatter_nd";
+  const char* type = nd ? "ScatterND" : "ScatterElements";
+  const std::string index = nd ? Int64(op, "Index") : op.In("Index");
+  const std::string updates = op.In("Updates");
+  const std::string& reduction = op.String("reduction");
+  std::string x = op.In("X");
+  AttributeMap attributes;
+  if (!nd) attributes["axis"] = op.Attr("axis");
+  if (!op.Bool("include_self") && reduction != "none") {
+    std::string start = updates;
+    if (reduction == "add" || reduction == "mul") {
+      const double number = reduction == "mul" ? 1 : 0;
+      start = op.Append("Expand", {op.Number(number, op.TypeOf("X")),
+                                   op.Append("Shape", {updates})});
+    }
+    x = op.Append(type, {x, index, start}, attributes);
+  }
+  attributes["reduction"] = reduction;
+  op.Finish(type, {x, index, updates}, attributes);
 }
 
 // ONNX has no row for a single index; onnxruntime takes int64.
@@ -67,7 +86,8 @@ constexpr ExporterRow kIndexingRows[] = {
     {"gather_nd", GatherNd},
     {"lookup_table", LookupTable},
     {"one_hot", OneHot, Widened::kBFloat16},
-    {"scatter_nd", ScatterNd},
+    {"scatter_elements", Scatter},
+    {"scatter_nd", Scatter},
 };
 
 }  // namespace

@@ -11,13 +11,6 @@ namespace sluice::onnx {
 
 namespace {
 
-// The same op by another name, where bools are reduced.
-const char* OfBools(const std::string& op) {
-  if (op == "reduce_max") return "reduce_any";
-  if (op == "reduce_min") return "reduce_all";
-  Node::Unsupported("its input is of bools");
-}
-
 std::string ProductOf(Node& node, const std::string& x) {
   return node.Append("elementwise_mul", {{"X", {x}}, {"Y", {x}}});
 }
@@ -53,7 +46,7 @@ class IntegerReduction {
       return node_.Append("sqrt", {{"X", {sum}}});
     }
     const bool large = dtype_ == DType::kUInt64;
-    if (op == "reduce_mean" && !large) return Mean(x);
+    if (op == "reduce_mean") return Mean(x, large ? dtype_ : DType::kInt64);
     const bool best = op == "reduce_max" || op == "reduce_min";
     if (best && large) return Shifted(Reduce(op, Shifted(x)));
     if (best || op == "reduce_sum" || op == "reduce_prod") return Reduce(op, x);
@@ -66,10 +59,11 @@ class IntegerReduction {
     return node_.Append(op, std::move(inputs), attributes_);
   }
 
-  // The sum divided by the number of its terms, towards 0.
-  std::string Mean(const std::string& x) {
+  // The sum divided by the number of its terms, as this dtype, towards 0.
+  std::string Mean(const std::string& x, DType dtype) {
     const std::string sum = Reduce("reduce_sum", x);
-    return Quotient(node_, sum, Quotient(node_, Count(x), Count(sum)));
+    const std::string count = Quotient(node_, Count(x), Count(sum));
+    return Quotient(node_, node_.Cast(sum, dtype), node_.Cast(count, dtype));
   }
 
   std::string Count(const std::string& x) {
@@ -92,12 +86,10 @@ class IntegerReduction {
 
 // `inputs` and `attributes` say which axes.
 void Reduce(Node& node, Inputs inputs, AttributeMap attributes) {
-  std::string op = FindCounterpart(node.type())->name();
+  const std::string op = FindCounterpart(node.type())->name();
   const DType dtype = node.TypeOf(0);
   attributes["keep_dim"] = node.attributes().Int("keepdims", 1) != 0;
-  if (dtype == DType::kBool) {
-    op = OfBools(op);
-  } else if (IsInteger(dtype) && !TakesDType(op, dtype)) {
+  if (IsInteger(dtype) && !TakesDType(op, dtype)) {
     return IntegerReduction(&node, std::move(inputs), std::move(attributes))
         .Finish(op);
   }

@@ -67,10 +67,6 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
                         const std::string& folder,
                         ::onnx::GraphProto* graph,
                         ValueMap* values) {
-  SLUICE_ENFORCE(graph->sparse_initializer_size() == 0,
-                 ErrorCode::kUnimplemented, "onnx.sparse_initialiser",
-                 "{} initialisers are sparse, which Sluice lacks",
-                 graph->sparse_initializer_size());
   for (auto& tensor : *graph->mutable_initializer()) {
     if (left_out.contains(tensor.name())) continue;
     values->AddConstant(

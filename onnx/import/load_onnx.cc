@@ -46,6 +46,7 @@ OnnxModel Import(std::string_view bytes,
                  const OnnxLimits& limits) {
   ::onnx::ModelProto model;
   ParseModel(bytes, name, &model);
+  MakeSparseInitialisersNodes(&model);
   CheckNames(model.graph());
   ImportCost cost(limits, bytes.size());
   InlineFunctions(&model, &cost);

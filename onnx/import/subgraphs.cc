@@ -1,5 +1,6 @@
 #include "sluice/onnx/import/subgraphs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sluice/onnx/onnx.pb.h"
@@ -132,6 +133,55 @@ void VisitSubgraphs(
     if (attribute.has_g()) visit(attribute.g());
     for (const auto& inner : attribute.graphs()) {
       visit(inner);
+    }
+  }
+}
+
+namespace {
+
+void ReplaceSparseInside(::onnx::NodeProto* node);
+
+void ReplaceSparse(::onnx::GraphProto* graph) {
+  auto* nodes = graph->mutable_node();
+  for (auto& node : *nodes) {
+    ReplaceSparseInside(&node);
+  }
+  for (auto& sparse : *graph->mutable_sparse_initializer()) {
+    const std::string& name = sparse.values().name();
+    SLUICE_ENFORCE(!name.empty(), ErrorCode::kInvalidArgument,
+                   "onnx.sparse_initialiser",
+                   "a sparse initialiser of the graph has no name");
+    ::onnx::NodeProto* node = nodes->Add();
+    node->set_op_type("Constant");
+    node->set_name(name);
+    node->add_output(name);
+    auto* value = node->add_attribute();
+    value->set_name("sparse_value");
+    value->set_type(::onnx::AttributeProto::SPARSE_TENSOR);
+    value->mutable_sparse_tensor()->Swap(&sparse);
+  }
+  std::rotate(nodes->pointer_begin(),
+              nodes->pointer_end() - graph->sparse_initializer_size(),
+              nodes->pointer_end());
+  graph->clear_sparse_initializer();
+}
+
+void ReplaceSparseInside(::onnx::NodeProto* node) {
+  for (auto& attribute : *node->mutable_attribute()) {
+    if (attribute.has_g()) ReplaceSparse(attribute.mutable_g());
+    for (auto& inner : *attribute.mutable_graphs()) {
+      ReplaceSparse(&inner);
+    }
+  }
+}
+
+}  // namespace
+
+void MakeSparseInitialisersNodes(::onnx::ModelProto* model) {
+  ReplaceSparse(model->mutable_graph());
+  for (auto& function : *model->mutable_functions()) {
+    for (auto& node : *function.mutable_node()) {
+      ReplaceSparseInside(&node);
     }
   }
 }

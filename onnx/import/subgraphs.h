@@ -20,6 +20,11 @@ void VisitSubgraphs(
     const ::onnx::NodeProto& node,
     const std::function<void(const ::onnx::GraphProto&)>& visit);
 
+// Puts a Constant in the place of each sparse initialiser of a graph and of
+// those inside it, and of functions, before the nodes that read it. Raises
+// InvalidArgument for one without a name.
+void MakeSparseInitialisersNodes(::onnx::ModelProto* model);
+
 // Gives values of graphs names that no other value of the model has.
 class Renaming {
  public:

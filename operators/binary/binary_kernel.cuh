@@ -192,8 +192,11 @@ void AddArithmeticCUDAKernels(framework::Registry& registry) {
 template <typename Row>
 void AddArithmeticCUDARow(framework::Registry& registry) {
   AddArithmeticCUDAKernels<Row, float, double>(registry);
-  if constexpr (Row::kInfo.dtypes == math::BinaryDTypes::kNumbers) {
+  if constexpr (Row::kInfo.dtypes != math::BinaryDTypes::kFloats) {
     AddArithmeticCUDAKernels<Row, int8_t, uint8_t, int32_t, int64_t>(registry);
+  }
+  if constexpr (Row::kInfo.dtypes == math::BinaryDTypes::kAll) {
+    AddArithmeticCUDAKernels<Row, bool>(registry);
   }
   framework::AddPlainKernels<ElementwiseGradCUDAKernel<float, Row>,
                              ElementwiseGradCUDAKernel<double, Row>>(

@@ -118,8 +118,9 @@ std::string Doc(const BinaryInfo& info) {
       " Sizes of 1, and dimensions that one of them lacks, are repeated: by "
       "default the last dimensions stand under each other, as in numpy; `axis` "
       "says otherwise.";
-  if (info.dtypes == BinaryDTypes::kNumbers &&
-      info.result == math::BinaryResult::kSame) {
+  const bool numbers = info.dtypes == BinaryDTypes::kNumbers ||
+                       info.dtypes == BinaryDTypes::kAll;
+  if (numbers && info.result == math::BinaryResult::kSame) {
     doc += " Integers wrap around.";
   }
   return doc;

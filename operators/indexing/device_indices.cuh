@@ -6,7 +6,6 @@
 
 #include "sluice/framework/op/op_kernel_context.h"
 #include "sluice/operators/math/indexing/indexed_slices.h"
-#include "sluice/operators/math/indexing/scatter_formulas.h"
 #include "sluice/platform/cuda/data_check.h"
 #include "sluice/platform/cuda/launch.h"
 
@@ -86,13 +85,14 @@ struct DevicePlaces {
 };
 
 // out[places(i), :] = what `reduction` makes of it and updates[i, :], in the
-// order of i; an update is 0 where there are none.
+// order of i; an update is `missing` where there are none.
 template <typename T>
 struct DeviceScatter {
   DevicePlaces places;
   math::ScatterReduction reduction;
   const T* updates;
   T* out;
+  T missing{0};
   int64_t shares = 1;
 
   __device__ T Combine(T old, T update) const {
@@ -122,7 +122,7 @@ struct DeviceScatter {
       const int64_t place = places.At(i);
       if (place < 0 || place / plan.spread % shares != share) continue;
       const T update =
-          updates == nullptr ? T{0} : updates[i * plan.inner + column];
+          updates == nullptr ? missing : updates[i * plan.inner + column];
       T& element = out[place * plan.inner + column];
       element = Combine(element, update);
     }

@@ -59,7 +59,7 @@ class GatherByIndexGradKernel final : public IndexKernel {
       sums = out;
     }
     math::FillZero(sums, static_cast<size_t>(x_grad.numel()) * sizeof(Sum));
-    math::ScatterReduce(math::ScatterReduction::kAdd,
+    math::ScatterReduce(math::ScatterReduction::kAdd, /*include_self=*/true,
                         context.Input(2).data<T>(), places, plan_.count,
                         plan_.slices, plan_.inner, sums);
     if constexpr (math::kIsHalf<T>) {

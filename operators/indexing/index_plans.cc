@@ -83,4 +83,9 @@ math::ScatterReduction ScatterReductionOf(const KernelQuery& query) {
   return math::ScatterReduction::kNone;
 }
 
+bool ScatterReplaces(const KernelQuery& query) {
+  return ScatterReductionOf(query) == math::ScatterReduction::kNone ||
+         !query.Attr<bool>("include_self");
+}
+
 }  // namespace sluice::operators

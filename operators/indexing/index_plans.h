@@ -20,4 +20,7 @@ SLUICE_API math::IndexPlan IndexPlanOf(const framework::KernelQuery& query,
 SLUICE_API math::ScatterReduction ScatterReductionOf(
     const framework::KernelQuery& query);
 
+// Whether no element of X that has an update counts.
+SLUICE_API bool ScatterReplaces(const framework::KernelQuery& query);
+
 }  // namespace sluice::operators

@@ -33,6 +33,7 @@ class ScatterKernel final : public IndexKernel {
   void Prepare(KernelPreparation& preparation) override {
     IndexKernel::Prepare(preparation);
     reduction_ = ScatterReductionOf(preparation.query);
+    include_self_ = !ScatterReplaces(preparation.query);
     if (IsHalf(preparation.query.input_dtypes[0]) &&
         reduction_ != ScatterReduction::kNone) {
       preparation.scratch_bytes +=
@@ -69,14 +70,15 @@ class ScatterKernel final : public IndexKernel {
   void Reduce(const Tensor& updates, const int64_t* places, void* out) const {
     platform::VisitDType(updates.dtype(), [&]<typename T>() {
       if constexpr (platform::kDTypeOf<T> < DType::kBool) {
-        math::ScatterReduce(reduction_, updates.data<T>(), places, plan_.count,
-                            plan_.slices, plan_.inner,
+        math::ScatterReduce(reduction_, include_self_, updates.data<T>(),
+                            places, plan_.count, plan_.slices, plan_.inner,
                             static_cast<math::Computed<T>*>(out));
       }
     });
   }
 
   ScatterReduction reduction_ = ScatterReduction::kNone;
+  bool include_self_ = true;
 };
 
 // Elements of `size` bytes are moved, whatever they are.
@@ -87,10 +89,11 @@ class ScatterGradSizedKernel : public IndexKernel {
   void Prepare(KernelPreparation& preparation) override {
     IndexKernel::Prepare(preparation);
     update_dims_ = preparation.query.inputs[2];
-    replaces_ =
+    replaces_ = ScatterReplaces(preparation.query);
+    last_counts_ =
         ScatterReductionOf(preparation.query) == ScatterReduction::kNone;
     // What the last update of each slice is; and their numbers.
-    if (replaces_) {
+    if (last_counts_) {
       preparation.scratch_bytes +=
           static_cast<size_t>(plan_.slices + plan_.count) * sizeof(int64_t);
     }
@@ -115,7 +118,7 @@ class ScatterGradSizedKernel : public IndexKernel {
     if (update_grad.numel() == 0) return;
     math::Gather(grad.raw_data(), places, /*outer=*/1, plan_.slices,
                  plan_.count, slice_bytes, update_grad.raw_data());
-    if (replaces_) {
+    if (last_counts_) {
       ClearReplaced(context, places, slice_bytes,
                     static_cast<char*>(update_grad.raw_data()));
     }
@@ -144,6 +147,7 @@ class ScatterGradSizedKernel : public IndexKernel {
 
   size_t size_;
   bool replaces_ = true;
+  bool last_counts_ = true;
   framework::DDim update_dims_;
 };
 

@@ -51,6 +51,7 @@ class ScatterCUDAKernel final : public framework::OpKernel {
     x_dims_ = query.inputs[0];
     plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
     reduction_ = ScatterReductionOf(query);
+    replaces_ = ScatterReplaces(query);
     SLUICE_ENFORCE(kComputes || reduction_ == ScatterReduction::kNone,
                    ErrorCode::kUnimplemented, "scatter.cuda_halves",
                    "it replaces elements of {} only; attribute reduction is {}",
@@ -65,10 +66,16 @@ class ScatterCUDAKernel final : public framework::OpKernel {
     if (out.numel() == 0) return places.CheckOnly(device);
     context.device_context().CopyOnDevice(out.raw_data(), x.raw_data(),
                                           out.bytes());
+    auto* elements = static_cast<Unit*>(out.raw_data());
+    if (replaces_ && reduction_ != ScatterReduction::kNone) {
+      const DeviceScatter<Unit> start{places, ScatterReduction::kNone, nullptr,
+                                      elements,
+                                      math::ScatterNeutral<Unit>(reduction_)};
+      start.Run(device);
+    }
     const DeviceScatter<Unit> scatter{
         places, reduction_,
-        static_cast<const Unit*>(context.Input(2).raw_data()),
-        static_cast<Unit*>(out.raw_data())};
+        static_cast<const Unit*>(context.Input(2).raw_data()), elements};
     scatter.Run(device);
   }
 
@@ -76,6 +83,7 @@ class ScatterCUDAKernel final : public framework::OpKernel {
   platform::RaiseOutside raise_;
   math::IndexPlan plan_;
   ScatterReduction reduction_ = ScatterReduction::kNone;
+  bool replaces_ = true;
   DDim x_dims_;
 };
 
@@ -109,9 +117,10 @@ class ScatterGradCUDAKernel final : public framework::OpKernel {
     x_dims_ = query.inputs[0];
     update_dims_ = query.inputs[2];
     plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
-    replaces_ = ScatterReductionOf(query) == ScatterReduction::kNone;
+    replaces_ = ScatterReplaces(query);
+    last_counts_ = ScatterReductionOf(query) == ScatterReduction::kNone;
     // What the last update of each slice is; and their numbers.
-    if (replaces_) {
+    if (last_counts_) {
       preparation.scratch_bytes =
           static_cast<size_t>(plan_.slices + plan_.count) * sizeof(int64_t);
     }
@@ -138,7 +147,7 @@ class ScatterGradCUDAKernel final : public framework::OpKernel {
     Tensor& output = context.AllocateOutput("Updates@GRAD", update_dims_);
     if (output.numel() == 0) return;
     const DeviceUpdateGrad<T> update{
-        places, grad, replaces_ ? LastUpdates(context, places) : nullptr,
+        places, grad, last_counts_ ? LastUpdates(context, places) : nullptr,
         output.data<T>()};
     platform::ForEach(device, output.numel(),
                       [=] __device__(int64_t at) { update.Copy(at); });
@@ -164,6 +173,7 @@ class ScatterGradCUDAKernel final : public framework::OpKernel {
   platform::RaiseOutside raise_;
   math::IndexPlan plan_;
   bool replaces_ = true;
+  bool last_counts_ = true;
   DDim x_dims_;
   DDim update_dims_;
 };

@@ -20,6 +20,11 @@ inline void AddReductionAttribute(framework::OpSchema& op) {
         "it. NaN is both the largest and the smallest number.")
       .Default(std::string("none"))
       .OneOf({"none", "add", "mul", "max", "min"});
+  op.Attr<bool>(
+        "include_self",
+        "Whether the element of X at its place is combined, too; false: "
+        "the updates alone. Elements without an update are those of X.")
+      .Default(true);
 }
 
 inline void RequireReducible(const framework::InferShapeContext& context) {
@@ -35,7 +40,8 @@ inline void RequireReducible(const framework::InferShapeContext& context) {
       reduction, dtype);
 }
 
-// X and Updates get gradients where reduction is none or add.
+// X and Updates get gradients where reduction is none or add. What counts no
+// more, X@GRAD has as 0.
 inline std::vector<framework::OpDesc> ScatterGradient(
     const framework::OpDesc& forward) {
   const auto found = forward.attributes.find("reduction");
@@ -67,6 +73,7 @@ inline void AddScatterGradArguments(framework::OpSchema& op) {
   op.Attr<std::string>("reduction", "none or add, as the forward op had it.")
       .Default(std::string("none"))
       .OneOf({"none", "add"});
+  op.Attr<bool>("include_self", "As the forward op had it.").Default(true);
 }
 
 }  // namespace sluice::operators

@@ -157,7 +157,7 @@ void AddRow(Registry& registry) {
   if constexpr (kDTypes == ReductionDTypes::kSums) {
     AddKernels<Row, int32_t, int64_t>(registry);
   } else if constexpr (kDTypes == ReductionDTypes::kOrdered) {
-    AddKernels<Row, int8_t, uint8_t, int32_t, int64_t>(registry);
+    AddKernels<Row, int8_t, uint8_t, int32_t, int64_t, bool>(registry);
   }
   if constexpr (Row::kInfo.gradient == ReductionGradient::kXAndOut) {
     AddPlainKernels<ReductionGradCUDAKernel<float, Row>,

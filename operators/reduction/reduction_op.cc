@@ -97,8 +97,11 @@ std::vector<DType> DTypes(ReductionDTypes dtypes) {
     case ReductionDTypes::kSums:
       return {DType::kFloat32,  DType::kFloat64, DType::kFloat16,
               DType::kBFloat16, DType::kInt32,   DType::kInt64};
-    case ReductionDTypes::kOrdered:
-      return NumericDTypes();
+    case ReductionDTypes::kOrdered: {
+      std::vector<DType> all = NumericDTypes();
+      all.push_back(DType::kBool);
+      return all;
+    }
     case ReductionDTypes::kBool:
       break;
   }

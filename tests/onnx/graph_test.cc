@@ -200,10 +200,84 @@ TEST(OnnxGraph, InputsThatAreNoTensorsAreRefused) {
   }
   ExpectError(ErrorCode::kUnimplemented, "onnx.input_rank", {"list", "9 dims"},
               [&] { builder.Load(); });
-  builder = Small();
-  builder.graph().add_sparse_initializer();
-  ExpectError(ErrorCode::kUnimplemented, "onnx.sparse_initialiser", {"sparse"},
-              [&] { builder.Load(); });
+}
+
+// w = {0, 20}.
+void AddSparse(::onnx::GraphProto& graph, const std::string& name) {
+  auto* sparse = graph.add_sparse_initializer();
+  sparse->add_dims(2);
+  sparse->mutable_values()->set_name(name);
+  sparse->mutable_values()->set_data_type(::onnx::TensorProto::FLOAT);
+  sparse->mutable_values()->add_dims(1);
+  sparse->mutable_values()->add_float_data(20);
+  sparse->mutable_indices()->set_data_type(::onnx::TensorProto::INT64);
+  sparse->mutable_indices()->add_dims(1);
+  sparse->mutable_indices()->add_int64_data(1);
+}
+
+TEST(OnnxGraph, SparseInitialisersAreMadeDense) {
+  ModelBuilder builder = Small();
+  AddSparse(builder.graph(), "w");
+  AddSparse(builder.graph(), "v");
+  builder.Node("Add", {"y", "w"}, {"z"});
+  builder.Node("Mul", {"z", "v"}, {"out"});
+  builder.Output("out");
+  builder.Output("w");
+  const OnnxModel model = builder.Load();
+  EXPECT_TRUE(model.program.FindVar("w").persistable);
+  const auto results = builder.Run({{1, 2}});
+  EXPECT_EQ(results[1], std::vector<float>({0, 440}));
+  EXPECT_EQ(results[2], std::vector<float>({0, 20}));
+}
+
+TEST(OnnxGraph, SparseInitialisersOfABranchAreMadeDense) {
+  ModelBuilder builder(16);
+  builder.Input("x", {2});
+  auto* condition = builder.graph().add_input();
+  condition->set_name("yes");
+  condition->mutable_type()->mutable_tensor_type()->set_elem_type(
+      ::onnx::TensorProto::BOOL);
+  condition->mutable_type()->mutable_tensor_type()->mutable_shape();
+  auto& node = builder.Node("If", {"yes"}, {"y"});
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    auto* attribute = node.add_attribute();
+    attribute->set_name(branch);
+    attribute->set_type(::onnx::AttributeProto::GRAPH);
+    ::onnx::GraphProto& graph = *attribute->mutable_g();
+    AddSparse(graph, "w");
+    auto* add = graph.add_node();
+    add->set_op_type(*branch == 't' ? "Add" : "Mul");
+    add->add_input("x");
+    add->add_input("w");
+    add->add_output("sum");
+    graph.add_output()->set_name("sum");
+  }
+  builder.Output("y");
+  const OnnxModel model = builder.Load();
+  framework::Executor executor;
+  model.PutParameters(executor.scope());
+  const auto x = framework::Tensor::FromVector<float>({2}, {1, 2});
+  for (const bool yes : {true, false}) {
+    const auto flag = framework::Tensor::FromVector<bool>({}, {yes});
+    const auto results =
+        executor.Run(model.program, {{"x", x}, {"yes", flag}}, {"y"});
+    EXPECT_EQ(results[0].ToVector<float>(),
+              yes ? std::vector<float>({1, 22}) : std::vector<float>({0, 40}));
+  }
+}
+
+TEST(OnnxGraph, WrongSparseInitialisersAreRefused) {
+  ModelBuilder builder = Small();
+  AddSparse(builder.graph(), "");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.sparse_initialiser",
+              {"sparse initialiser", "no name"}, [&] { builder.Load(); });
+  Refused("onnx.value_twice", {"value x is made twice", "an input"},
+          [](auto& builder) { AddSparse(builder.graph(), "x"); });
+  Refused("onnx.sparse_index", {"w (Constant)", "index 1; expected 0 to 0"},
+          [](auto& builder) {
+            AddSparse(builder.graph(), "w");
+            builder.graph().mutable_sparse_initializer(0)->set_dims(0, 1);
+          });
 }
 
 }  // namespace

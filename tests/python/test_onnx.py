@@ -167,6 +167,8 @@ CASES = [
     ("ReduceL2", [(2, 3)], {"axes": [1]}),
     ("ReduceLogSumExp", [(2, 3)], {"axes": [1]}),
     ("ReduceSumSquare", [(2, 3)], {"axes": [0]}),
+    ("Det", [(3, 3)], {"opset": 11}),
+    ("Det", [(2, 3, 4, 4)], {"opset": 22}),
     ("Trilu", [(3, 4)], {"constants": [("k", I64(1))], "opset": 14,
      "upper": 0}),
     ("Add", [(2, 3)], {"constants": [("c", F32(0.3))]}),

@@ -354,10 +354,12 @@ def test_reductions_of_integers_are_exact(op, dtype, keepdims, known, rng):
 
 
 @unknown
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
 def test_means_of_integers_are_rounded_towards_zero(dtype, known, rng):
     x = rng.integers(0, 2**31 - 1, (3, 5), dtype=dtype)
-    if dtype != "uint32":
+    if dtype == "uint64":
+        x[0, 0] = 2**63 + 2**62  # a sum that no int64 is
+    if not dtype.startswith("u"):
         x[::2] *= -1
     sums = x.astype(object).sum(1)
     expected = [abs(total) // 5 * (1 if total > 0 else -1) for total in sums]

@@ -143,8 +143,8 @@ void AddBinaryFloats(BinaryRow* row) {
 
 template <class Row>
 BinaryRow MakeBinaryRow() {
-  static_assert(Row::kInfo.dtypes == BinaryDTypes::kNumbers ||
-                    Row::kInfo.dtypes == BinaryDTypes::kFloats,
+  static_assert(Row::kInfo.dtypes != BinaryDTypes::kIntegers &&
+                    Row::kInfo.dtypes != BinaryDTypes::kBool,
                 "rows for integers alone and for bool are in bit_rows.inc");
   BinaryRow row = {Row::kInfo, {}};
   AddBinaryFloats<Row, float>(&row);
@@ -154,12 +154,15 @@ BinaryRow MakeBinaryRow() {
 template <class Row>
 void AddMoreDTypes(BinaryRow* row) {
   AddBinaryFloats<Row, double>(row);
-  if constexpr (Row::kInfo.dtypes == BinaryDTypes::kNumbers) {
+  if constexpr (Row::kInfo.dtypes != BinaryDTypes::kFloats) {
     AddBinaryForward<Row, int8_t>(row);
     AddBinaryForward<Row, uint8_t>(row);
     AddBinaryForward<Row, int32_t>(row);
     AddBinaryForward<Row, int64_t>(row);
     AddBinaryForward<Row, uint64_t>(row);
+  }
+  if constexpr (Row::kInfo.dtypes == BinaryDTypes::kAll) {
+    AddBinaryForward<Row, bool>(row);
   }
 }
 

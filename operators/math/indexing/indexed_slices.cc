@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 
-#include "sluice/operators/math/indexing/scatter_formulas.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -99,12 +98,19 @@ void ScatterSlices(const void* from,
 
 template <typename T>
 void ScatterReduce(ScatterReduction reduction,
+                   bool include_self,
                    const T* from,
                    const int64_t* places,
                    int64_t count,
                    int64_t slices,
                    int64_t inner,
                    Computed<T>* out) {
+  if (!include_self) {
+    const auto start = ScatterNeutral<Computed<T>>(reduction);
+    ForEachPlace(places, count, slices, inner, [=](int64_t, int64_t place) {
+      std::fill_n(out + place * inner, inner, start);
+    });
+  }
   switch (reduction) {
     case ScatterReduction::kNone:
       return;

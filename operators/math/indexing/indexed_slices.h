@@ -5,6 +5,7 @@
 
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/indexing/index_plan.h"
+#include "sluice/operators/math/indexing/scatter_formulas.h"
 #include "sluice/platform/export.h"
 
 // Loops over slices of host memory that indices name, on ParallelFor.
@@ -26,14 +27,14 @@ SLUICE_API void ScatterSlices(const void* from,
                               size_t slice_bytes,
                               void* out);
 
-enum class ScatterReduction : uint8_t { kNone, kAdd, kMul, kMax, kMin };
-
 // out[places[i], :] = what `reduction` makes of it and from[i, :], in the order
-// of i; the same bits for any number of threads. Integers wrap around; NaN is
-// larger and smaller than every number. T: every dtype but bool; halves are
-// computed in float. `reduction` is not kNone.
+// of i; the same bits for any number of threads. Without `include_self`, of the
+// slices of `from` for this place alone. Integers wrap around; NaN is larger
+// and smaller than every number. T: every dtype but bool; halves are computed
+// in float. `reduction` is not kNone.
 template <typename T>
 SLUICE_API void ScatterReduce(ScatterReduction reduction,
+                              bool include_self,
                               const T* from,
                               const int64_t* places,
                               int64_t count,

@@ -1,11 +1,31 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 // What the reductions of scatters make of an element and an update. Host and
 // device code share it.
 namespace sluice::operators::math {
+
+enum class ScatterReduction : uint8_t { kNone, kAdd, kMul, kMax, kMin };
+
+// What gives every update back that is combined with it.
+template <typename T>
+constexpr T ScatterNeutral(ScatterReduction reduction) {
+  using Limits = std::numeric_limits<T>;
+  constexpr bool kInfinite = Limits::has_infinity;
+  switch (reduction) {
+    case ScatterReduction::kMul:
+      return T{1};
+    case ScatterReduction::kMax:
+      return kInfinite ? -Limits::infinity() : Limits::lowest();
+    case ScatterReduction::kMin:
+      return kInfinite ? Limits::infinity() : Limits::max();
+    default:
+      return T{0};
+  }
+}
 
 // Integers modulo a power of 2.
 struct ScatterAddition {

@@ -13,7 +13,7 @@ namespace sluice::operators::math {
 enum class ReductionDTypes : uint8_t {
   kFloats,
   kSums,     // floats, int32 and int64, which wrap around
-  kOrdered,  // all numbers
+  kOrdered,  // all numbers, and bool
   kBool,
 };
 

@@ -44,13 +44,12 @@ std::vector<OpExample> Examples(const BinaryInfo& info, ExampleMaker& make) {
           example({251, 263}, {263}), example({251, 263}, {251}, 0)};
 }
 
-// An integer as its dtype holds it; those of int64 are small in examples.
+// An integer or a bool as its dtype holds it; those of int64 are small in
+// examples.
 double Wrapped(double value, platform::DType dtype) {
   using platform::DType;
-  if (platform::IsFloating(dtype) || dtype == DType::kBool ||
-      dtype == DType::kInt64) {
-    return value;
-  }
+  if (dtype == DType::kBool) return value != 0 ? 1 : 0;
+  if (platform::IsFloating(dtype) || dtype == DType::kInt64) return value;
   const double count =
       std::ldexp(1.0, 8 * static_cast<int>(platform::SizeOf(dtype)));
   value -= count * std::floor(value / count);

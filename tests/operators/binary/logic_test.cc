@@ -74,10 +74,17 @@ TEST(Comparison, TheLargestAndTheLeastIntegers) {
   ExpectEndsAreInOrder<uint64_t>();
 }
 
-TEST(Comparison, BoolsAreEqualOrNot) {
+TEST(Comparison, OfBoolsFalseIsLessThanTrue) {
   const Bools x = {0, 0, 1, 1}, y = {0, 1, 0, 1};
-  EXPECT_EQ((LogicApply<bool>("equal", x, y)), (Bools{1, 0, 0, 1}));
-  EXPECT_EQ((LogicApply<bool>("not_equal", x, y)), (Bools{0, 1, 1, 0}));
+  const auto compare = [&](const char* op) {
+    return LogicApply<bool>(op, x, y);
+  };
+  EXPECT_EQ(compare("less_than"), (Bools{0, 1, 0, 0}));
+  EXPECT_EQ(compare("less_equal"), (Bools{1, 1, 0, 1}));
+  EXPECT_EQ(compare("greater_than"), (Bools{0, 0, 1, 0}));
+  EXPECT_EQ(compare("greater_equal"), (Bools{1, 0, 1, 1}));
+  EXPECT_EQ(compare("equal"), (Bools{1, 0, 0, 1}));
+  EXPECT_EQ(compare("not_equal"), (Bools{0, 1, 1, 0}));
 }
 
 TEST(Comparison, HalvesCompareAsNumbers) {
@@ -120,6 +127,10 @@ TEST(Logic, ValuesWrittenDownByHand) {
   EXPECT_EQ((LogicApply<bool>("logical_and", x, y)), (Bools{0, 0, 0, 1}));
   EXPECT_EQ((LogicApply<bool>("logical_or", x, y)), (Bools{0, 1, 1, 1}));
   EXPECT_EQ((LogicApply<bool>("logical_xor", x, y)), (Bools{0, 1, 1, 0}));
+  EXPECT_EQ((LogicApply<bool>("elementwise_mul", x, y)), (Bools{0, 0, 0, 1}));
+  EXPECT_EQ((LogicApply<bool>("elementwise_min", x, y)), (Bools{0, 0, 0, 1}));
+  EXPECT_EQ((LogicApply<bool>("elementwise_add", x, y)), (Bools{0, 1, 1, 1}));
+  EXPECT_EQ((LogicApply<bool>("elementwise_max", x, y)), (Bools{0, 1, 1, 1}));
 }
 
 TEST(Logic, RefusesNumbers) {

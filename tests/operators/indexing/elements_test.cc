@@ -40,10 +40,13 @@ Tensor Scatter(const Tensor& x,
                const Tensor& index,
                const Tensor& updates,
                const std::string& reduction = "none",
-               int64_t axis = 0) {
+               int64_t axis = 0,
+               bool include_self = true) {
   return RunOp("scatter_elements",
                {{"X", x}, {"Index", index}, {"Updates", updates}},
-               {{"axis", axis}, {"reduction", reduction}})["Out"];
+               {{"axis", axis},
+                {"reduction", reduction},
+                {"include_self", include_self}})["Out"];
 }
 
 TEST(GatherElements, PicksAtTheSamePlaceOfTheOtherDims) {
@@ -191,6 +194,26 @@ TEST(ScatterElements, CombinesUpdatesWithWhatIsThere) {
   EXPECT_EQ(run("min"), (Floats{-8, -6, 3, 4}));
 }
 
+TEST(ScatterElements, CombinesUpdatesAlone) {
+  const float nan = std::nanf("");
+  const Tensor x = Of({4}, {nan, 2, 3, 4});
+  const Tensor index = Index({4}, {1, 1, 3, 0});
+  const Tensor updates = Of({4}, {5, -6, 7, -8});
+  const auto run = [&](const char* reduction) {
+    return Scatter(x, index, updates, reduction, 0, false).ToVector<float>();
+  };
+  EXPECT_EQ(run("none"), (Floats{-8, -6, 3, 7}));
+  EXPECT_EQ(run("add"), (Floats{-8, -1, 3, 7}));
+  EXPECT_EQ(run("mul"), (Floats{-8, -30, 3, 7}));
+  EXPECT_EQ(run("max"), (Floats{-8, 5, 3, 7}));
+  EXPECT_EQ(run("min"), (Floats{-8, -6, 3, 7}));
+  const Tensor least = Tensor::FromVector<int8_t>({1}, {-128});
+  EXPECT_EQ(Scatter(Tensor::FromVector<int8_t>({1}, {5}), Index({1}, {0}),
+                    least, "max", 0, false)
+                .ToVector<int8_t>(),
+            std::vector<int8_t>{-128});
+}
+
 TEST(ScatterElements, NanIsBothTheLargestAndTheSmallestNumber) {
   const float nan = std::nanf("");
   for (const char* reduction : {"max", "min"}) {
@@ -263,6 +286,13 @@ TEST(ScatterElements, HasGradientsWhereItReplacesOrAdds) {
     EXPECT_EQ(grads.at("Updates@GRAD").ToVector<float>(),
               add ? (Floats{4, 1, 4}) : (Floats{0, 1, 4}));
   }
+  framework::RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
+  const auto grads = RunOp(
+      "scatter_elements_grad",
+      {{"X", x}, {"Index", index}, {"Updates", x}, {"Out@GRAD", grad}},
+      {{"reduction", std::string("add")}, {"include_self", false}}, options);
+  EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(), (Floats{0, 2, 0}));
+  EXPECT_EQ(grads.at("Updates@GRAD").ToVector<float>(), (Floats{4, 1, 4}));
   framework::OpDesc forward;
   forward.type = "scatter_elements";
   forward.attributes = {{"reduction", std::string("mul")}};

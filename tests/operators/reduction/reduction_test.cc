@@ -60,6 +60,10 @@ TEST(Reduction, EachComputesWhatItsNameSays) {
             (std::vector<bool>{false, true}));
   EXPECT_EQ(Reduce<bool>("reduce_any", {2, 2}, flags, rows),
             (std::vector<bool>{true, true}));
+  EXPECT_EQ(Reduce<bool>("reduce_min", {2, 2}, flags, rows),
+            (std::vector<bool>{false, true}));
+  EXPECT_EQ(Reduce<bool>("reduce_max", {2, 2}, flags, rows),
+            (std::vector<bool>{true, true}));
 }
 
 TEST(Reduction, OfNothing) {
@@ -79,6 +83,8 @@ TEST(Reduction, OfNothing) {
             std::numeric_limits<int32_t>::lowest());
   EXPECT_EQ(Reduce<bool>("reduce_all", {0}, {})[0], true);
   EXPECT_EQ(Reduce<bool>("reduce_any", {0}, {})[0], false);
+  EXPECT_EQ(Reduce<bool>("reduce_min", {0}, {})[0], true);
+  EXPECT_EQ(Reduce<bool>("reduce_max", {0}, {})[0], false);
 }
 
 TEST(Reduction, IntegersWrapAroundAndKeepTheirDigits) {
@@ -303,7 +309,7 @@ double Clamped(double value) {
                     static_cast<double>(Limits::max()));
 }
 
-// The least and the largest of no integers are the dtype's.
+// The least and the largest of no integers and bools are the dtype's.
 double InRange(platform::DType dtype, double value) {
   using platform::DType;
   switch (dtype) {
@@ -315,6 +321,8 @@ double InRange(platform::DType dtype, double value) {
       return Clamped<int32_t>(value);
     case DType::kInt64:
       return Clamped<int64_t>(value);
+    case DType::kBool:
+      return Clamped<bool>(value);
     default:
       return value;
   }

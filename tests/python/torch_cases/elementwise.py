@@ -19,13 +19,17 @@ def like(expression, attrs, tensors):
     return {"Out": eval(expression, names)}
 
 
+def bools(rng, shape):
+    return rng.integers(0, 2, shape).astype(bool)
+
+
 def numbers(rng, shape, schema, inside=False):
     """What an op takes: floats if it can, between 0.1 and 0.9 or all others,
     where both may have no result."""
     (allowed,) = schema["type_vars"].values()
     if "float32" not in allowed:
         if "bool" in allowed:
-            return rng.integers(0, 2, shape).astype(bool)
+            return bools(rng, shape)
         return rng.integers(-9, 70, shape)
     return rng.uniform(0.1, 0.9, shape) if inside else away_from(rng, shape)
 
@@ -47,7 +51,10 @@ def from_schema(schema):
 def from_schema_of_two(schema):
     """The same of X and Y, where Y is placed at axis and repeated."""
 
-    def make(rng, how):
+    (allowed,) = schema["type_vars"].values()
+    has_both = "float32" in allowed and "bool" in allowed
+
+    def make(rng, how, of_bools=False):
         n, c, h, w = odd(rng, 4, 7)
         shape, axis, view = {
             "same": ((n, c, h, w), -1, (n, c, h, w)),
@@ -61,18 +68,21 @@ def from_schema_of_two(schema):
             y = t["Y"].reshape(view)
             return like(schema["torch"], {}, {"X": t["X"], "Y": y})
 
+        def operand(shape):
+            if of_bools:
+                return bools(rng, shape)
+            return numbers(rng, shape, schema)
+
         return Case(
-            {
-                "X": numbers(rng, (n, c, h, w), schema),
-                "Y": numbers(rng, shape, schema),
-            },
+            {"X": operand((n, c, h, w)), "Y": operand(shape)},
             same,
             {"axis": axis},
-            ("X", "Y") if schema["differentiable"] else (),
+            ("X", "Y") if schema["differentiable"] and not of_bools else (),
         )
 
     hows = ("same", "channel", "middle", "last", "ones")
-    case(schema["name"], *itertools.product(hows))(make)
+    more = [("channel", True)] if has_both else []
+    case(schema["name"], *itertools.product(hows), *more)(make)
 
 
 for _op in ops.names():
@@ -105,7 +115,7 @@ def where(rng, how):
     }[how]
     return Case(
         {
-            "Condition": rng.integers(0, 2, shapes[0]).astype(bool),
+            "Condition": bools(rng, shapes[0]),
             "X": away_from(rng, shapes[1]),
             "Y": away_from(rng, shapes[2]),
         },

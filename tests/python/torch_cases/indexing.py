@@ -94,6 +94,34 @@ def scatter_elements_reduce(rng, axis, names):
     return Case(inputs, same, {"axis": axis, "reduction": names[0]})
 
 
+@case(
+    "scatter_elements",
+    ("add", "sum"),
+    ("mul", "prod"),
+    ("max", "amax"),
+    ("min", "amin"),
+)
+def scatter_elements_of_updates(rng, reduction, name):
+    shape = odd(rng, 3)
+    index = indices_of(rng, shape, 1)
+
+    def same(t):
+        index = from_start(t["Index"], shape[1])
+        x, updates = t["X"], t["Updates"]
+        out = x.scatter_reduce(1, index, updates, name, include_self=False)
+        return {"Out": out}
+
+    inputs = {
+        "X": away_from(rng, shape),
+        "Index": index,
+        "Updates": away_from(rng, index.shape),
+    }
+    attrs = {"axis": 1, "reduction": reduction, "include_self": False}
+    return Case(
+        inputs, same, attrs, ("X", "Updates") if reduction == "add" else ()
+    )
+
+
 @case("gather_nd", (1,), (2,), (3,))
 def gather_nd(rng, named):
     shape = [size + 1 for size in odd(rng, 3)]

@@ -31,6 +31,14 @@ def concat(rng, axis, count):
     )
 
 
+# PyTorch has no gradient of a matrix that is singular.
+@case("determinant", (1,), (2,), (5,))
+def determinant(rng, n):
+    x = rng.standard_normal((*odd(rng, 2, 3), n, n)) + 3 * np.eye(n)
+    return Case({"X": x}, lambda t: {"Out": torch.linalg.det(t["X"])},
+                grads=("X",))
+
+
 @case("manhattan_distance")
 def manhattan_distance(rng):
     n, m, p = odd(rng, 3)

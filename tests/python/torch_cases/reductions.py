@@ -9,7 +9,7 @@ import numpy as np
 from sluice.layers import ops
 
 from .case import away_from, Case, case, distinct, odd
-from .elementwise import like
+from .elementwise import bools, like
 
 DIMS = ([0], [1, 2], [-1], [0, 1, 2, 3], [])
 
@@ -21,11 +21,11 @@ def product(x, dims, keep):
     return x
 
 
-def numbers(rng, schema):
+def numbers(rng, schema, of_bools):
     """What it takes: a sum of which there is a logarithm, one largest."""
     shape = odd(rng, 4, 5)
-    if "bool" in next(iter(schema["type_vars"].values())):
-        return rng.integers(0, 2, shape).astype(bool)
+    if of_bools:
+        return bools(rng, shape)
     if schema["name"] == "reduce_log_sum":
         return np.abs(away_from(rng, shape))
     if schema["name"] in ("reduce_max", "reduce_min"):
@@ -34,7 +34,11 @@ def numbers(rng, schema):
 
 
 def from_schema(schema):
-    def make(rng, dim, keep):
+    allowed = next(iter(schema["type_vars"].values()))
+    only_bools = "float32" not in allowed
+    has_both = not only_bools and "bool" in allowed
+
+    def make(rng, dim, keep, of_bools=only_bools):
         def same(t):
             dims = dim or [0, 1, 2, 3]
             if schema["name"] == "reduce_prod":
@@ -42,13 +46,14 @@ def from_schema(schema):
             return like(schema["torch"], {"dim": dims, "keep_dim": keep}, t)
 
         return Case(
-            {"X": numbers(rng, schema)},
+            {"X": numbers(rng, schema, of_bools)},
             same,
             {"dim": dim, "keep_dim": keep, "reduce_all": not dim},
-            ("X",) if schema["differentiable"] else (),
+            ("X",) if schema["differentiable"] and not of_bools else (),
         )
 
-    case(schema["name"], *itertools.product(DIMS, (False, True)))(make)
+    more = [([1, 2], True, True)] if has_both else []
+    case(schema["name"], *itertools.product(DIMS, (False, True)), *more)(make)
 
 
 for _op in ops.names():

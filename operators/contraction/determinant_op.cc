@@ -1,0 +1,73 @@
+#include <vector>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/op_dtypes.h"
+
+namespace sluice::operators {
+namespace {
+
+using framework::DDim;
+using framework::InferShapeContext;
+using framework::OpDesc;
+using framework::OpSchema;
+using framework::ShapeHandle;
+
+// The dims of X before its matrices, which are square.
+DDim BatchDims(const InferShapeContext& context) {
+  const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 2);
+  if (!x.dims.rank_known()) return DDim::UnknownRank();
+  const int last = x.rank() - 1;
+  const int64_t rows = x.dims[last - 1], columns = x.dims[last];
+  context.Require(rows == columns || rows < 0 || columns < 0,
+                  "determinant.square",
+                  "input X {} has matrices of {} rows and {} columns; expected "
+                  "as many rows as columns",
+                  x.dims, rows, columns);
+  return x.dims.Subshape(0, last - 1);
+}
+
+void DeterminantShape(InferShapeContext& context) {
+  context.SetOutput("Out", BatchDims(context));
+}
+
+void DeterminantGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {BatchDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> DeterminantGradient(const OpDesc& forward) {
+  return {framework::MakeGradOp(forward, "determinant_grad",
+                                {{"X"}, {}, {"Out"}, {"X"}})};
+}
+
+void DeterminantSchema(OpSchema& op) {
+  op.Doc(
+      "The determinant of each matrix of X, computed in float64 by elimination "
+      "with complete pivoting; 1 for matrices of size 0. NaN where a matrix "
+      "has one.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "[..., n, n].");
+  op.Output("Out", "T", "The dims of X before the last two.");
+  op.InferShape(DeterminantShape);
+  op.Gradient(DeterminantGradient).Onnx({"Det", {}});
+}
+
+void DeterminantGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of determinant: Out@GRAD times the cofactors of X, which "
+      "are det(X) times the transpose of its inverse where it has one. It is "
+      "right for singular matrices, too, where PyTorch gives 0.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "[..., n, n].");
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  op.InferShape(DeterminantGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(determinant, DeterminantSchema);
+REGISTER_OPERATOR(determinant_grad, DeterminantGradSchema);
+
+}  // namespace sluice::operators
