@@ -56,11 +56,12 @@ IsolatedOp Exp(const std::vector<float>& x) {
                 {{dims, DType::kFloat32}});
 }
 
-Deviation Compare(const IsolatedOp& op, const std::vector<float>& values) {
+template <typename T = float>
+Deviation Compare(const IsolatedOp& op, const std::vector<T>& values) {
   const Reference reference =
       framework::ComputeReference(op, Registry::Global());
   return CompareWithReference(
-      op, reference, {Tensor::FromVector<float>(op.facts.outputs[0], values)});
+      op, reference, {Tensor::FromVector<T>(op.facts.outputs[0], values)});
 }
 
 TEST(Reference, IsComputedInFloat64) {
@@ -205,6 +206,14 @@ TEST(CompareWithReference, ASumThatCancelsMayBeAsUncertainAsItsTerms) {
       {{DDim(std::vector<int64_t>{}), DType::kFloat32}});
   EXPECT_THAT(Compare(op, {0}).message, IsEmpty());
   EXPECT_THAT(Compare(op, {20}).message, HasSubstr("Out[] is 20"));
+}
+
+TEST(CompareWithReference, ASumInFloat64ThatCancelsIsAsUncertain) {
+  const IsolatedOp op = MakeOp(
+      "mean", {{"X", Tensor::FromVector<double>({3}, {0x1p53, 1, -0x1p53})}},
+      {{DDim(std::vector<int64_t>{}), DType::kFloat64}});
+  EXPECT_THAT(Compare<double>(op, {1. / 3}).message, IsEmpty());
+  EXPECT_THAT(Compare<double>(op, {40}).message, HasSubstr("Out[] is 40"));
 }
 
 TEST(CompareWithReference, AJumpIsNoUncertainty) {
