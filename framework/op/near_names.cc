@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
 namespace sluice::framework {

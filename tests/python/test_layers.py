@@ -37,7 +37,10 @@ def test_an_unknown_layer_lists_near_names():
     assert "scale" in dir(sl.layers)
     with pytest.raises(AttributeError) as error:
         sl.layers.nothing_like_it  # noqa: B018
-    assert str(error.value) == "there is no op or layer 'nothing_like_it'"
+    assert str(error.value) == (
+        "there is no op or layer 'nothing_like_it' (operators of your own "
+        "library: call sl.load_kernel_library first)"
+    )
 
 
 @pytest.mark.parametrize(
