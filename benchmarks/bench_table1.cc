@@ -37,6 +37,17 @@ constexpr std::array<int64_t, 3> kRows = {32, 64, 128};
 using Figures = std::array<double, kRows.size()>;
 constexpr const char* kArticle = "TensorFlow 2.3 on a V100";
 
+constexpr const char* kLegend = R"(
+Manhattan distances of n rows to m rows of p numbers each, [n, m]:
+  op         manhattan_distance, one op
+  broadcast  the difference of all pairs, its absolute values, their sum
+  loop       five ops for each of the n * m pairs
+ms is the median time of a run. The rows .../prepare are the time of making
+the plan, once, before the first run. Memory is what a run takes besides its
+feeds: the values between ops, and the results.
+The article: "Extending TensorFlow with Custom C++ Operations" (2021), Table 1.
+)";
+
 struct Form {
   const char* name;
   Var (*build)(const Var& x, const Var& y);
@@ -159,6 +170,7 @@ class Table1 {
     for (const Table& table : tables_) {
       Print(table);
     }
+    std::printf("%s", kLegend);
   }
 
  private:

@@ -26,6 +26,9 @@ foreach(name dispatch embedding lab manhattan onednn startup table1)
       bench_${name} --smoke --json "${folder}/${name}.json")
   endif()
 endforeach()
+add_test(NAME smoke.bench_names COMMAND "${PROJECT_SOURCE_DIR}/dev" bench)
+set_tests_properties(smoke.bench_names PROPERTIES LABELS "quick" TIMEOUT 60
+  PASS_REGULAR_EXPRESSION "the benchmarks are conv2d cuda .*table1 train\n")
 add_smoke_test(bench_conv2d bench_conv2d --smoke)
 add_smoke_test(bench_gemm bench_gemm --smoke)
 add_smoke_test(bench_regret

@@ -3,6 +3,7 @@
 #
 #   core    the runtime, always there
 #   cuda    CUDA devices and kernels, and what kernels of your own need
+#   eigen   kernels by Eigen
 #   lab     the program sluice-lab
 #   mpi     ranks that an MPI launcher started
 #   nccl    collective ops by NCCL
@@ -11,14 +12,16 @@
 #   python  the Python package
 #
 # Those that were built are in the global property SLUICE_COMPONENTS.
+set_property(GLOBAL PROPERTY SLUICE_ALL_COMPONENTS
+  core cuda eigen lab mpi nccl onednn onnx python)
 
 # sluice_list_components(OUT)
 # Notes and prints which ones this build has; called once, when its libraries
 # are there.
 function(sluice_list_components out)
-  set(all core cuda lab mpi nccl onednn onnx python)
+  get_property(all GLOBAL PROPERTY SLUICE_ALL_COMPONENTS)
   set(built core)
-  foreach(module cuda mpi nccl onednn)
+  foreach(module cuda eigen mpi nccl onednn)
     if(TARGET sluice_${module})
       list(APPEND built ${module})
     endif()
@@ -40,11 +43,35 @@ function(sluice_list_components out)
   message(STATUS "Sluice: built with ${built}; without: ${all}")
 endfunction()
 
+# _sluice_near_component(OUT NAME)
+# ", did you mean onnx?" for a name that differs in capitals, in one letter, or
+# by what is before or after it; else the list of all components.
+function(_sluice_near_component out name)
+  string(TOLOWER "${name}" name)
+  get_property(all GLOBAL PROPERTY SLUICE_ALL_COMPONENTS)
+  list(JOIN all ", " names)
+  set(${out} " (there are ${names})" PARENT_SCOPE)
+  foreach(known IN LISTS all)
+    string(LENGTH "${known}" length)
+    set(near "${known}")
+    foreach(at RANGE 1 ${length})
+      math(EXPR before "${at} - 1")
+      string(SUBSTRING "${known}" 0 ${before} start)
+      string(SUBSTRING "${known}" ${at} -1 end)
+      string(APPEND near "|^${start}.?.?${end}$")
+    endforeach()
+    if(name MATCHES "${near}")
+      set(${out} ", did you mean ${known}?" PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
 # sluice_component_problem(OUT COMPONENT)
 # Why there is no such component; "" where there is one.
 function(sluice_component_problem out component)
   set(needs_core "")
   set(needs_cuda "SLUICE_CUDA=ON or EMULATE, and libsluice.so")
+  set(needs_eigen "libsluice.so")
   set(needs_lab "SLUICE_BUILD_PYTHON=ON, and libsluice.so")
   set(needs_mpi "SLUICE_MPI=ON, and libsluice.so")
   set(needs_nccl "SLUICE_NCCL=ON, CUDA, and libsluice.so")
@@ -55,8 +82,9 @@ function(sluice_component_problem out component)
   list(JOIN built ", " names)
   set(problem "")
   if(NOT DEFINED "needs_${component}")
-    set(problem "Sluice has no component \"${component}\"; this one was built \
-with ${names}")
+    _sluice_near_component(near "${component}")
+    set(problem "Sluice has no component \"${component}\"${near}; this one was \
+built with ${names}")
   elseif(NOT component IN_LIST built)
     set(problem "this Sluice was built with ${names}; component \
 \"${component}\" needs ${needs_${component}}")

@@ -1,7 +1,8 @@
-# sluice_add_operator_library(NAME OPERATORS word...)
+# sluice_add_operator_library(NAME OPERATORS word... [LINK library...])
 # Operators of your own in a shared library, libNAME.so (target NAME_library),
 # from <word>_op.cc, <word>_kernel*.cc and, where Sluice has CUDA,
-# <word>_kernel*.cu of the current folder. Programs link NAME and write
+# <word>_kernel*.cu of the current folder. LINK: what these sources need, as
+# target_link_libraries takes it. Programs link NAME and write
 #
 #   #include "NAME/ops.h"
 #   RegisterOperators_NAME();              // once, before the first program
@@ -16,10 +17,11 @@ macro(sluice_add_operator_library)
 endmacro()
 
 function(_sluice_add_operator_library name)
-  cmake_parse_arguments(arg "" "" "OPERATORS" ${ARGN})
-  if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$" OR NOT arg_OPERATORS)
+  cmake_parse_arguments(arg "" "" "OPERATORS;LINK" ${ARGN})
+  if(NOT name MATCHES "^[A-Za-z][A-Za-z0-9_]*$" OR NOT arg_OPERATORS OR
+      arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "sluice_add_operator_library(${name}): expected a "
-      "name that C++ allows, and OPERATORS")
+      "name that C++ allows, OPERATORS and, if wanted, LINK")
   endif()
   _sluice_need_shared("sluice_add_operator_library(${name})")
   sluice_operator_sources(sources
@@ -66,7 +68,8 @@ void RegisterOperators_@name@() {
   add_library(${name}_library SHARED
     ${sources} "${generated}/register_${name}.cc" "${entry}")
   target_include_directories(${name}_library PRIVATE "${generated}")
-  target_link_libraries(${name}_library PUBLIC sluice::sluice)
+  target_link_libraries(${name}_library
+    PUBLIC sluice::sluice PRIVATE ${arg_LINK})
   sluice_compile_cuda_kernels(${name}_library ${sources})
   set_target_properties(${name}_library PROPERTIES
     OUTPUT_NAME "${name}"

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import sluice as sl
+from sluice.lab.arguments import count
 
 SIZE = 48  # pixels of an image along x and y
 CELLS = 12  # at most, in one image
@@ -289,14 +290,36 @@ def draw(path: Path, images, labels, before, after, groups) -> bool:
 
 def main() -> None:
     """Train on drawn cells, and separate others before and after."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--images", type=int, default=20, help="that test it")
-    parser.add_argument("--bound", type=float, default=0.9)
-    parser.add_argument("--output", type=Path, default=Path("build/demo"))
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument(
+        "--steps", type=count, default=600, help="of training, a batch each"
+    )
+    parser.add_argument(
+        "--batch", type=count, default=8, help="images in a training step"
+    )
+    parser.add_argument(
+        "--images", type=count, default=20, help="images that test it"
+    )
+    parser.add_argument(
+        "--bound",
+        type=float,
+        default=0.9,
+        help="mean overlap after training below which the program fails",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("build/demo"),
+        help="folder for cells.png, or a file (*.png, *.svg or *.pdf)",
+    )
     options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        path /= "cells.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
 
     built = build()
     exe, scope = sl.Executor(sl.CPUPlace()), sl.Scope()
@@ -307,7 +330,6 @@ def main() -> None:
     learn(built, exe, scope, options.steps, options.batch)
     after, groups, overlap = separate(built, exe, scope, unseen, labels)
     report("after", labels, groups, overlap)
-    path = options.output / "cells.png"
     if draw(path, unseen["image"], labels, before, after, groups):
         print(f"picture: {path}")
     else:

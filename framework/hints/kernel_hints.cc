@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 
+#include "sluice/framework/op/near_names.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
@@ -60,6 +61,13 @@ bool IsIndex(std::string_view text) {
   });
 }
 
+// The end of the message that `verb` is none: those that are near.
+std::string NearVerb(std::string_view verb) {
+  const std::string near =
+      SuggestNames(verb, {std::begin(kModes), std::end(kModes)});
+  return near.find('?') == std::string::npos ? "" : near;
+}
+
 KernelHint ParseRule(std::string_view rule, std::string_view source) {
   constexpr std::string_view kForm =
       "[OP:] prefer|require|exclude|allow KEY=VALUE[, KEY=VALUE], with the "
@@ -79,8 +87,8 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
   SLUICE_ENFORCE(
       mode != std::end(kModes) && !hint.selector.empty() && !Trim(rest).empty(),
       ErrorCode::kInvalidArgument, "hint.form",
-      "kernel hint \"{}\" ({}) must read {}", platform::Shown(rule), source,
-      kForm);
+      "kernel hint \"{}\" ({}) must read {}{}", platform::Shown(rule), source,
+      kForm, mode == std::end(kModes) ? NearVerb(verb) : "");
   SLUICE_ENFORCE(hint.selector[0] != '#' || IsIndex(hint.selector.substr(1)),
                  ErrorCode::kInvalidArgument, "hint.index",
                  "kernel hint \"{}\" ({}): # is followed by the index of an op",

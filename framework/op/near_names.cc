@@ -4,6 +4,9 @@
 #include <numeric>
 #include <utility>
 
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
 namespace sluice::framework {
 
 namespace {
@@ -53,6 +56,15 @@ std::string SuggestNames(std::string_view name,
     text += (text.empty() ? "; there are " : ", ") + candidate;
   }
   return text;
+}
+
+std::string NoOperator(std::string_view op,
+                       const std::vector<std::string>& ops) {
+  return platform::Format(
+      "there is no operator {}{} (operators of your own library: call "
+      "RegisterOperators_NAME() or LoadKernelLibrary first, in Python "
+      "sl.load_kernel_library)",
+      platform::Shown(op), SuggestNames(op, ops));
 }
 
 }  // namespace sluice::framework

@@ -15,4 +15,9 @@ namespace sluice::framework {
 SLUICE_API std::string SuggestNames(std::string_view name,
                                     const std::vector<std::string>& names);
 
+// The message that none of `ops` is called `op`: near names, and how the
+// operators of a library are added.
+SLUICE_API std::string NoOperator(std::string_view op,
+                                  const std::vector<std::string>& ops);
+
 }  // namespace sluice::framework

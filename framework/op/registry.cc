@@ -145,9 +145,8 @@ const OpSchema* Registry::FindSchema(std::string_view op) const {
 const OpSchema& Registry::Schema(std::string_view op) const {
   const OpSchema* schema = FindSchema(op);
   if (schema == nullptr) {
-    platform::Raise(ErrorCode::kNotFound, "registry.unknown_op",
-                    "there is no operator {}{}", platform::Shown(op),
-                    SuggestNames(op, OpNames()));
+    platform::Raise(ErrorCode::kNotFound, "registry.unknown_op", "{}",
+                    NoOperator(op, OpNames()));
   }
   return *schema;
 }

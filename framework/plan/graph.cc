@@ -105,7 +105,8 @@ HintsOfOps Graph::EndPasses() {
         const bool may_obey_apart =
             op.covers.size() > 1 && hint->Matches(written, covered) &&
             NamesKernelOf(*hint, written.type, op.dtype);
-        if (to_give_up || may_obey_apart) unmet.insert(key);
+        if (!to_give_up && !may_obey_apart) continue;
+        unmet[key] = to_give_up ? WhyNotObeyed(&lister_, op, *hint) : "";
       }
     }
   }

@@ -21,8 +21,9 @@ namespace sluice::framework {
 
 class KnownValues;
 
-// Hints about ops, by the op's index and the text of the hint.
-using HintsOfOps = std::set<std::pair<int, std::string>>;
+// Hints about ops, by the op's index and the text of the hint, with the reason
+// why the op by itself does not obey, where that is known.
+using HintsOfOps = std::map<std::pair<int, std::string>, std::string>;
 
 // Thrown by Graph: a block of op `id` has ops that are known late.
 struct BlockIsNotStatic : std::exception {
@@ -115,7 +116,7 @@ class SLUICE_API Graph {
   bool MayChange(int id);
   // From now on all hints count. Returns those that no kernel of the op obeys
   // that passes made, though one of the op in the program might: they have to
-  // be vetoes; and preferences that are vetoes for nothing.
+  // be vetoes; and preferences that are vetoes for nothing, with the reason.
   HintsOfOps EndPasses();
   // What Explain says about passes that left ops as they are.
   std::vector<std::string> PassRemarks() const { return pass_hints_.Remarks(); }

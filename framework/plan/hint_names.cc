@@ -84,10 +84,9 @@ void CheckSelector(const KernelHint& hint, const Registry& registry) {
       registry.FindSchema(selector) != nullptr) {
     return;
   }
-  platform::Fail(ErrorCode::kNotFound, "hint.unknown_op",
-                 "hint \"{}: {}\": there is no operator {}{}", Shown(selector),
-                 hint, Shown(selector),
-                 SuggestNames(selector, registry.OpNames()));
+  platform::Fail(ErrorCode::kNotFound, "hint.unknown_op", "hint \"{}: {}\": {}",
+                 Shown(selector), hint,
+                 NoOperator(selector, registry.OpNames()));
 }
 
 void CheckPlace(const KernelHint& hint) {

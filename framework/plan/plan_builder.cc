@@ -122,7 +122,6 @@ void PlanBuilder::MakeGraph() {
 // more where preferences cannot be obeyed even so.
 std::vector<std::string> PlanBuilder::RewriteGraph(
     const std::map<int, std::vector<KernelHint>>& op_hints) {
-  HintsOfOps given_up;
   for (;;) {
     graph_ = nullptr;
     for (std::set<int> with_blocks; graph_ == nullptr;) {
@@ -138,9 +137,9 @@ std::vector<std::string> PlanBuilder::RewriteGraph(
     if (plan_->options_.passes) remarks = RunPasses(graph_.get());
     bool again = false;
     for (const auto& hint : graph_->EndPasses()) {
-      if (vetoes_.erase(hint) > 0) {
-        again |= given_up.insert(hint).second;
-      } else if (given_up.count(hint) == 0) {
+      if (vetoes_.erase(hint.first) > 0) {
+        again |= given_up_.insert(hint).second;
+      } else if (given_up_.count(hint.first) == 0) {
         again |= vetoes_.insert(hint).second;
       }
     }
@@ -242,6 +241,23 @@ PlanBuilder::Value& PlanBuilder::UseValue(const std::string& var) {
   return values_[var];
 }
 
+// Says of a fused op, too, why its ops by themselves do not obey a hint.
+void PlanBuilder::AddReasonsApart(const PreparedOp& op,
+                                  std::vector<HintAnswer>* answers) const {
+  if (op.covers.size() < 2) return;
+  for (const int covered : op.covers) {
+    for (HintAnswer& answer : *answers) {
+      for (const auto& [key, why_not] : given_up_) {
+        const bool same = key.first == covered && !answer.obeyed &&
+                          answer.hint.ends_with(": " + key.second);
+        if (!same || why_not.empty()) continue;
+        answer.why_not += Format("; op {} ({}) by itself: {}", covered,
+                                 graph_->Written(covered).type, why_not);
+      }
+    }
+  }
+}
+
 // What became of an op, with the bytes that its kernel has to wait for.
 Decision PlanBuilder::Decide(const PreparedOp& op) {
   Decision decision;
@@ -256,6 +272,7 @@ Decision PlanBuilder::Decide(const PreparedOp& op) {
   }
   decision.pass = op.pass;
   decision.answers = AnswerHints(op);
+  AddReasonsApart(op, &decision.answers);
   decision.list = op.list;
   std::vector<PlaceKey> places;
   for (const Candidate& candidate : op.list->candidates) {

@@ -48,6 +48,8 @@ class PlanBuilder {
   void NoteCovered(int id);
   void AddFeeds();
   void AddOp(int op_index);
+  void AddReasonsApart(const PreparedOp& op,
+                       std::vector<HintAnswer>* answers) const;
   Decision Decide(const PreparedOp& op);
   Value& UseValue(const std::string& var);
   bool IsKept(const std::string& var) const;
@@ -110,7 +112,8 @@ class PlanBuilder {
   const Registry& registry_;
   std::unique_ptr<Plan> plan_;
   std::vector<KernelHint> hints_;
-  HintsOfOps vetoes_;  // see Graph
+  HintsOfOps vetoes_;    // see Graph
+  HintsOfOps given_up_;  // vetoes for nothing
   std::unique_ptr<Graph> graph_;
   std::unordered_map<std::string, Value> values_;
   // What is known of a queue while instructions are emitted.

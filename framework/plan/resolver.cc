@@ -227,6 +227,21 @@ std::vector<HintAnswer> AnswerHints(const PreparedOp& op) {
   return answers;
 }
 
+std::string WhyNotObeyed(CandidateLister* lister,
+                         const OpFacts& facts,
+                         const KernelHint& hint) {
+  PreparedOp op;
+  static_cast<OpFacts&>(op) = facts;
+  op.hints = {&hint};
+  try {
+    Resolve(lister, &op);
+  } catch (const platform::Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return "";
+  }
+  return WhyNotObeyed(op, hint);
+}
+
 void ChooseKernel(CandidateLister* lister, int num_threads, PreparedOp* op) {
   while (op->kernel == nullptr) {
     Resolve(lister, op);

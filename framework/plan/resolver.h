@@ -55,6 +55,12 @@ SLUICE_API void Resolve(CandidateLister* lister, PreparedOp* op);
 // kernel was chosen.
 std::vector<HintAnswer> AnswerHints(const PreparedOp& op);
 
+// Why an op would not obey `hint` if that were the only one about it; "" where
+// no kernel is left.
+std::string WhyNotObeyed(CandidateLister* lister,
+                         const OpFacts& facts,
+                         const KernelHint& hint);
+
 // Resolves, makes the kernel and prepares it for `num_threads`, unless that was
 // done. A kernel that refuses then (see OpKernel) is refused for all ops of the
 // signature, and gives way to the next. Raises as Resolve.

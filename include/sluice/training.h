@@ -38,14 +38,20 @@ inline Initializer Normal(double mean, double deviation, int64_t seed = 0) {
 }
 // Uniform with variance 2 / (inputs + outputs) of one neuron: Glorot, Bengio,
 // Understanding the difficulty of training deep feedforward neural networks,
-// AISTATS 2010.
+// AISTATS 2010. Raises InvalidArgument for sizes below 1.
 inline Initializer Xavier(int64_t inputs, int64_t outputs, int64_t seed = 0) {
+  SLUICE_ENFORCE(inputs > 0 && outputs > 0, ErrorCode::kInvalidArgument,
+                 "training.xavier_sizes",
+                 "Xavier: expected inputs and outputs above 0, got {} and {}",
+                 inputs, outputs);
   const double limit = std::sqrt(6.0 / static_cast<double>(inputs + outputs));
   return Uniform(-limit, limit, seed);
 }
 // Uniform with variance 2 / inputs, for layers with relu: He et al., Delving
-// deep into rectifiers, ICCV 2015.
+// deep into rectifiers, ICCV 2015. Raises InvalidArgument for sizes below 1.
 inline Initializer Msra(int64_t inputs, int64_t seed = 0) {
+  SLUICE_ENFORCE(inputs > 0, ErrorCode::kInvalidArgument, "training.msra_size",
+                 "Msra: expected inputs above 0, got {}", inputs);
   const double limit = std::sqrt(6.0 / static_cast<double>(inputs));
   return Uniform(-limit, limit, seed);
 }
@@ -144,7 +150,8 @@ class PurposeGuard {
 // learning rate,
 // `<op>.rate`, and the states, `<parameter>.<op>.<state>`, with a number after
 // the name where it is taken. Returns the parameters that are moved. Raises as
-// AppendBackward, and InvalidArgument for a learning rate that is not finite.
+// AppendBackward, and InvalidArgument for a learning rate that is negative or
+// not finite.
 inline std::vector<framework::ParamGrad> Minimize(
     const Optimizer& optimizer,
     const framework::Var& loss,
@@ -152,10 +159,10 @@ inline std::vector<framework::ParamGrad> Minimize(
     const framework::BackwardOptions& options = {},
     const framework::SourceLocation& location =
         framework::SourceLocation::Here()) {
-  SLUICE_ENFORCE(std::isfinite(optimizer.rate), ErrorCode::kInvalidArgument,
-                 "training.rate",
-                 "{}: the learning rate must be finite, got {}", optimizer.op,
-                 optimizer.rate);
+  SLUICE_ENFORCE(std::isfinite(optimizer.rate) && optimizer.rate >= 0,
+                 ErrorCode::kInvalidArgument, "training.rate",
+                 "{}: the learning rate must be finite and at least 0, got {}",
+                 optimizer.op, optimizer.rate);
   framework::Program& program = loss.program();
   const auto gradients = framework::AppendBackward(loss, options, location);
   const internal::PurposeGuard guard(program, framework::OpPurpose::kOptimize);

@@ -3,14 +3,16 @@
 namespace sluice::platform {
 namespace {
 
-// Too young for the headers of CUDA 12.
+// The headers of CUDA 12, or of the emulation, do not have these.
 constexpr int kContained = 226;         // an error of the memory
+constexpr int kOperatingSystem = 304;   // refused what CUDA asked for
 constexpr int kTensorMemoryLeak = 721;  // by a kernel
 
 ErrorCode CodeOf(cudaError_t error) {
   switch (static_cast<int>(error)) {
     case cudaErrorMemoryAllocation:
     case cudaErrorDevicesUnavailable:
+    case kOperatingSystem:
       return ErrorCode::kResourceExhausted;
     case cudaErrorInsufficientDriver:
     case cudaErrorNoDevice:

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr int kNaN = 0xFF;
+constexpr auto kOperatingSystem = static_cast<cudaError_t>(304);
 
 // Pinned host memory: address to bytes.
 std::map<const char*, size_t>& Pinned() {
@@ -96,6 +97,12 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
     *pointer = nullptr;
     if (GetOptions().devices == 0) return cudaErrorNoDevice;
     if (bytes == 0) return cudaSuccess;
+    if (!Memory().Reserve()) {
+      return RememberWith(kOperatingSystem,
+                          "the emulation of CUDA sets 1 TiB of addresses "
+                          "aside, which takes no memory, but this process may "
+                          "not have so many: `ulimit -v unlimited` allows it");
+    }
     InstallMemoryGuard();
     *pointer = Memory().Allocate(bytes, GetOptions().memory_bytes);
     return *pointer == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;

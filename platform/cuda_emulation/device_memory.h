@@ -23,6 +23,8 @@ struct Allocation {
 // looks at. Addresses are never used twice. Not synchronised.
 class DeviceMemory {
  public:
+  // Sets addresses aside, once; false when the process may not have so many.
+  bool Reserve();
   // nullptr when there is no room within `limit` bytes.
   char* Allocate(size_t bytes, size_t limit);
   // False when `pointer` is no allocation.
@@ -45,7 +47,6 @@ class DeviceMemory {
   void Describe(const void* address, char* text, size_t size) const;
 
  private:
-  bool Reserve();
   Allocation* Find(const void* address);
   const Allocation* Find(const void* address) const;
   void Grant(Allocation* allocation, int access);

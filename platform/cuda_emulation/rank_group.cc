@@ -101,9 +101,12 @@ RankGroup::Outcome RankGroup::Meet() {
   const uint64_t all = ++meetings_ * static_cast<uint64_t>(ranks_);
   ++shared_->met;
   for (int turn = 0; shared_->met < all; ++turn) {
-    if (given_up_) return Outcome::kGivenUp;
-    if (shared_->left) return Outcome::kLeft;
-    if (turn % kTurnsALook == 0 && !OthersLive()) return Outcome::kLeft;
+    const bool left = shared_->left || given_up_ ||
+                      (turn % kTurnsALook == 0 && !OthersLive());
+    // Who has left may have met this rank before.
+    if (left && shared_->met < all) {
+      return given_up_ ? Outcome::kGivenUp : Outcome::kLeft;
+    }
     LetOthersRun(turn);
   }
   return Outcome::kMet;

@@ -153,6 +153,7 @@ class MpiWorld final : public platform::World {
       const std::lock_guard lock(mutex_);
       if (!failure_.empty()) return;
       failure_ = Format("rank {}: {}", rank_, why);
+      failed_here_ = true;
       control_.TellFailure(failure_);
     } catch (...) {
       // The others hear of it when this process ends.
@@ -182,6 +183,7 @@ class MpiWorld final : public platform::World {
         platform::Log(platform::LogLevel::kError, "{}", failure_);
       }
       // The others shall have time for their own messages.
+      LetOthersHear();
       usleep(1'000'000);
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -189,6 +191,27 @@ class MpiWorld final : public platform::World {
   }
 
  private:
+  // Where this rank has failed: waits, for a time, until each of the others has
+  // told a failure of its own, or one of them, which has heard of this one,
+  // ends all ranks.
+  void LetOthersHear() noexcept {
+    constexpr int kTurns = 1000;
+    constexpr useconds_t kMicroseconds = 10'000;
+    int others = failed_here_ ? size_ - 1 : 0;
+    try {
+      const std::lock_guard lock(mutex_);
+      for (int turn = 0; others > 0 && turn < kTurns; ++turn) {
+        if (control_.HearFailure().empty()) {
+          usleep(kMicroseconds);
+        } else {
+          --others;
+        }
+      }
+    } catch (const std::exception& error) {
+      platform::Log(platform::LogLevel::kError, "{}", error.what());
+    }
+  }
+
   // Ranks that the launcher has not bound to cores of their own would use all
   // of them at once.
   void ShareCores() const {
@@ -437,9 +460,10 @@ class MpiWorld final : public platform::World {
   int64_t next_ = 0;
   std::string_view label_;
   std::shared_ptr<const Part> part_;
-  uint64_t runs_ = 0;       // begun
-  std::string failed_run_;  // the last one that did
-  std::string failure_;     // "" while all is well
+  uint64_t runs_ = 0;         // begun
+  std::string failed_run_;    // the last one that did
+  std::string failure_;       // "" while all is well
+  bool failed_here_ = false;  // this rank told it to the others
   const platform::StallSettings settings_ =
       platform::StallSettings::OfEnvironment();
   Clock::duration waited_{};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -137,6 +138,21 @@ class Variable(VariableMath):
             "sl.layers.cond or while_loop for `if` and `while`; `==` and "
             "`in` compare elements, `is` compares variables"
         )
+
+
+def positive(what: str, value: Any) -> int:
+    """Return an integer above 0, or raise InvalidArgumentError."""
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number <= 0:
+        raise InvalidArgumentError(
+            f"{what}: expected an integer above 0, got "
+            f"{_core._shown(value)}{created()}",
+            "python.positive",
+        )
+    return number
 
 
 def require_variable(what: str, value: Any) -> Variable:

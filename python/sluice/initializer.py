@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from .errors import InvalidArgumentError
 from .feed_values import number
-
-if TYPE_CHECKING:
-    from .framework import Variable
+from .framework import Variable, positive
 
 __all__ = [
     "MSRA",
@@ -94,6 +93,11 @@ def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
     return shape[1] * window, shape[0] * window
 
 
+def _fan(what: str, value: int | None) -> int | None:
+    """Check inputs or outputs of a neuron that a user gives."""
+    return None if value is None else positive(what, value)
+
+
 class Xavier(Initializer):
     """Glorot's: variance 2 / (fan_in + fan_out).
 
@@ -109,7 +113,8 @@ class Xavier(Initializer):
         seed: int = 0,
     ) -> None:
         self.uniform, self.seed = uniform, seed
-        self.fan_in, self.fan_out = fan_in, fan_out
+        self.fan_in = _fan("Xavier: fan_in", fan_in)
+        self.fan_out = _fan("Xavier: fan_out", fan_out)
 
     def __call__(self, var: Variable) -> None:
         """Append the op."""
@@ -128,7 +133,8 @@ class MSRA(Initializer):
     def __init__(
         self, uniform: bool = True, fan_in: int | None = None, seed: int = 0
     ) -> None:
-        self.uniform, self.fan_in, self.seed = uniform, fan_in, seed
+        self.uniform, self.seed = uniform, seed
+        self.fan_in = _fan("MSRA: fan_in", fan_in)
 
     def __call__(self, var: Variable) -> None:
         """Append the op."""
@@ -154,8 +160,6 @@ class NumpyArray(Initializer):
 
     def __call__(self, var: Variable) -> None:
         """Append the op."""
-        from .errors import InvalidArgumentError
-
         if self.value.shape != var.shape:
             raise InvalidArgumentError(
                 f"initializer of {var!r}: the array has shape "

@@ -12,22 +12,7 @@ from .errors import InvalidArgumentError
 from .framework import Variable
 from .initializer import Constant, Initializer, Xavier
 
-__all__ = ["LayerHelper", "ParamAttr", "positive"]
-
-
-def positive(what: str, value: Any) -> int:
-    """Return an integer above 0, or raise InvalidArgumentError."""
-    try:
-        number = 0 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = 0
-    if number <= 0:
-        raise InvalidArgumentError(
-            f"{what}: expected an integer above 0, got "
-            f"{_core._shown(value)}{framework.created()}",
-            "python.positive",
-        )
-    return number
+__all__ = ["LayerHelper", "ParamAttr"]
 
 
 @dataclass

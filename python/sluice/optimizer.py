@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import framework, unique_name
+from .errors import InvalidArgumentError
 from .feed_values import finite
 from .framework import Program, Variable
 from .initializer import Constant
@@ -23,7 +24,8 @@ class Optimizer:
         name: the first part of the names of its own variables.
 
     Raises:
-        InvalidArgumentError: the learning rate is neither, or not finite.
+        InvalidArgumentError: the learning rate is neither, negative or not
+            finite.
     """
 
     type = "optimizer"
@@ -32,7 +34,13 @@ class Optimizer:
         self, learning_rate: float | Variable, name: str | None = None
     ) -> None:
         if not isinstance(learning_rate, Variable):
-            learning_rate = finite(f"{self.type}: learning_rate", learning_rate)
+            what = f"{self.type}: learning_rate"
+            learning_rate = finite(what, learning_rate)
+            if learning_rate < 0:
+                raise InvalidArgumentError(
+                    f"{what} must be at least 0, got {learning_rate}",
+                    "python.learning_rate",
+                )
         self.learning_rate = learning_rate
         self.name = name or unique_name.generate(self.type)
         self._rates: dict[tuple[int, str], Variable] = {}

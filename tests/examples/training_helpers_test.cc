@@ -137,13 +137,13 @@ TEST_F(TrainingHelpersTest, ErrorsLeaveTheProgram) {
   const Var y = ops::ElementwiseMul(w, x);
   const size_t ops = program_.block().ops.size();
   for (const double rate : {std::numeric_limits<double>::infinity(),
-                            std::numeric_limits<double>::quiet_NaN()}) {
+                            std::numeric_limits<double>::quiet_NaN(), -0.1}) {
     ExpectError(ErrorCode::kInvalidArgument, "training.rate",
-                {"adam: the learning rate must be finite"},
+                {"adam: the learning rate must be finite and at least 0"},
                 [&] { Minimize(Adam(rate), ops::Mean(y), startup_); });
   }
   EXPECT_THROW(Minimize(Sgd(0.1), y, startup_), Error);  // two elements
-  EXPECT_EQ(program_.block().ops.size(), ops + 2);       // the means
+  EXPECT_EQ(program_.block().ops.size(), ops + 3);       // the means
   EXPECT_EQ(startup_.block().ops.size(), 1u);
   // A name that is taken, and a size that is unknown.
   EXPECT_THROW(
@@ -152,6 +152,17 @@ TEST_F(TrainingHelpersTest, ErrorsLeaveTheProgram) {
   EXPECT_THROW(
       Parameter(program_, startup_, "v", DType::kFloat32, {-1}, Constant(1)),
       Error);
+}
+
+TEST_F(TrainingHelpersTest, InitializersRefuseSizesBelowOne) {
+  for (const int64_t size : {0, -3}) {
+    ExpectError(ErrorCode::kInvalidArgument, "training.xavier_sizes",
+                {"above 0", "got 4 and"}, [&] { Xavier(4, size); });
+    ExpectError(ErrorCode::kInvalidArgument, "training.xavier_sizes",
+                {"above 0", "and 4"}, [&] { Xavier(size, 4); });
+    ExpectError(ErrorCode::kInvalidArgument, "training.msra_size",
+                {"Msra: expected inputs above 0"}, [&] { Msra(size); });
+  }
 }
 
 }  // namespace

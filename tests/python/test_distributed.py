@@ -123,6 +123,7 @@ def test_losses_are_those_of_one_process(how):
     ("what", "message"),
     [
         ("raise", "rank 1: ValueError: no more data, at "),
+        ("early", "rank 1: ValueError: no more data, at "),
         ("surrogate", "rank 1: ValueError: bad \\udc80, at "),
         ("end", "rank 1: the program ends here, after 50 runs\n"),
         ("shape", "rank 1: op 0 (c_allreduce_sum) exchanges float32 [5], "

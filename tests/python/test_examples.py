@@ -98,9 +98,19 @@ def test_cells_that_touch_come_apart(tmp_path):
     ((before, after),) = re.findall(
         r"before: .* union\) (\S+)$.*^after: .* union\) (\S+)$", text, re.M | re.S)
     assert float(before) < 0.2 < 0.6 <= float(after)
-    drawn = "picture: " in text
+    drawn = "\npicture: " in text
     assert (tmp_path / "cells.png").exists() == drawn
     assert drawn == (find_spec("matplotlib") is not None)
+
+
+def test_arguments_of_the_example_of_cells(tmp_path):
+    few = ("separate_cells.py", "--steps", 1, "--images", 1, "--bound", 0)
+    text = run_example(*few, "--batch", 1, "--output", tmp_path / "new" / "a.png")
+    assert (tmp_path / "new" / "a.png").is_file() == ("\npicture: " in text)
+    help_text = run_example("separate_cells.py", "--help")
+    assert "images in a training step (default: 8)" in " ".join(help_text.split())
+    with pytest.raises(AssertionError, match="argument --batch: '0' is no number above 0"):
+        run_example(*few, "--batch", 0)
 
 
 def test_a_lenet_is_tuned_and_reported(tmp_path):

@@ -37,7 +37,10 @@ def test_an_unknown_layer_lists_near_names():
     assert "scale" in dir(sl.layers)
     with pytest.raises(AttributeError) as error:
         sl.layers.nothing_like_it  # noqa: B018
-    assert str(error.value) == "there is no op or layer 'nothing_like_it'"
+    assert str(error.value) == (
+        "there is no op or layer 'nothing_like_it' (operators of your own "
+        "library: call sl.load_kernel_library first)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,6 +271,24 @@ def test_a_convolutional_layer_with_everything(exe, rng):
     whole, mean = exe.run(feed=feed, fetch_list=[y, z])
     assert (whole >= 0).all()
     np.testing.assert_allclose(mean[..., 0, 0], whole.mean((2, 3)), rtol=1e-5)
+
+
+def test_pool3d_is_a_layer_as_pool2d_is(exe, rng):
+    x = sl.data("x", [None, 2, 4, 4, 6])
+    largest = sl.layers.pool3d(x, name="largest")
+    mean = sl.layers.pool3d(x, (1, 2, 3), "avg", pool_stride=(2, 2, 1), pool_padding=(0, 1, 0))
+    wide = sl.layers.pool3d(x, (1, 1, 2), dilation=(1, 1, 3), pool_stride=1)
+    assert largest.name == "largest"
+    shapes = [y.shape for y in (largest, mean, wide)]
+    assert shapes == [(None, 2, 2, 2, 3), (None, 2, 2, 3, 4), (None, 2, 4, 4, 3)]
+    array = rng.random((3, 2, 4, 4, 6), "f4")
+    one, two, three = exe.run(feed={"x": array}, fetch_list=[largest, mean, wide])
+    blocks = array.reshape(3, 2, 2, 2, 2, 2, 3, 2).max((3, 5, 7))
+    np.testing.assert_array_equal(one, blocks)
+    middle = array[:, :, ::2, 1:3]
+    windows = np.stack([middle[..., i : i + 3].mean((3, 4)) for i in range(4)], -1)
+    np.testing.assert_allclose(two[:, :, :, 1], windows, rtol=1e-5)
+    np.testing.assert_array_equal(three, np.maximum(array[..., :3], array[..., 3:]))
 
 
 def test_a_library_adds_its_layers(exe):

@@ -7,10 +7,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def test_the_example_trains(tmp_path):
-    text = (ROOT / "README.md").read_text()
-    (script,) = re.findall(r"```python\n(.*?)```", text, re.S)
-    path = tmp_path / "train.py"
+def run_python_of(page, tmp_path):
+    (script,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
+    path = tmp_path / "page.py"
     path.write_text(script)
     done = subprocess.run(
         [sys.executable, path],
@@ -21,6 +20,21 @@ def test_the_example_trains(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    share = float(re.search(r"\[array\(\[?([0-9.]+)", done.stdout).group(1))
+    return done.stdout
+
+
+def test_the_example_trains(tmp_path):
+    text = run_python_of("README.md", tmp_path)
+    share = float(re.search(r"\[array\(\[?([0-9.]+)", text).group(1))
     assert share > 0.9
-    assert "conv2d" in done.stdout
+    assert "conv2d" in text
+
+
+def test_hints_reach_one_op_from_python(tmp_path):
+    text = run_python_of("design/kernel_hints.md", tmp_path)
+    assert "#1 manhattan_distance {'Out': ['manhattan_distance_2.Out']}" in text
+    variants = re.findall(r"^[01] manhattan_distance .* PLAIN +(\w+) ", text, re.M)
+    # By type both, by index the second, by variable the first.
+    hinted = [variants[i] for i in (0, 1, 3, 4)]
+    assert hinted == ["plain"] * 4, text
+    assert text.count("hint: prefer variant=plain (scope guard)") == 2

@@ -150,6 +150,30 @@ CALLS = {
         lambda: sl.optimizer.SGD("0.1"),
         ["sgd: learning_rate", "number", "'0.1' (str)"],
     ),
+    "window of pool3d": (
+        lambda: sl.layers.pool3d(sl.data("x", [1, 1, 4, 4, 4]), 2.5),
+        ["pool3d: pool_size", "[depth, height, width]", "got 2.5"],
+    ),
+    "pool3d of an image": (
+        lambda: sl.layers.pool3d(sl.data("x", [1, 1, 4, 4])),
+        ["pool3d", "rank 5"],
+    ),
+    "rate -0.1": (
+        lambda: sl.optimizer.Momentum(-0.1),
+        ["momentum: learning_rate must be at least 0", "-0.1"],
+    ),
+    "fan_in 0": (
+        lambda: sl.initializer.Xavier(fan_in=0),
+        ["Xavier: fan_in: expected an integer above 0", "got 0"],
+    ),
+    "fan_out -2": (
+        lambda: sl.initializer.Xavier(fan_out=-2),
+        ["Xavier: fan_out: expected an integer above 0", "got -2"],
+    ),
+    "fan_in of text": (
+        lambda: sl.initializer.MSRA(fan_in="8"),
+        ["MSRA: fan_in: expected an integer above 0", "'8'"],
+    ),
     "rate None": (lambda: sl.optimizer.SGD(None), ["learning_rate", "None"]),
     "rate True": (lambda: sl.optimizer.SGD(True), ["learning_rate", "True"]),
     "rate NaN": (

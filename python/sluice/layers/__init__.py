@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 from . import ops
 from .control_flow import cond, scan, while_loop
 from .crf import crf_decoding, linear_chain_crf
-from .nn import batch_norm, conv2d, conv3d, dropout, embedding, fc, pool2d
+from .nn import (
+    batch_norm,
+    conv2d,
+    conv3d,
+    dropout,
+    embedding,
+    fc,
+    pool2d,
+    pool3d,
+)
 from .simple import (
     accuracy,
     cross_entropy,
@@ -39,6 +48,7 @@ __all__ = [
     "linear_chain_crf",
     "ops",
     "pool2d",
+    "pool3d",
     "scan",
     "softmax_with_cross_entropy",
     "topk",

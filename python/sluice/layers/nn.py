@@ -9,9 +9,9 @@ from typing import Any
 
 from .. import _core
 from ..errors import InvalidArgumentError
-from ..framework import Variable, created, require_variable
+from ..framework import Variable, created, positive, require_variable
 from ..initializer import Constant, Normal, Uniform
-from ..layer_helper import LayerHelper, positive
+from ..layer_helper import LayerHelper
 
 Pair = int | Sequence[int]
 
@@ -279,24 +279,79 @@ def pool2d(
     Returns:
         The input's shape with H and W divided by the stride.
     """
-    require_variable("pool2d: input", input)
-    window = _pair("pool2d: pool_size", pool_size)
-    attrs = {
-        "pooling_type": pool_type,
+    return _pool(
+        "pool2d",
+        input,
+        (pool_size, pool_stride, pool_padding),
+        name,
+        pooling_type=pool_type,
+        global_pooling=global_pooling,
+        ceil_mode=ceil_mode,
+        exclusive=exclusive,
+        data_format=data_format,
+    )
+
+
+def pool3d(
+    input: Variable,
+    pool_size: Pair = 2,
+    pool_type: str = "max",
+    pool_stride: Pair | None = None,
+    pool_padding: Pair = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    name: str | None = None,
+    dilation: Pair = 1,
+) -> Variable:
+    """The largest or the average number of each window.
+
+    Args:
+        input: [N, C, D, H, W].
+        pool_size: one number, or depth, height and width of the window.
+        pool_type: ``"max"`` or ``"avg"``.
+        pool_stride: elements between windows; the window's size if None.
+        pool_padding: elements that windows may reach out of the input.
+        ceil_mode: whether elements left over get a window.
+        exclusive: whether averages leave the padding out.
+        name: of the output.
+        dilation: elements from one of a window to the next.
+
+    Returns:
+        The input's shape with D, H and W divided by the stride.
+    """
+    return _pool(
+        "pool3d",
+        input,
+        (pool_size, pool_stride, pool_padding),
+        name,
+        pooling_type=pool_type,
+        dilations=_pair("pool3d: dilation", dilation, 3),
+        ceil_mode=ceil_mode,
+        exclusive=exclusive,
+    )
+
+
+def _pool(
+    layer: str,
+    input: Variable,
+    sizes: tuple[Pair, Pair | None, Pair],
+    name: str | None,
+    **attrs: Any,
+) -> Variable:
+    """pool2d or pool3d: an op with size, stride and padding of its window."""
+    require_variable(f"{layer}: input", input)
+    dims = 2 if layer == "pool2d" else 3
+    size, stride, padding = sizes
+    window = _pair(f"{layer}: pool_size", size, dims)
+    attrs |= {
         "ksize": window,
         "strides": window
-        if pool_stride is None
-        else _pair("pool2d: pool_stride", pool_stride),
-        "paddings": _pair("pool2d: pool_padding", pool_padding),
-        "global_pooling": global_pooling,
-        "ceil_mode": ceil_mode,
-        "exclusive": exclusive,
-        "data_format": data_format,
+        if stride is None
+        else _pair(f"{layer}: pool_stride", stride, dims),
+        "paddings": _pair(f"{layer}: pool_padding", padding, dims),
     }
     outputs = {"Out": name} if name else None
-    return input.program.append_op("pool2d", {"X": input}, outputs, attrs)[
-        "Out"
-    ]
+    return input.program.append_op(layer, {"X": input}, outputs, attrs)["Out"]
 
 
 def batch_norm(

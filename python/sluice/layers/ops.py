@@ -156,9 +156,13 @@ def __getattr__(name: str) -> Any:
         or name not in _core._op_names()
         or not _is_for_users(name)
     ):
-        raise AttributeError(
-            f"there is no op or layer {name!r}{_instead(name)}"
-        )
+        instead = _instead(name)
+        if not instead and name not in _core._op_names():
+            instead = (
+                " (operators of your own library: call "
+                "sl.load_kernel_library first)"
+            )
+        raise AttributeError(f"there is no op or layer {name!r}{instead}")
     globals()[name] = function = _make(name)
     return function
 

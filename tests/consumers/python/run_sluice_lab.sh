@@ -19,9 +19,16 @@ grep -Eq 'relu/mine .* ok$' verify.log
 cp -a "$prefix" moved
 moved/bin/sluice-lab records relu
 
-# A Python without what it needs.
+# A Python without NumPy, and one without the package that was built for it.
+"$python" -S -I moved/bin/sluice-lab --help | grep -q "what is known"
 status=0
-"$python" -S -I moved/bin/sluice-lab records 2>error.log || status=$?
+"$python" -S -I moved/bin/sluice-lab tune mlp 2>error.log || status=$?
+cat error.log
+[ $status = 1 ]
+grep -q "$python has no NumPy, .* -m pip install numpy" error.log
+rm moved/sluice/_core.*.so
+status=0
+"$python" moved/bin/sluice-lab records 2>error.log || status=$?
 cat error.log
 [ $status = 1 ]
 grep -q "cannot import $work/moved/sluice; run PYTHON" error.log

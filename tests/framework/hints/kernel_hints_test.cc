@@ -68,6 +68,15 @@ TEST_F(KernelHintsTest, RefusesRulesOfAnotherForm) {
   }
 }
 
+TEST_F(KernelHintsTest, NamesTheNearestVerb) {
+  ExpectError(ErrorCode::kInvalidArgument, "hint.form",
+              {"crop: perfer variant=a", "did you mean prefer?"},
+              [&] { ParseKernelHints("crop: perfer variant=a", "a test"); });
+  ExpectError(ErrorCode::kInvalidArgument, "hint.form",
+              {"did you mean exclude?"},
+              [&] { ParseKernelHints("exlude pass=a", "a test"); });
+}
+
 TEST_F(KernelHintsTest, RefusesUnknownKeysAndMissingValues) {
   for (const char* rule : {"prefer speed=high", "prefer variant",
                            "prefer variant=", "prefer variant=a, place"}) {

@@ -41,7 +41,8 @@ TEST(RegistryTest, FindsOperators) {
   EXPECT_EQ(registry.FindSchema("crop_at"), nullptr);
   EXPECT_EQ(registry.OpNames(), std::vector<std::string>{"crop_it"});
   ExpectError(ErrorCode::kNotFound, "registry.unknown_op",
-              {"no operator crop_at", "did you mean crop_it?"},
+              {"no operator crop_at", "did you mean crop_it?",
+               "call RegisterOperators_NAME()"},
               [&] { registry.Schema("crop_at"); });
 }
 

@@ -226,6 +226,18 @@ TEST_F(LayoutPassTest, APreferenceThatCannotBeMetSaysWhyAndChangesNothing) {
   EXPECT_NE(text.find("needs NHWC and filters of 3x3"), std::string::npos);
 }
 
+TEST_F(LayoutPassTest, AFusedOpSaysWhyItsOpByItselfDoesNotObey) {
+  const std::string out = Chain();
+  const KernelHintGuard guard("#0: prefer variant=rows");
+  const std::string text =
+      framework::ExplainText(*executor_.Prepare(program_, feeds_, {out}));
+  EXPECT_NE(text.find("no kernel of fused_conv2d fits; op 0 (conv2d) by "
+                      "itself: conv2d/rows (cpu float32 any PLAIN) is refused: "
+                      "needs NCHW and rows of at least 16 outputs"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(LayoutPassTest, APreferenceThatARequirementOverrulesChangesNothing) {
   const std::string out = Chain();
   const char* require = "#0: require library=ONEDNN, variant=direct";

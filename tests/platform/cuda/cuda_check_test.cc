@@ -26,6 +26,7 @@ TEST_F(CUDAErrors, HaveACodeAndARemedy) {
       {cudaErrorDevicesUnavailable, ErrorCode::kResourceExhausted,
        "(46); another process uses the GPU, and its compute mode lets only one "
        "in: nvidia-smi shows both"},
+      {static_cast<cudaError_t>(304), ErrorCode::kResourceExhausted, "(304)"},
       {cudaErrorInsufficientDriver, ErrorCode::kNotFound,
        "(35); no NVIDIA driver was found, or one older than this CUDA"},
       {cudaErrorNoDevice, ErrorCode::kNotFound, "(100)"},

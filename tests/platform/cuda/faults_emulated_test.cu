@@ -3,9 +3,12 @@
 #include <numeric>
 
 #include "tests/platform/cuda/emulated_cuda_test.h"
+#include "tests/testing/child_process.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/resource_limit.h"
 
 #include "sluice/memory/allocator.h"
+#include "sluice/memory/memory.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::platform {
@@ -267,6 +270,27 @@ TEST_F(CUDAFaultsDeathTest, TheHostMayNotTouchDeviceMemory) {
   EXPECT_DEATH(static_cast<void>(pointer[1]),
                "the host reads from device memory.*byte 4 of allocation.*12");
   EXPECT_DEATH(pointer[1] = 1, "the host writes to device memory");
+}
+
+int AllocateWithFewAddresses() {
+  const ::sluice::testing::ResourceLimit limit(
+      RLIMIT_AS, ::sluice::testing::AddressSpace() + (rlim_t{1} << 33));
+  memory::Free(CUDAPlace{0}, memory::Alloc(CUDAPlace{0}, 128));
+  return 0;
+}
+const ::sluice::testing::ChildBody kAllocateWithFewAddresses(
+    "allocate_with_few_addresses", &AllocateWithFewAddresses);
+
+TEST_F(CUDAFaults, ALimitOfAddressesIsNamed) {
+  if (!::sluice::testing::AddressSpaceCanBeLimited()) {
+    GTEST_SKIP() << "the address sanitizer needs addresses of its own";
+  }
+  ::sluice::testing::ChildProcess child(
+      {"--child=allocate_with_few_addresses"});
+  EXPECT_EQ(child.Finish(), "exit 1");
+  EXPECT_NE(child.output().find("1 TiB of addresses"), std::string::npos);
+  EXPECT_NE(child.output().find("ulimit -v unlimited"), std::string::npos)
+      << child.output();
 }
 
 }  // namespace

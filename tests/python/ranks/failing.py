@@ -19,7 +19,7 @@ x = sl.data("x", [size])
 exe = sl.Executor(sl.CUDAPlace(0) if "cuda" in sys.argv else sl.CPUPlace())
 for step in range(100):
     if step == 50 and rank == 1:
-        if what == "raise":
+        if what in ("raise", "early"):
             raise ValueError("no more data")
         if what == "surrogate":
             raise ValueError("bad \udc80")
@@ -31,5 +31,7 @@ for step in range(100):
             os.kill(os.getpid(), signal.SIGSTOP)
         if what == "sleep":
             time.sleep(3)
+    if step == 50 and what == "early":
+        time.sleep(3)  # the others hear of rank 1 later
     exe.run(feed={"x": np.ones(size, np.float32)}, fetch_list=[out])
 print(f"rank {rank}: done", flush=True)

@@ -1,0 +1,46 @@
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/op/op_requires.h"
+#include "sluice/operators/math/eigen_views.h"
+
+namespace my_ops {
+namespace {
+
+using sluice::framework::OpKernel;
+using sluice::framework::OpKernelConstruction;
+using sluice::framework::OpKernelContext;
+using sluice::framework::Tensor;
+using sluice::framework::TTypes;
+namespace errors = sluice::framework::errors;
+
+template <typename Device, typename T>
+class DivideRowsKernel final : public OpKernel {
+ public:
+  explicit DivideRowsKernel(const OpKernelConstruction& /*construction*/) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor* x = nullptr;
+    const Tensor* divisor = nullptr;
+    Tensor* out = nullptr;
+    OP_REQUIRES_OK(context, context.Input("X", &x));
+    OP_REQUIRES_OK(context, context.Input("Divisor", &divisor));
+    OP_REQUIRES_OK(context, context.AllocateOutput("Out", x->dims(), &out));
+
+    const typename TTypes<T>::ConstVec row = divisor->vec<T>();
+    const Eigen::Tensor<bool, 0, Eigen::RowMajor> any_zero =
+        (row == T{0}).any();
+    OP_REQUIRES(context, !any_zero(),
+                errors::InvalidArgument("Divisor has a zero"));
+    const Eigen::array<Eigen::Index, 2> one_row{1, row.dimension(0)};
+    const Eigen::array<Eigen::Index, 2> every_row{x->dims()[0], 1};
+    out->matrix<T>().device(context.eigen_device<Device>()) =
+        x->matrix<T>() / row.reshape(one_row).broadcast(every_row);
+  }
+};
+
+}  // namespace
+
+REGISTER_OP_CPU_KERNEL(divide_rows,
+                       DivideRowsKernel<Eigen::DefaultDevice, float>,
+                       DivideRowsKernel<Eigen::DefaultDevice, double>);
+
+}  // namespace my_ops
