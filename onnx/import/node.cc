@@ -10,6 +10,7 @@
 #include "sluice/onnx/import/folding.h"
 #include "sluice/onnx/import/graph_values.h"
 #include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/text.h"
 
 namespace sluice::onnx {
@@ -196,6 +197,7 @@ void Node::Add(const std::string& type,
                Inputs inputs,
                AttributeMap attributes,
                Inputs outputs) {
+  platform::CheckCancelled();  // a node may be many ops
   values_.cost().Need("its ops", BytesOfOp(location_, inputs, outputs));
   if (Fold(type, inputs, attributes, outputs)) return;
   SetKnownAttributes(type, &inputs, &attributes);
