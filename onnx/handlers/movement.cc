@@ -58,10 +58,9 @@ void Reshape(Node& node) {
 }
 
 void Transpose(Node& node) {
-  const int rank = RankOf(node, 0);
   Ints perm = node.attributes().Ints("perm");
   if (perm.empty()) {
-    perm.resize(static_cast<size_t>(rank));
+    perm.resize(static_cast<size_t>(RankOf(node, 0)));
     std::iota(perm.rbegin(), perm.rend(), 0);
   }
   node.Finish("transpose", {{"X", {node.In(0)}}}, {{"axis", perm}});
@@ -116,7 +115,7 @@ void Dropout12(Node& node) {
 }
 
 int64_t SplitAxis(Node& node) {
-  return AxisOf(node.attributes().Int("axis", 0), RankOf(node, 0));
+  return AxisOfInput(node, 0, node.attributes().Int("axis", 0));
 }
 
 // One slice for each output; `sizes` are theirs along the axis.

@@ -159,7 +159,7 @@ std::string Part(
 
 // Parts of one size, of which the last may be smaller.
 Names EqualParts(Node& node, int64_t axis, int64_t part, bool keeps) {
-  const int64_t size = node.Dims(0)[static_cast<int>(axis)];
+  const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
   SLUICE_ENFORCE(part > 0, ErrorCode::kInvalidArgument, "onnx.sequence_part",
                  "its input is split into parts of size {}; expected 1 or more",
                  part);
@@ -180,7 +180,7 @@ Names EqualParts(Node& node, int64_t axis, int64_t part, bool keeps) {
 }
 
 Names KnownParts(Node& node, int64_t axis, const Ints& sizes) {
-  const int64_t size = node.Dims(0)[static_cast<int>(axis)];
+  const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
   CheckParts(sizes, size, axis);
   Names parts;
   int64_t begin = 0;
@@ -212,8 +212,7 @@ Names PartsOfSizes(Node& node, int64_t axis) {
 }
 
 void SplitToSequence(Node& node) {
-  const int64_t axis =
-      AxisOf(node.attributes().Int("axis", 0), RankOf(node, 0));
+  const int64_t axis = AxisOfInput(node, 0, node.attributes().Int("axis", 0));
   const bool keeps = node.attributes().Int("keepdims", 1) != 0;
   if (!node.HasInput(1)) {
     return node.FinishSequence(EqualParts(node, axis, 1, keeps));

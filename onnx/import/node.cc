@@ -437,4 +437,9 @@ int RankOf(const Node& node, int index) {
   return rank;
 }
 
+int64_t AxisOfInput(const Node& node, int index, int64_t axis) {
+  const bool counted = axis < 0 || node.Dims(index).rank_known();
+  return AxisOf(axis, counted ? RankOf(node, index) : DDim::kMaxRank);
+}
+
 }  // namespace sluice::onnx
