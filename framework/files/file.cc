@@ -190,6 +190,10 @@ void FileReplacement::Write(const std::vector<std::string_view>& parts) {
   fsync(Descriptor(FolderOf(path_), O_RDONLY | O_DIRECTORY).number());
 }
 
+bool FileReplacement::IsInPlace() const {
+  return file_->IsAt(path_);
+}
+
 void ReplaceFile(const std::string& path,
                  const std::vector<std::string_view>& parts) {
   FileReplacement(path).Write(parts);

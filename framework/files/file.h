@@ -40,6 +40,8 @@ class SLUICE_API FileReplacement {
   // ResourceExhausted when it cannot be written (a full disk) or put in place,
   // and on SetCancelRequested; the old content stays then.
   void Write(const std::vector<std::string_view>& parts);
+  // After Write: false once another writer has replaced the file.
+  bool IsInPlace() const;
 
  private:
   class Descriptor;

@@ -175,28 +175,66 @@ Program WriteGraph(const Program& program,
   return pruned;
 }
 
-// Files of external data that a model may have, so that a new one is written
-// beside the one that the old model has: net.onnx.data, net.onnx.1.data, ...
-struct DataFiles {
-  std::string unused;
-  std::vector<std::string> used;
-};
+namespace fs = std::filesystem;
 
-DataFiles DataFilesOf(const std::string& path) {
-  constexpr int kNames = 4;  // savers that were killed may have left some
-  DataFiles files;
-  std::error_code ignored;
-  for (int i = 0; i < kNames || files.unused.empty(); ++i) {
-    const std::string number = i == 0 ? "" : platform::Format(".{}", i);
-    const std::string file = platform::Format("{}{}.data", path, number);
-    if (std::filesystem::exists(
-            std::filesystem::symlink_status(file, ignored))) {
-      files.used.push_back(file);
-    } else if (files.unused.empty()) {
-      files.unused = file;
+// Whether a file beside the model is one of its files of external data, or what
+// a saver that was killed left of one: net.onnx.data, net.onnx.1.data,
+// net.onnx.1.data.saving, ...
+bool IsDataFile(std::string_view file, std::string_view model) {
+  constexpr std::string_view kData = ".data";
+  if (!file.starts_with(model)) return false;
+  file.remove_prefix(model.size());
+  if (file.ends_with(".saving")) file.remove_suffix(7);
+  if (!file.ends_with(kData)) return false;
+  file.remove_suffix(kData.size());
+  return file.empty() || (file.size() > 1 && file[0] == '.' &&
+                          file.find_first_not_of("0123456789", 1) == file.npos);
+}
+
+std::vector<fs::path> DataFilesOf(const fs::path& path) {
+  std::vector<fs::path> files;
+  const std::string name = path.filename().string();
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code error;
+  fs::directory_iterator file(folder, error);
+  for (; !error && file != fs::directory_iterator(); file.increment(error)) {
+    if (IsDataFile(file->path().filename().string(), name)) {
+      files.push_back(file->path());
     }
   }
   return files;
+}
+
+// For the data of a new model, beside that of the old one.
+std::string UnusedDataFile(const std::string& path) {
+  std::string file = path + ".data";
+  std::error_code ignored;
+  for (int i = 1; fs::exists(fs::symlink_status(file, ignored)); ++i) {
+    file = platform::Format("{}.{}.data", path, i);
+  }
+  return file;
+}
+
+// Deletes the data files of the models that were at `path` before `saved`,
+// whose data is in `data`, and what savers that were killed have left.
+void DeleteOldData(const framework::FileReplacement& saved,
+                   const std::string& path,
+                   const std::string& data) try {
+  std::vector<fs::path> files = DataFilesOf(path);
+  std::erase_if(files, [&](const fs::path& file) {
+    return file.filename() == fs::path(data).filename();
+  });
+  if (files.empty() || !saved.IsInPlace()) return;
+  // No other saver of this model may use one of the names meanwhile. One that
+  // has its turn does the same later.
+  const framework::FileReplacement turn(path, /*patience_seconds=*/0);
+  if (!saved.IsInPlace()) return;
+  std::error_code ignored;
+  for (const fs::path& file : files) {
+    fs::remove(file, ignored);
+  }
+} catch (const platform::Error&) {
+  // The model is saved. The next saver deletes them.
 }
 
 std::string BytesOf(const ::onnx::ModelProto& model, const std::string& what) {
@@ -217,26 +255,22 @@ void SaveOnnx(const Program& program,
       ParametersOf(WriteGraph(program, options, &model), scope);
   const bool external =
       options.external_data || BytesOf(parameters) > kMostBytes;
-  namespace fs = std::filesystem;
   // Other savers of this model wait from here on.
   framework::FileReplacement file(path);
-  const DataFiles data = DataFilesOf(path);
+  std::string data = external ? UnusedDataFile(path) : "";
   const auto content = AddParameters(
-      parameters, external ? fs::path(data.unused).filename().string() : "",
-      model.mutable_graph());
+      parameters, fs::path(data).filename().string(), model.mutable_graph());
   const std::string bytes = BytesOf(model, path);
-  if (content.empty()) return file.Write({bytes});
-  std::error_code ignored;
-  framework::ReplaceFile(data.unused, content);
+  if (content.empty()) data.clear();
+  if (!data.empty()) framework::ReplaceFile(data, content);
   try {
     file.Write({bytes});
   } catch (...) {
-    fs::remove(data.unused, ignored);
+    std::error_code ignored;
+    if (!data.empty()) fs::remove(data, ignored);
     throw;
   }
-  for (const std::string& old : data.used) {
-    fs::remove(old, ignored);
-  }
+  DeleteOldData(file, path, data);
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();
 }

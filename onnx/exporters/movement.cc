@@ -31,7 +31,13 @@ void Transpose(OpExport& op) {
 }
 
 void Cast(OpExport& op) {
-  op.Finish("Cast", {op.In("X")}, {{"to", op.Attr("dtype")}});
+  constexpr int64_t kRoundMode = 24;  // as the only dtype that it is for
+  AttributeMap attributes = {{"to", op.Attr("dtype")}};
+  if (!op.Bool("saturate")) attributes["saturate"] = op.Attr("saturate");
+  if (op.String("round_mode") != "up" && op.opset() >= kRoundMode) {
+    attributes["round_mode"] = op.Attr("round_mode");
+  }
+  op.Finish("Cast", {op.In("X")}, attributes);
 }
 
 // A slice from the offsets on, of the shape of Y or of the attribute, where -1

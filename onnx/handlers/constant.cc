@@ -6,6 +6,7 @@
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
@@ -56,21 +57,16 @@ void ConstantOfShape(Node& node) {
   SLUICE_ENFORCE(
       value.numel() == 1, ErrorCode::kInvalidArgument, "onnx.fill_value",
       "attribute value has shape {}; expected one element", value.dims());
-  const bool known = node.Constant(0) != nullptr;
-  Tensor filled;
-  if (known) filled.Resize(DDim(node.ConstantInts(0, "sizes")));
-  const int64_t count = filled.numel();
-  // One that is too large is made when the model runs.
-  if (!known || !node.cost().Take(static_cast<uint64_t>(count),
-                                  platform::SizeOf(value.dtype()))) {
-    const std::string one = node.NewConstant(value.Reshaped({}));
-    return node.Finish("expand", {{"X", {one}}, {"Shape", {node.In(0)}}});
+  const Ints sizes =
+      node.Constant(0) == nullptr ? Ints() : node.ConstantInts(0, "sizes");
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    SLUICE_ENFORCE(sizes[i] >= 0, ErrorCode::kInvalidArgument, "onnx.fill_size",
+                   "size {} of its input {} is {}, a negative number; expected "
+                   "0 or more",
+                   i, platform::Shown(node.In(0)), sizes[i]);
   }
-  platform::VisitDType(value.dtype(), [&]<typename T>() {
-    T* to = filled.mutable_data<T>(platform::CPUPlace());
-    std::fill_n(to, count, value.data<T>()[0]);
-  });
-  node.FinishConstant(std::move(filled));
+  const std::string one = node.NewConstant(value.Reshaped({}));
+  node.Finish("expand", {{"X", {one}}, {"Shape", {node.In(0)}}});
 }
 
 // Ones in the shape of the input, of which the diagonal is kept.

@@ -34,7 +34,7 @@ void Conv(Node& node) {
 // How much larger the output of a transposed convolution is along axis `i`
 // without paddings than attribute output_shape states; without that
 // attribute, than auto_pad = SAME means: size * stride. May be less than 0.
-int64_t Excess(const Node& node,
+int64_t Excess(Node& node,
                const Ints& output_shape,
                const Windows& windows,
                int64_t output_padding,
@@ -44,10 +44,11 @@ int64_t Excess(const Node& node,
   const int64_t stated = output_shape.empty() ? 0 : output_shape[i];
   const int64_t size =
       output_shape.empty() ? 0 : ImageSize(node, windows.dims, i);
-  if (size < 0) {
+  if (size < 0 || windows.kernel[i] == kUnknownDim) {
     Node::Unsupported(
-        "its padding is known only when the model runs: its input has shape {}",
-        platform::Printable(node.Dims(0)));
+        "its padding is known only when the model runs: its input has shape "
+        "{}, its filter {}",
+        platform::Printable(node.Dims(0)), platform::Printable(node.Dims(1)));
   }
   for (const int64_t number :
        {stride, dilation, windows.kernel[i], output_padding, stated, size}) {
@@ -60,7 +61,7 @@ int64_t Excess(const Node& node,
 }
 
 // Chooses paddings, or more output padding, for a stated size of the output.
-void PadToSize(const Node& node,
+void PadToSize(Node& node,
                const Ints& output_shape,
                bool more_before,
                Windows* windows,

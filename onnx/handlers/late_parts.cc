@@ -1,6 +1,10 @@
 #include "sluice/onnx/handlers/late_parts.h"
 
+#include "sluice/platform/error.h"
+
 namespace sluice::onnx {
+
+using platform::ErrorCode;
 
 std::vector<LatePart> LateParts(Node& node, int sizes, int64_t count) {
   node.cost().Check("its parts, two ops each,", static_cast<uint64_t>(count),
@@ -15,6 +19,21 @@ std::vector<LatePart> LateParts(Node& node, int sizes, int64_t count) {
                      node.Append("slice", {{"X", {ends}}}, one)});
   }
   return parts;
+}
+
+void CheckParts(const Ints& sizes, int64_t size, int64_t axis) {
+  int64_t sum = 0;
+  for (const int64_t part : sizes) {
+    SLUICE_ENFORCE(part >= 0 && part <= INT64_MAX - sum,
+                   ErrorCode::kInvalidArgument, "onnx.split_part",
+                   "its input is split into a part of size {}", part);
+    sum += part;
+  }
+  SLUICE_ENFORCE(size < 0 || size == sum, ErrorCode::kInvalidArgument,
+                 "onnx.split_sizes",
+                 "its input has size {} along axis {}, and is split by {} "
+                 "sizes that add up to {}",
+                 size, axis, sizes.size(), sum);
 }
 
 }  // namespace sluice::onnx

@@ -19,4 +19,8 @@ struct LatePart {
 // `sizes` of the node, a vector that is known only when the model runs.
 std::vector<LatePart> LateParts(Node& node, int sizes, int64_t count);
 
+// Raises InvalidArgument unless the sizes are 0 or more, and add up to `size`,
+// that of dim `axis` of an input; kUnknownDim is not compared.
+void CheckParts(const Ints& sizes, int64_t size, int64_t axis);
+
 }  // namespace sluice::onnx

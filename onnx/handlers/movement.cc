@@ -58,10 +58,9 @@ void Reshape(Node& node) {
 }
 
 void Transpose(Node& node) {
-  const int rank = RankOf(node, 0);
   Ints perm = node.attributes().Ints("perm");
   if (perm.empty()) {
-    perm.resize(static_cast<size_t>(rank));
+    perm.resize(static_cast<size_t>(RankOf(node, 0)));
     std::iota(perm.rbegin(), perm.rend(), 0);
   }
   node.Finish("transpose", {{"X", {node.In(0)}}}, {{"axis", perm}});
@@ -116,7 +115,7 @@ void Dropout12(Node& node) {
 }
 
 int64_t SplitAxis(Node& node) {
-  return AxisOf(node.attributes().Int("axis", 0), RankOf(node, 0));
+  return AxisOfInput(node, 0, node.attributes().Int("axis", 0));
 }
 
 // One slice for each output; `sizes` are theirs along the axis.
@@ -157,20 +156,11 @@ void Split(Node& node, const Ints& sizes) {
   if (sizes.empty()) return SplitEqually(node, node.output_count());
   const int64_t axis = SplitAxis(node);
   const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
-  int64_t sum = 0;
-  for (const int64_t part : sizes) {
-    SLUICE_ENFORCE(part >= 0 && part <= INT64_MAX - sum,
-                   ErrorCode::kInvalidArgument, "onnx.split_part",
-                   "its input is split into a part of size {}", part);
-    sum += part;
-  }
-  const auto parts = static_cast<size_t>(node.output_count());
-  SLUICE_ENFORCE(
-      sizes.size() == parts && (size < 0 || size == sum),
-      ErrorCode::kInvalidArgument, "onnx.split_sizes",
-      "its input has size {} along axis {}, and is split into {} outputs by {} "
-      "sizes that add up to {}",
-      size, axis, parts, sizes.size(), sum);
+  SLUICE_ENFORCE(std::ssize(sizes) == node.output_count(),
+                 ErrorCode::kInvalidArgument, "onnx.split_length",
+                 "its input is split into {} outputs by {} sizes",
+                 node.output_count(), sizes.size());
+  CheckParts(sizes, size, axis);
   FinishParts(node, axis, sizes);
 }
 

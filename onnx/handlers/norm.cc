@@ -178,6 +178,7 @@ void LpNormalization(Node& node) {
 // as the row.
 std::string OfRow(Node& node, int index, int axis) {
   const DDim x = node.Dims(0), given = node.Dims(index);
+  if (!x.rank_known()) return node.In(index);
   const Ints row(x.begin() + axis, x.end());
   const bool same =
       !given.rank_known() ||
@@ -195,6 +196,7 @@ std::string OfRow(Node& node, int index, int axis) {
 
 // The dims of X before `axis`, then ones: -1 for one that is unknown.
 Ints MomentShape(const Node& node, int axis) {
+  RankOf(node, 0);  // is refused while it is unknown
   const DDim x = node.Dims(0);
   Ints shape(x.begin(), x.end());
   std::fill(shape.begin() + axis, shape.end(), 1);
@@ -219,8 +221,8 @@ void FinishMoments(Node& node, int index, std::string moments, int axis) {
 }
 
 void LayerNormalization(Node& node) {
-  const auto axis = static_cast<int>(
-      AxisOf(node.attributes().Int("axis", -1), RankOf(node, 0)));
+  const auto axis =
+      static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
   const double epsilon = node.attributes().Float("epsilon", 1e-5);
   // Sums are made in float64, whatever is asked for.
   node.attributes().Ignore("stash_type");
@@ -240,8 +242,8 @@ void LayerNormalization(Node& node) {
 }
 
 void RmsNormalization(Node& node) {
-  const auto axis = static_cast<int>(
-      AxisOf(node.attributes().Int("axis", -1), RankOf(node, 0)));
+  const auto axis =
+      static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
   node.attributes().Ignore("stash_type");
   node.Finish("rms_norm",
               {{"X", {node.In(0)}}, {"Scale", {OfRow(node, 1, axis)}}},

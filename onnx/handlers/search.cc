@@ -21,8 +21,10 @@ void ArgBest(Node& node) {
 
 // top_k is along the last dim: others are moved there and back.
 void TopK(Node& node, const Inputs& operands, AttributeMap attributes) {
-  const int rank = RankOf(node, 0);
-  const int64_t axis = AxisOf(node.attributes().Int("axis", -1), rank);
+  const int64_t given = node.attributes().Int("axis", -1);
+  const bool is_last = given == -1 && !node.Dims(0).rank_known();
+  const int rank = is_last ? 1 : RankOf(node, 0);
+  const int64_t axis = AxisOf(given, rank);
   attributes["largest"] = node.attributes().Int("largest", 1) != 0;
   attributes["sorted"] = node.attributes().Int("sorted", 1) != 0;
   const auto inputs = [&operands](const std::string& x) {

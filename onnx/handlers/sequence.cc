@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "sluice/onnx/handlers/late_parts.h"
 #include "sluice/onnx/import/handlers.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 
 // Sequences of tensors whose length is known while importing: the program has
@@ -84,6 +88,18 @@ void SequenceLength(Node& node) {
   node.FinishConstant(Tensor::FromVector<int64_t>({}, {count}));
 }
 
+// The tensor with a new dim of size 1.
+std::string WithDim(Node& node, const std::string& tensor, int64_t axis) {
+  const Tensor* constant = node.ConstantOf(tensor);
+  if (constant == nullptr) {
+    return node.Append("unsqueeze", {{"X", {tensor}}}, {{"axes", Ints{axis}}});
+  }
+  const DDim& dims = constant->dims();
+  Ints sizes(dims.begin(), dims.end());
+  sizes.insert(sizes.begin() + AxisOf(axis, dims.rank() + 1), 1);
+  return node.NewConstant(constant->Reshaped(DDim(sizes)));
+}
+
 // Along a dim, or along a new one.
 void ConcatFromSequence(Node& node) {
   Names tensors = SequenceOf(node, 0);
@@ -92,22 +108,58 @@ void ConcatFromSequence(Node& node) {
                  "onnx.sequence_concat", "its sequence has no tensors");
   if (node.attributes().Int("new_axis", 0) != 0) {
     for (std::string& tensor : tensors) {
-      tensor =
-          node.Append("unsqueeze", {{"X", {tensor}}}, {{"axes", Ints{axis}}});
+      tensor = WithDim(node, tensor, axis);
     }
   }
   node.Finish("concat", {{"X", tensors}}, {{"axis", axis}});
 }
 
-std::string Part(Node& node, int64_t axis, int64_t begin, int64_t end) {
-  return node.Append(
+// Elements [begin, end) along the axis. Its dim is dropped unless `keeps`.
+Tensor PartOf(
+    const Tensor& x, int64_t axis, int64_t begin, int64_t end, bool keeps) {
+  const Ints sizes(x.dims().begin(), x.dims().end());
+  const auto at = sizes.begin() + axis;
+  Ints dims = sizes;
+  dims[axis] = end - begin;
+  Tensor part;
+  part.Resize(DDim(dims));
+  auto* to =
+      static_cast<char*>(part.mutable_data(x.dtype(), platform::CPUPlace()));
+  if (part.numel() > 0) {
+    const int64_t inner = std::accumulate(
+        at + 1, sizes.end(), static_cast<int64_t>(platform::SizeOf(x.dtype())),
+        std::multiplies<>());
+    const int64_t bytes = (end - begin) * inner;
+    const auto* from = static_cast<const char*>(x.raw_data()) + begin * inner;
+    const auto* last = to + part.bytes();
+    for (; to < last; to += bytes, from += *at * inner) {
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+    }
+  }
+  if (keeps) return part;
+  dims.erase(dims.begin() + axis);
+  return part.Reshaped(DDim(dims));
+}
+
+// The same of the input. A constant may have very many parts, and is copied
+// here: to compute each of them by an op takes a hundred times as long.
+std::string Part(
+    Node& node, int64_t axis, int64_t begin, int64_t end, bool keeps) {
+  if (const Tensor* constant = node.Constant(0)) {
+    platform::CheckCancelled();
+    node.cost().Need("its parts", kOpBytes);
+    return node.NewConstant(PartOf(*constant, axis, begin, end, keeps));
+  }
+  const std::string part = node.Append(
       "slice", {{"X", {node.In(0)}}},
       {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
+  if (keeps) return part;
+  return node.Append("squeeze", {{"X", {part}}}, {{"axes", Ints{axis}}});
 }
 
 // Parts of one size, of which the last may be smaller.
-Names EqualParts(Node& node, int64_t axis, int64_t part) {
-  const int64_t size = node.Dims(0)[static_cast<int>(axis)];
+Names EqualParts(Node& node, int64_t axis, int64_t part, bool keeps) {
+  const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
   SLUICE_ENFORCE(part > 0, ErrorCode::kInvalidArgument, "onnx.sequence_part",
                  "its input is split into parts of size {}; expected 1 or more",
                  part);
@@ -122,7 +174,19 @@ Names EqualParts(Node& node, int64_t axis, int64_t part) {
   Names parts;
   for (int64_t begin = 0; begin < size; begin += std::min(part, size - begin)) {
     parts.push_back(
-        Part(node, axis, begin, begin + std::min(part, size - begin)));
+        Part(node, axis, begin, begin + std::min(part, size - begin), keeps));
+  }
+  return parts;
+}
+
+Names KnownParts(Node& node, int64_t axis, const Ints& sizes) {
+  const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
+  CheckParts(sizes, size, axis);
+  Names parts;
+  int64_t begin = 0;
+  for (const int64_t part : sizes) {
+    parts.push_back(Part(node, axis, begin, begin + part, true));
+    begin += part;
   }
   return parts;
 }
@@ -133,6 +197,9 @@ Names PartsOfSizes(Node& node, int64_t axis) {
   if (!sizes.known() || sizes.rank() != 1) {
     Node::Unsupported("the shape of its sizes is {}; expected a known length",
                       platform::Printable(sizes));
+  }
+  if (node.Constant(1) != nullptr) {
+    return KnownParts(node, axis, node.ConstantInts(1, "sizes"));
   }
   Names parts;
   for (const LatePart& part : LateParts(node, 1, sizes[0])) {
@@ -145,22 +212,16 @@ Names PartsOfSizes(Node& node, int64_t axis) {
 }
 
 void SplitToSequence(Node& node) {
-  const int64_t axis =
-      AxisOf(node.attributes().Int("axis", 0), RankOf(node, 0));
+  const int64_t axis = AxisOfInput(node, 0, node.attributes().Int("axis", 0));
   const bool keeps = node.attributes().Int("keepdims", 1) != 0;
-  if (node.HasInput(1)) {
-    const bool one_size = node.Dims(1) == DDim{};
-    return node.FinishSequence(
-        one_size ? EqualParts(node, axis, node.ConstantInts(1, "size").front())
-                 : PartsOfSizes(node, axis));
+  if (!node.HasInput(1)) {
+    return node.FinishSequence(EqualParts(node, axis, 1, keeps));
   }
-  Names parts = EqualParts(node, axis, 1);
-  if (!keeps) {
-    for (std::string& part : parts) {
-      part = node.Append("squeeze", {{"X", {part}}}, {{"axes", Ints{axis}}});
-    }
-  }
-  node.FinishSequence(std::move(parts));
+  const bool one_size = node.Dims(1) == DDim{};
+  node.FinishSequence(
+      one_size
+          ? EqualParts(node, axis, node.ConstantInts(1, "size").front(), true)
+          : PartsOfSizes(node, axis));
 }
 
 constexpr HandlerRow kSequenceRows[] = {

@@ -11,7 +11,7 @@ namespace sluice::onnx {
 namespace {
 
 // The axes of the dims that the node does not have.
-Ints AddedAxes(const Node& node, size_t dims) {
+Ints AddedAxes(Node& node, size_t dims) {
   Ints axes;
   for (size_t i = WindowRank(node); i < dims; ++i) {
     axes.push_back(static_cast<int64_t>(axes.size()) + 2);
@@ -32,13 +32,14 @@ void CheckWindowNumbers(const Ints& numbers, const char* what) {
 }
 
 // What SAME_UPPER and SAME_LOWER mean: as many windows as strides begin.
-void PadSame(const Node& node, bool more_before, Windows* windows) {
+void PadSame(Node& node, bool more_before, Windows* windows) {
   for (size_t i = 0; i < windows->dims; ++i) {
     const int64_t size = ImageSize(node, windows->dims, i);
-    if (size < 0) {
+    if (size < 0 || windows->kernel[i] == kUnknownDim) {
       Node::Unsupported(
           "the padding of auto_pad = SAME is known only when the model runs: "
-          "its input has shape {}",
+          "it takes the sizes of its windows and of its input, whose shape is "
+          "{}",
           platform::Printable(node.Dims(0)));
     }
     CheckWindowNumbers({size}, "input's sizes");
@@ -64,8 +65,17 @@ Ints WindowInts(Node& node, const char* name, size_t count, int64_t otherwise) {
   return values;
 }
 
-size_t WindowRank(const Node& node) {
-  const int rank = RankOf(node, 0);
+size_t WindowRank(Node& node) {
+  int rank = node.Dims(0).rank();
+  for (const char* name : {"kernel_shape", "strides", "dilations"}) {
+    const size_t stated = node.attributes().Ints(name).size();
+    if (rank < 0 && stated > 0) rank = static_cast<int>(stated) + 2;
+  }
+  // Scales and zero points of X come before the filter.
+  for (int i = 1; rank < 0 && i < node.input_count(); ++i) {
+    if (node.HasInput(i) && node.Dims(i).rank() > 2) rank = node.Dims(i).rank();
+  }
+  if (rank < 0) RankOf(node, 0);  // raises
   if (rank < 3 || rank > 5) {
     Node::Unsupported("its input has {} dims; there are kernels for 3 to 5",
                       rank);
@@ -73,32 +83,37 @@ size_t WindowRank(const Node& node) {
   return static_cast<size_t>(rank) - 2;
 }
 
-size_t ImageDims(const Node& node) {
+size_t ImageDims(Node& node) {
   return std::max<size_t>(WindowRank(node), 2);
 }
 
-Ints ForDims(const Node& node, size_t dims, Ints numbers, int64_t first) {
+Ints ForDims(Node& node, size_t dims, Ints numbers, int64_t first) {
   numbers.insert(numbers.begin(), dims - WindowRank(node), first);
   return numbers;
 }
 
-int64_t ImageSize(const Node& node, size_t dims, size_t dim) {
+int64_t ImageSize(Node& node, size_t dims, size_t dim) {
   const size_t added = dims - WindowRank(node);
-  return dim < added ? 1 : node.Dims(0)[static_cast<int>(dim - added) + 2];
+  if (dim < added) return 1;
+  return node.SizeOf(node.In(0), static_cast<int>(dim - added) + 2);
 }
 
 Ints KernelOf(Node& node, int index) {
   const DDim filter = node.Dims(index);
-  if (!filter.known()) {
-    Node::Unsupported("the shape of its filter, {}, is not known",
-                      platform::Printable(filter));
-  }
-  Ints kernel(filter.begin() + std::min(filter.rank(), 2), filter.end());
   const Ints stated = node.attributes().Ints("kernel_shape");
+  Ints kernel(WindowRank(node), kUnknownDim);
+  if (filter.rank_known()) {
+    kernel.assign(filter.begin() + std::min(filter.rank(), 2), filter.end());
+  }
+  if (stated.size() == kernel.size()) {
+    for (size_t i = 0; i < kernel.size(); ++i) {
+      if (kernel[i] == kUnknownDim) kernel[i] = stated[i];
+    }
+  }
   SLUICE_ENFORCE(stated.empty() || stated == kernel,
                  ErrorCode::kInvalidArgument, "onnx.conv_kernel_shape",
                  "attribute kernel_shape is not the size of the filter, {}",
-                 filter);
+                 platform::Printable(filter));
   return kernel;
 }
 

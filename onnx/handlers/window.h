@@ -21,15 +21,16 @@ struct Windows {
 // out.
 Ints WindowInts(Node& node, const char* name, size_t count, int64_t otherwise);
 
-// How many dims the node's windows have: 1 to 3. Raises Unimplemented for an
-// input 0 of another rank than 3 to 5.
-size_t WindowRank(const Node& node);
+// How many dims the node's windows have: 1 to 3. Where the rank of input 0 is
+// unknown, attributes of windows or the filter say it. Raises Unimplemented for
+// an input 0 of another rank than 3 to 5.
+size_t WindowRank(Node& node);
 // Those that ops have at least: signals are images there.
-size_t ImageDims(const Node& node);
+size_t ImageDims(Node& node);
 // `numbers` for each dim of the node's windows, with `first` for those before.
-Ints ForDims(const Node& node, size_t dims, Ints numbers, int64_t first);
+Ints ForDims(Node& node, size_t dims, Ints numbers, int64_t first);
 // The size of input 0 along dim `dim` of `dims`, or -1.
-int64_t ImageSize(const Node& node, size_t dims, size_t dim);
+int64_t ImageSize(Node& node, size_t dims, size_t dim);
 // The windows of a convolution: the size of the filter, input `index`, which
 // attribute kernel_shape must not contradict.
 Ints KernelOf(Node& node, int index);

@@ -30,7 +30,7 @@ uint64_t BytesOfArenas(const Plan& plan) {
 
 // Arithmetic and bytes moved, by the estimates of the chosen kernels.
 double OperationsOf(const Plan& plan) {
-  double operations = kFoldOperations;
+  double operations = 0;
   for (const framework::Decision& decision : plan.decisions()) {
     for (const framework::Candidate& candidate : decision.candidates()) {
       if (candidate.kernel != decision.kernel) continue;
@@ -50,6 +50,8 @@ std::optional<Tensor> ComputeConstant(
     const framework::AttributeMap& attributes,
     const std::string& argument,
     ImportCost* cost) {
+  // Before the plan is made, which is what takes them.
+  if (!cost->TakeOperations(kFoldOperations)) return std::nullopt;
   const framework::OneOp one = framework::MakeOneOp(op, inputs, attributes);
   framework::Executor executor;
   const auto plan = executor.Prepare(one.program, one.feeds, one.fetches);

@@ -48,8 +48,10 @@ void ImportCost::Check(std::string_view what,
   if (wanted <= left_) return;
   platform::Raise(platform::ErrorCode::kResourceExhausted, "onnx.import_memory",
                   "{} would take {} bytes of memory; {} are left of the {} "
-                  "that the import may take beyond the model's own bytes "
-                  "(memory_bytes of OnnxLimits)",
+                  "that the import may take beyond the model's own bytes. To "
+                  "allow more, set limits={{\"memory_bytes\": ...}} of "
+                  "sl.onnx.load in Python, or OnnxOptions::limits.memory_bytes "
+                  "in C++",
                   what, wanted, left_, memory_);
 }
 

@@ -10,6 +10,7 @@
 #include "sluice/onnx/import/folding.h"
 #include "sluice/onnx/import/graph_values.h"
 #include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/text.h"
 
 namespace sluice::onnx {
@@ -196,6 +197,7 @@ void Node::Add(const std::string& type,
                Inputs inputs,
                AttributeMap attributes,
                Inputs outputs) {
+  platform::CheckCancelled();  // a node may be many ops
   values_.cost().Need("its ops", BytesOfOp(location_, inputs, outputs));
   if (Fold(type, inputs, attributes, outputs)) return;
   SetKnownAttributes(type, &inputs, &attributes);
@@ -433,6 +435,11 @@ int RankOf(const Node& node, int index) {
   const int rank = node.Dims(index).rank();
   if (rank < 0) Node::Unsupported("the rank of input {} is unknown", index);
   return rank;
+}
+
+int64_t AxisOfInput(const Node& node, int index, int64_t axis) {
+  const bool counted = axis < 0 || node.Dims(index).rank_known();
+  return AxisOf(axis, counted ? RankOf(node, index) : DDim::kMaxRank);
 }
 
 }  // namespace sluice::onnx

@@ -197,5 +197,7 @@ class Node {
 int64_t AxisOf(int64_t axis, int64_t rank);
 // The rank of the input; raises Unimplemented while it is unknown.
 int RankOf(const Node& node, int index);
+// AxisOf for an input. An axis of 0 or more needs no rank.
+int64_t AxisOfInput(const Node& node, int index, int64_t axis);
 
 }  // namespace sluice::onnx

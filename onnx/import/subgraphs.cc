@@ -139,9 +139,38 @@ void VisitSubgraphs(
 
 namespace {
 
+// Of a sparse initialiser that is an input, too, one is left, as of dense ones.
+void SettleInputs(bool outermost, ::onnx::GraphProto* graph) {
+  std::set<std::string_view> sparse;
+  for (const auto& tensor : graph->sparse_initializer()) {
+    sparse.insert(tensor.values().name());
+  }
+  if (sparse.empty()) return;
+  auto* inputs = graph->mutable_input();
+  if (outermost) {
+    inputs->erase(std::remove_if(inputs->begin(), inputs->end(),
+                                 [&](const auto& input) {
+                                   return sparse.contains(input.name());
+                                 }),
+                  inputs->end());
+    return;
+  }
+  std::set<std::string_view> given;
+  for (const auto& input : *inputs) {
+    given.insert(input.name());
+  }
+  auto* tensors = graph->mutable_sparse_initializer();
+  tensors->erase(std::remove_if(tensors->begin(), tensors->end(),
+                                [&](const auto& tensor) {
+                                  return given.contains(tensor.values().name());
+                                }),
+                 tensors->end());
+}
+
 void ReplaceSparseInside(::onnx::NodeProto* node);
 
-void ReplaceSparse(::onnx::GraphProto* graph) {
+void ReplaceSparse(bool outermost, ::onnx::GraphProto* graph) {
+  SettleInputs(outermost, graph);
   auto* nodes = graph->mutable_node();
   for (auto& node : *nodes) {
     ReplaceSparseInside(&node);
@@ -168,9 +197,9 @@ void ReplaceSparse(::onnx::GraphProto* graph) {
 
 void ReplaceSparseInside(::onnx::NodeProto* node) {
   for (auto& attribute : *node->mutable_attribute()) {
-    if (attribute.has_g()) ReplaceSparse(attribute.mutable_g());
+    if (attribute.has_g()) ReplaceSparse(false, attribute.mutable_g());
     for (auto& inner : *attribute.mutable_graphs()) {
-      ReplaceSparse(&inner);
+      ReplaceSparse(false, &inner);
     }
   }
 }
@@ -178,7 +207,7 @@ void ReplaceSparseInside(::onnx::NodeProto* node) {
 }  // namespace
 
 void MakeSparseInitialisersNodes(::onnx::ModelProto* model) {
-  ReplaceSparse(model->mutable_graph());
+  ReplaceSparse(true, model->mutable_graph());
   for (auto& function : *model->mutable_functions()) {
     for (auto& node : *function.mutable_node()) {
       ReplaceSparseInside(&node);

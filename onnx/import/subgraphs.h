@@ -21,8 +21,9 @@ void VisitSubgraphs(
     const std::function<void(const ::onnx::GraphProto&)>& visit);
 
 // Puts a Constant in the place of each sparse initialiser of a graph and of
-// those inside it, and of functions, before the nodes that read it. Raises
-// InvalidArgument for one without a name.
+// those inside it, and of functions, before the nodes that read it. One that is
+// an input, too, is no input of the model then; in a graph inside, the input is
+// what counts. Raises InvalidArgument for one without a name.
 void MakeSparseInitialisersNodes(::onnx::ModelProto* model);
 
 // Gives values of graphs names that no other value of the model has.

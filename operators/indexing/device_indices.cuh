@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/framework/op/op_kernel_context.h"
+#include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/indexing/indexed_slices.h"
 #include "sluice/platform/cuda/data_check.h"
 #include "sluice/platform/cuda/launch.h"
@@ -20,9 +21,9 @@ inline constexpr const char* kIndexedOps[] = {
 template <int kOp>
 void RaiseIndex(int64_t position, int64_t value, int64_t size) {
   platform::Raise(platform::ErrorCode::kOutOfRange, "indexing.range_on_device",
-                  "{}: element {} of input Index, {}, is outside of [-{}, {}), "
-                  "the dim of input X that it is for",
-                  kIndexedOps[kOp], position, value, size, size);
+                  "{}: element {} of input Index, {}, is outside of {}, the "
+                  "dim of input X that it is for",
+                  kIndexedOps[kOp], position, value, math::IndexRange(size));
 }
 
 // What raises the error of `op`.

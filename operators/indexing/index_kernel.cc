@@ -1,6 +1,7 @@
 #include "sluice/operators/indexing/index_kernel.h"
 
 #include "sluice/framework/op/op_schema.h"
+#include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::operators {
@@ -10,22 +11,6 @@ using framework::KernelPreparation;
 using framework::KernelQuery;
 using framework::OpKernelContext;
 using framework::Tensor;
-
-namespace {
-
-// "3", or "[1, 0]" without its brackets: where element `position` of a tensor
-// of shape `dims` is.
-std::string Coordinates(int64_t position, const DDim& dims) {
-  DDim at = dims;
-  for (int axis = dims.rank() - 1; axis >= 0; --axis) {
-    at[axis] = position % dims[axis];
-    position /= dims[axis];
-  }
-  const std::string text = ToString(at);
-  return text.substr(1, text.size() - 2);
-}
-
-}  // namespace
 
 void IndexKernel::Prepare(KernelPreparation& preparation) {
   const KernelQuery& query = preparation.query;
@@ -66,10 +51,11 @@ void IndexKernel::RaiseOutside(const OpKernelContext& context,
                                int64_t value) const {
   const auto k = static_cast<int>(position % plan_.named);
   platform::Raise(platform::ErrorCode::kOutOfRange, "indexing.range_at_run",
-                  "{}: input Index[{}] = {} is outside of [-{}, {}), dim {} of "
-                  "input X {}",
-                  context.op(), Coordinates(position, context.Input(1).dims()),
-                  value, plan_.dims[k], plan_.dims[k], first_dim_ + k, x_dims_);
+                  "{}: input Index[{}] = {} is outside of {}, dim {} of input "
+                  "X {}",
+                  context.op(),
+                  math::Coordinates(position, context.Input(1).dims()), value,
+                  math::IndexRange(plan_.dims[k]), first_dim_ + k, x_dims_);
 }
 
 }  // namespace sluice::operators

@@ -1,6 +1,7 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/movement/gather.h"
 #include "sluice/operators/math/movement/scatter_add.h"
 
@@ -14,18 +15,6 @@ using framework::Tensor;
 using platform::DType;
 
 namespace {
-
-// "3", or "[1, 0]": where element `position` of a tensor of shape `dims` is.
-std::string Coordinates(int64_t position, const DDim& dims) {
-  if (dims.rank() <= 1) return std::to_string(position);
-  DDim at = dims;
-  for (int axis = dims.rank() - 1; axis >= 0; --axis) {
-    at[axis] = position % dims[axis];
-    position /= dims[axis];
-  }
-  std::string text = ToString(at);
-  return text.substr(1, text.size() - 2);
-}
 
 // X as [outer, size, inner] around `axis`.
 struct Slices {
@@ -50,12 +39,12 @@ void CheckIndices(const OpKernelContext& context,
   const auto* values = index.data<Index>();
   const int64_t outside =
       math::FindOutside(values, index.numel(), size, /*least=*/-size);
-  SLUICE_ENFORCE(outside < 0, ErrorCode::kOutOfRange,
-                 "gather.index_range_at_run",
-                 "{}: input Index[{}] = {} is outside of [-{}, {}), dim {} of "
-                 "input X {}",
-                 context.op(), Coordinates(outside, index.dims()),
-                 values[outside], size, size, axis, context.Input(0).dims());
+  SLUICE_ENFORCE(
+      outside < 0, ErrorCode::kOutOfRange, "gather.index_range_at_run",
+      "{}: input Index[{}] = {} is outside of {}, dim {} of input X "
+      "{}",
+      context.op(), math::Coordinates(outside, index.dims()), values[outside],
+      math::IndexRange(size), axis, context.Input(0).dims());
 }
 
 class GatherKernel final : public OpKernel {

@@ -1,4 +1,5 @@
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/platform/cuda/data_check.h"
 #include "sluice/platform/cuda/launch.h"
 
@@ -18,8 +19,8 @@ using platform::ErrorCode;
 void RaiseIndex(int64_t position, int64_t value, int64_t size) {
   platform::Raise(ErrorCode::kOutOfRange, "gather.index_range_on_device",
                   "gather: element {} of input Index, {}, is outside of "
-                  "[-{}, {}), the dim of input X",
-                  position, value, size, size);
+                  "{}, the dim of input X",
+                  position, value, math::IndexRange(size));
 }
 
 // out[o, i, :] = x[o, index[i], :].

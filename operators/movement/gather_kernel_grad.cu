@@ -1,4 +1,5 @@
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/movement/device_scatter_add.cuh"
 
 namespace sluice::operators {
@@ -16,8 +17,8 @@ using platform::ErrorCode;
 void RaiseGradIndex(int64_t position, int64_t value, int64_t size) {
   platform::Raise(ErrorCode::kOutOfRange, "gather_grad.index_range_on_device",
                   "gather_grad: element {} of input Index, {}, is outside of "
-                  "[-{}, {}), the dim of input X",
-                  position, value, size, size);
+                  "{}, the dim of input X",
+                  position, value, math::IndexRange(size));
 }
 
 template <typename T>

@@ -7,6 +7,9 @@ namespace sluice::operators {
 namespace {
 
 using framework::DDim;
+using framework::KernelQuery;
+using framework::KernelTraits;
+using framework::KernelWork;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
@@ -103,8 +106,25 @@ class NonMaxSuppressionKernel final : public framework::OpKernel {
   bool centred_;
 };
 
+// Each box is compared with those that were chosen before it.
+KernelWork SuppressionWork(const KernelQuery& query) {
+  constexpr double kComparison = 12;
+  const DDim& scores = query.inputs[1];
+  const int64_t most = query.Attr<int64_t>("max_output_boxes_per_class");
+  KernelWork work = framework::DefaultKernelWork(query);
+  work.flops += kComparison * static_cast<double>(scores.numel()) *
+                static_cast<double>(std::clamp<int64_t>(most, 0, scores[2]));
+  work.max_threads = 1;
+  return work;
+}
+
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(non_max_suppression, NonMaxSuppressionKernel<float>);
+REGISTER_OP_KERNEL(non_max_suppression,
+                   PLAIN,
+                   CPUPlace,
+                   plain,
+                   KernelTraits().Estimate(&SuppressionWork),
+                   NonMaxSuppressionKernel<float>);
 
 }  // namespace sluice::operators

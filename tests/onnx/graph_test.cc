@@ -230,6 +230,51 @@ TEST(OnnxGraph, SparseInitialisersAreMadeDense) {
   EXPECT_EQ(results[2], std::vector<float>({0, 20}));
 }
 
+// As a dense one is, it is a parameter and no input that is fed.
+TEST(OnnxGraph, SparseInitialisersMayBeInputs) {
+  ModelBuilder builder;
+  builder.Input("w", {2});
+  builder.Input("x", {2});
+  AddSparse(builder.graph(), "w");
+  builder.Node("Add", {"x", "w"}, {"y"});
+  builder.Output("y");
+  const OnnxModel model = builder.Load();
+  ASSERT_EQ(model.inputs.size(), 1u);
+  EXPECT_EQ(model.inputs[0].name, "x");
+  builder.graph().mutable_input()->DeleteSubrange(0, 1);
+  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({1, 22}));
+}
+
+// A body's input has the value that it is given.
+TEST(OnnxGraph, SparseInitialisersOfABodyAreNotItsInputs) {
+  ModelBuilder builder(16);
+  builder.Input("x", {2});
+  builder.Ints("times", {3}).clear_dims();
+  auto& loop = builder.Node("Loop", {"times", "", "x"}, {"y"});
+  auto* attribute = loop.add_attribute();
+  attribute->set_name("body");
+  attribute->set_type(::onnx::AttributeProto::GRAPH);
+  ModelBuilder body(16);
+  body.Input("w", {2});
+  AddSparse(body.graph(), "w");
+  body.Node("Add", {"w", "w"}, {"sum"});
+  ::onnx::GraphProto& graph = *attribute->mutable_g();
+  graph = body.graph();
+  graph.clear_input();
+  for (const auto& [name, type] : {std::pair("i", ::onnx::TensorProto::INT64),
+                                   {"go", ::onnx::TensorProto::BOOL}}) {
+    auto* input = graph.add_input();
+    input->set_name(name);
+    input->mutable_type()->mutable_tensor_type()->set_elem_type(type);
+    input->mutable_type()->mutable_tensor_type()->mutable_shape();
+  }
+  *graph.add_input() = body.graph().input(0);
+  graph.add_output()->set_name("go");
+  graph.add_output()->set_name("sum");
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({8, 16}));
+}
+
 TEST(OnnxGraph, SparseInitialisersOfABranchAreMadeDense) {
   ModelBuilder builder(16);
   builder.Input("x", {2});
@@ -271,8 +316,10 @@ TEST(OnnxGraph, WrongSparseInitialisersAreRefused) {
   AddSparse(builder.graph(), "");
   ExpectError(ErrorCode::kInvalidArgument, "onnx.sparse_initialiser",
               {"sparse initialiser", "no name"}, [&] { builder.Load(); });
-  Refused("onnx.value_twice", {"value x is made twice", "an input"},
-          [](auto& builder) { AddSparse(builder.graph(), "x"); });
+  Refused("onnx.value_twice", {"value w is made twice"}, [](auto& builder) {
+    AddSparse(builder.graph(), "w");
+    AddSparse(builder.graph(), "w");
+  });
   Refused("onnx.sparse_index", {"w (Constant)", "index 1; expected 0 to 0"},
           [](auto& builder) {
             AddSparse(builder.graph(), "w");

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include "sluice/platform/cancel.h"
+
 namespace sluice::testing {
 namespace {
 
@@ -55,8 +57,54 @@ ModelBuilder Splitting(bool sizes) {
 TEST(OnnxLimits, SequencesHaveNotAPartForEachDeclaredElement) {
   ExpectTooMuchMemory(
       Splitting(false),
-      {"its parts", "memory_bytes of OnnxLimits", "node parts"});
+      {"its parts", "OnnxOptions::limits.memory_bytes", "node parts"});
   ExpectTooMuchMemory(Splitting(true), {"its parts", "node parts"});
+}
+
+// They are copied, not computed by an op each.
+TEST(OnnxLimits, PartsOfAConstantTakeNoOperations) {
+  onnx::OnnxOptions options;
+  options.limits.folded_operations = 4 * onnx::kFoldOperations;
+  for (const bool new_axis : {false, true}) {
+    ModelBuilder builder;
+    builder.Ints("shape", {1000, 2});
+    builder.Ints("one", {1}).clear_dims();
+    builder.Node("ConstantOfShape", {"shape"}, {"x"});
+    NodeProto& split = builder.Node("SplitToSequence", {"x"}, {"list"});
+    SetInt(split, "keepdims", new_axis ? 0 : 1);
+    NodeProto& concat = builder.Node("ConcatFromSequence", {"list"}, {"y"});
+    SetInt(concat, "axis", 0);
+    SetInt(concat, "new_axis", new_axis ? 1 : 0);
+    builder.Output("y");
+    const onnx::OnnxModel model = builder.Load(options);
+    EXPECT_EQ(OpTypes(model), std::vector<std::string>());
+    EXPECT_EQ(model.program.FindVar("y").dims, (framework::DDim{1000, 2}));
+  }
+  options.limits.memory_bytes = 100 * onnx::kOpBytes;
+  options.limits.memory_bytes_per_file_byte = 0;
+  ModelBuilder many;
+  many.Ints("shape", {1000, 2});
+  many.Ints("sizes", std::vector<int64_t>(1000, 1));
+  many.Node("ConstantOfShape", {"shape"}, {"x"});
+  many.Node("SplitToSequence", {"x", "sizes"}, {"list"}, "parts");
+  many.Node("SequenceLength", {"list"}, {"y"});
+  many.Output("y");
+  ExpectTooMuchMemory(many, {"its parts", "node parts"}, options);
+}
+
+TEST(OnnxLimits, ANodeOfManyOpsHearsACancelRequest) {
+  ModelBuilder builder;
+  builder.Input("x", {200'000, 1});
+  builder.Node("Relu", {"x"}, {"y"});
+  builder.Node("SplitToSequence", {"x"}, {"list"});  // the last node
+  builder.Output("y");
+  std::thread canceller([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    platform::SetCancelRequested(true);
+  });
+  EXPECT_THROW(builder.Load(), platform::Error);
+  canceller.join();
+  platform::SetCancelRequested(false);
 }
 
 TEST(OnnxLimits, SequencesThatGrowTakeMemoryInProportion) {
@@ -208,6 +256,55 @@ TEST(OnnxLimits, ConstantsThatTakeManyOperationsAreComputedLater) {
             (std::vector<std::string>{"matmul", "elementwise_add"}));
 }
 
+// Also where nearly all that an op does is to write its output.
+TEST(OnnxLimits, ElementsThatAreMadeOfNothingAreOperations) {
+  struct Case {
+    const char* type;
+    std::vector<std::pair<std::string, std::vector<int64_t>>> inputs;
+    const char* op;
+  };
+  const int64_t many = 1'000'000;
+  for (const auto& [type, inputs, op] : std::vector<Case>{
+           {"ConstantOfShape", {{"shape", {many}}}, "expand"},
+           {"Expand", {{"one", {1}}, {"shape", {many}}}, "expand"},
+           {"Tile", {{"one", {1}}, {"times", {many}}}, "tile"},
+           {"OneHot",
+            {{"at", {0}}, {"depth", {many}}, {"values", {0, 1}}},
+            "one_hot"},
+           {"Pad", {{"one", {1}}, {"pads", {0, many}}}, "pad"},
+           {"Range", {{"start", {0}}, {"end", {many}}, {"step", {1}}}, "range"},
+       }) {
+    SCOPED_TRACE(type);
+    ModelBuilder builder;
+    NodeProto& node = builder.Node(type, {}, {"y"});
+    for (const auto& [name, values] : inputs) {
+      auto& tensor = builder.Ints(name, values);
+      if (std::string_view(type) == "Range") tensor.clear_dims();
+      node.add_input(name);
+    }
+    builder.Output("y");
+    onnx::OnnxOptions options;
+    EXPECT_EQ(OpTypes(builder.Load(options)), std::vector<std::string>());
+    options.limits.folded_operations = onnx::kFoldOperations + many;
+    options.limits.folded_operations_per_file_byte = 0;
+    const auto types = OpTypes(builder.Load(options));
+    EXPECT_EQ(std::count(types.begin(), types.end(), op), 1);
+  }
+}
+
+TEST(OnnxLimits, PairsOfBoxesAreOperations) {
+  ModelBuilder builder;
+  builder.Ints("four", {1, 60'000, 4});
+  builder.Ints("one", {1, 1, 60'000});
+  builder.Ints("most", {60'000}).clear_dims();
+  builder.Node("ConstantOfShape", {"four"}, {"boxes"});
+  builder.Node("ConstantOfShape", {"one"}, {"scores"});
+  builder.Node("NonMaxSuppression", {"boxes", "scores", "most"}, {"y"});
+  builder.Output("y");
+  EXPECT_EQ(OpTypes(builder.Load()),
+            std::vector<std::string>{"non_max_suppression"});
+}
+
 TEST(OnnxLimits, MemoryIsWhatTheCallerAllows) {
   ModelBuilder builder = Small();
   onnx::OnnxOptions options;
@@ -215,7 +312,8 @@ TEST(OnnxLimits, MemoryIsWhatTheCallerAllows) {
   options.limits.memory_bytes_per_file_byte = 0;
   ExpectTooMuchMemory(builder,
                       {"its ops would take", "100 are left of the 100",
-                       "memory_bytes of OnnxLimits"},
+                       "limits={\"memory_bytes\": ...} of sl.onnx.load",
+                       "OnnxOptions::limits.memory_bytes in C++"},
                       options);
   options.limits.memory_bytes_per_file_byte = 1000;
   EXPECT_EQ(builder.Load(options).outputs.size(), 1u);

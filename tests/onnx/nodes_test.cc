@@ -316,6 +316,13 @@ TEST(OnnxNodes, AxesAreChecked) {
   builder.Output("y");
   ExpectError(ErrorCode::kInvalidArgument, "onnx.fill_value", {"node_5"},
               [&] { builder.Load(); });
+  ModelBuilder negative;
+  negative.Ints("sizes", {2, -1});
+  negative.Node("ConstantOfShape", {"sizes"}, {"y"}, "node_5");
+  negative.Output("y");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.fill_size",
+              {"size 1 of its input sizes is -1, a negative number", "node_5"},
+              [&] { negative.Load(); });
 }
 
 TEST(OnnxNodes, SlicesAreChecked) {

@@ -92,7 +92,7 @@ TEST(OnnxParts, SplitRefusesSizesThatDoNotAddUp) {
                 [&] { builder.Load(); });
   };
   refuse({3, 2}, "onnx.split_sizes", "size 4 along axis 0");
-  refuse({4}, "onnx.split_sizes", "by 1 sizes");
+  refuse({4}, "onnx.split_length", "by 1 sizes");
   refuse({5, -1}, "onnx.split_part", "size -1");
   refuse({INT64_MAX, INT64_MAX}, "onnx.split_part", "part of size");
 

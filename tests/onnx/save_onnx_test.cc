@@ -238,13 +238,13 @@ class SaveOnnxAgainTest : public SaveOnnxTest {
     Append("mul", {{"X", {"y"}}, {"Y", {"large"}}}, "wide");
   }
 
-  void Save(int number, const std::string& more = "") {
+  void Save(int number, const std::string& more = "", bool external = true) {
     Set("large",
         Tensor::FromVector(
             DDim{3, kColumns},
             std::vector<float>(3 * kColumns, static_cast<float>(number))));
     OnnxSaveOptions options;
-    options.external_data = true;
+    options.external_data = external;
     options.description = std::to_string(number) + more;
     SaveOnnx(program_, scope_, path_, options);
   }
@@ -290,6 +290,53 @@ TEST_F(SaveOnnxAgainTest, TheDataOfTheOldModelIsDeletedLast) {
     EXPECT_EQ(Files(), 2u);
     EXPECT_EQ(std::filesystem::exists(path_ + ".data"), number % 2 == 1);
   }
+}
+
+TEST_F(SaveOnnxAgainTest, DataThatKilledSaversHaveLeftIsDeleted) {
+  const auto leave = [this] {
+    for (const char* end : {".data", ".1.data", ".2.data", ".3.data", ".4.data",
+                            ".20.data", ".1.data.saving", ".30.data.saving"}) {
+      folder_.Write("net.onnx" + std::string(end), "left");
+    }
+  };
+  const std::vector<std::string> others = {"net.onnx.notes.data",
+                                           "net.onnx.1x.data", "net.onnx..data",
+                                           "another.onnx.data"};
+  for (const std::string& other : others) {
+    folder_.Write(other, "kept");
+  }
+  leave();
+  Save(1);
+  EXPECT_EQ(Number(), 1);
+  EXPECT_EQ(Files(), others.size() + 2);
+  leave();
+  Save(2, "", /*external=*/false);
+  EXPECT_EQ(Number(), 2);
+  EXPECT_EQ(Files(), others.size() + 1);
+}
+
+TEST_F(SaveOnnxAgainTest, SaversThatRaceDeleteNoDataInUse) {
+  constexpr int kSavers = 3;
+  constexpr int kTimes = 10;
+  Save(1);
+  std::vector<pid_t> savers;
+  for (int saver = 0; saver < kSavers; ++saver) {
+    savers.push_back(fork());
+    if (savers.back() != 0) continue;
+    for (int i = 0; i < kTimes; ++i) {
+      Save(2 + i);
+    }
+    _exit(0);
+  }
+  for (const pid_t saver : savers) {
+    int status = 0;
+    ASSERT_EQ(waitpid(saver, &status, 0), saver);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_GT(Number(), 1);
+  Save(99);
+  EXPECT_EQ(Number(), 99);
+  EXPECT_EQ(Files(), 2u);
 }
 
 TEST_F(SaveOnnxAgainTest, SaversThatAreKilledLeaveAWholeModel) {

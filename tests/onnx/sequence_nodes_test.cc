@@ -106,6 +106,63 @@ TEST(OnnxSequences, SplitsByASizeBySizesAndByOne) {
   EXPECT_EQ(ones.Load().program.FindVar("y").dims, framework::DDim{3});
 }
 
+// Whether the input is a constant or not, and so the sizes.
+TEST(OnnxSequences, PartsAreThoseOfTheirAxis) {
+  struct Case {
+    int64_t axis;
+    bool keeps;
+    std::vector<int64_t> sizes;
+    std::vector<float> want;
+    framework::DDim dims;
+  };
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  for (const Case& c : std::vector<Case>{
+           {0, true, {}, {4, 5, 6}, {1, 3}},
+           {1, true, {}, {2, 5}, {2, 1}},
+           {1, false, {}, {2, 5}, {2}},
+           {-2, false, {}, {4, 5, 6}, {3}},
+           {1, true, {1, 2}, {2, 3, 5, 6}, {2, 2}},
+           {1, true, {3, 0}, {}, {2, 0}},
+       }) {
+    for (const bool constant : {false, true}) {
+      ModelBuilder builder;
+      if (constant) {
+        builder.Floats("x", {2, 3}, values);
+      } else {
+        builder.Input("x", {2, 3});
+      }
+      builder.Ints("position", {1});
+      auto& split = builder.Node("SplitToSequence", {"x"}, {"list"});
+      SetInt(split, "axis", c.axis);
+      SetInt(split, "keepdims", c.keeps ? 1 : 0);
+      if (!c.sizes.empty()) {
+        builder.Ints("sizes", c.sizes);
+        split.add_input("sizes");
+      }
+      builder.Node("SequenceAt", {"list", "position"}, {"y"});
+      builder.Output("y");
+      const auto feeds = constant ? Floats() : Floats{values};
+      EXPECT_EQ(builder.Run(feeds), Floats{c.want});
+      EXPECT_EQ(builder.Load().program.FindVar("y").dims, c.dims);
+    }
+  }
+}
+
+TEST(OnnxSequences, RefusesSizesThatAreNotThoseOfTheDim) {
+  for (const auto& [sizes, id] :
+       std::vector<std::pair<std::vector<int64_t>, const char*>>{
+           {{1, 1}, "onnx.split_sizes"}, {{3, -1}, "onnx.split_part"}}) {
+    ModelBuilder builder;
+    builder.Input("x", {3});
+    builder.Ints("sizes", sizes);
+    builder.Node("SplitToSequence", {"x", "sizes"}, {"list"}, "cut");
+    builder.Node("SequenceLength", {"list"}, {"y"});
+    builder.Output("y");
+    ExpectError(ErrorCode::kInvalidArgument, id, {"cut"},
+                [&] { builder.Load(); });
+  }
+}
+
 TEST(OnnxSequences, RefusesPositionsThatAreNone) {
   for (const int64_t position : {3, -4}) {
     ModelBuilder builder = Three();

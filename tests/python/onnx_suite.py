@@ -5,7 +5,8 @@
 
 LIST has every test that does not pass, after the reason that Sluice gives.
 VARIANT_LIST has the same of the tests of nodes that pass, where the model says
-less of its inputs (Sizes, Ranks) or more (Constants). Only errors are on it: a
+less of its inputs (Sizes, Ranks) or more (Constants), and where it is what
+Sluice saves of the model (Saved). Only errors are on it: a
 test that gives other values is never expected.
 test_onnx_suite.py compares both with what the installed package shows.
 """
@@ -17,6 +18,7 @@ import collections
 import copy
 import functools
 import importlib.metadata
+import io
 import os
 import pathlib
 import re
@@ -40,12 +42,14 @@ VARIANT_HEAD = f"""\
 # - Sizes: the sizes of all inputs are symbols,
 # - Ranks: no input has a shape,
 # - Constants: all inputs are initialisers,
-# - OneRank and OneConstant: one input is so, each in its turn.
+# - OneRank and OneConstant: one input is so, each in its turn,
+# - Saved: the model is saved and loaded again.
 # {COMMAND} writes this file; a test compares it.
 """
 # As runner.Runner calls them, without "Model".
 KINDS = ("Node", "Simple", "PyTorchConverted", "PyTorchOperator", "Real")
-VARIANTS = ("Sizes", "Ranks", "Constants", "OneRank", "OneConstant")
+VARIANTS = ("Sizes", "Ranks", "Constants", "OneRank", "OneConstant", "Saved")
+NEWEST_SAVED_OPSET = 28
 Outcomes = dict[str, BaseException | None]
 
 
@@ -88,7 +92,7 @@ def backend_of(variant: str, only: int | None) -> type:
         only: the input that is changed; None for all of them.
     """
     from onnx import numpy_helper
-    from sluice.onnx import backend
+    from sluice.onnx import backend, load
 
     drop = drop_sizes if variant == "Sizes" else drop_rank
     values = slice(None) if only is None else slice(only, only + 1)
@@ -131,6 +135,18 @@ def backend_of(variant: str, only: int | None) -> type:
                     )
             return super().prepare(model).run(given)
 
+    class Saved(backend.SluiceBackend):
+        is_compatible = None
+
+        @classmethod
+        def prepare(cls, model, device="CPU", **kwargs):
+            file = io.BytesIO()
+            loaded = super().prepare(model).model
+            loaded.save(file, opset=NEWEST_SAVED_OPSET)
+            return backend.SluiceBackendRep(load(file.getvalue()))
+
+    if variant == "Saved":
+        return Saved
     return Constants if variant.endswith(("Constants", "Constant")) else Changed
 
 
@@ -205,6 +221,10 @@ def reason(error: BaseException) -> str:
     # Of "node 0 (Relu) in node 2 (If): ..." the first.
     nodes = re.findall(
         r"^ *node .+? \(([\w.]+)\)(?: in node [^:]+)?: (.+)$", text, re.M
+    )
+    # "  relu (makes y): ...; created at ..." of a model that is saved.
+    nodes += re.findall(
+        r"^  (\w+) \(makes \S+\): (.+); created at", text, re.M
     )
     if nodes:
         types = collections.defaultdict(set)

@@ -125,8 +125,22 @@ def examples():
 EXAMPLES_OF = examples()
 
 
-def build(example, dtype, known=True):
-    """A program, feeds and outputs; halves are fed and fetched as float32."""
+def of_unknown_rank(program, name, value, feed):
+    """A variable whose value is fed as a list, and reshaped as is fed, too."""
+    feed[name] = value.reshape(-1)
+    feed[f"{name}_shape"] = np.array(value.shape, "int64")
+    return program.append_op(
+        "reshape",
+        {
+            "X": program.data(name, [None], str(value.dtype)),
+            "Shape": program.data(f"{name}_shape", [None], "int64"),
+        },
+    )["Out"]
+
+
+def build(example, dtype, known="sizes"):
+    """A program, feeds and outputs; halves are fed and fetched as float32. Of
+    the inputs the "sizes" are known, or the "ranks", or nothing."""
     rng = np.random.default_rng(0)
     program, feed, inputs = sl.Program(), {}, {}
     for i, (argument, of, shape, low, high) in enumerate(example["inputs"]):
@@ -139,9 +153,12 @@ def build(example, dtype, known=True):
         else:
             value = rng.uniform(low, high, shape).astype(fed)
         name = f"in{i}"
-        feed[name] = np.asarray(value)
-        sizes = [size if known else None for size in shape]
-        variable = program.data(name, sizes, fed)
+        if known:
+            feed[name] = np.asarray(value)
+            sizes = [size if known == "sizes" else None for size in shape]
+            variable = program.data(name, sizes, fed)
+        else:
+            variable = of_unknown_rank(program, name, np.asarray(value), feed)
         if fed != own:
             variable = cast(program, variable, own)
         inputs.setdefault(argument, []).append(variable)
@@ -304,7 +321,7 @@ def test_ops_whose_sizes_are_unknown_give_the_same(op):
     exe, exported = sl.Executor(), 0
     for example in EXAMPLES_OF[op]:
         try:
-            program, feed, outputs = build(example, "float32", known=False)
+            program, feed, outputs = build(example, "float32", "ranks")
             expected = exe.run(program, feed, outputs)
             model = saved(program, outputs)
         except sl.SluiceError:
@@ -313,6 +330,23 @@ def test_ops_whose_sizes_are_unknown_give_the_same(op):
         assert_near(sl.onnx.load(model).run(feed), expected, "float32", example)
         exported += 1
     assert exported > 0 or op in ("maxout", "lookup_table")
+
+
+def test_what_is_exported_without_ranks_is_imported_again():
+    exe, exported = sl.Executor(), set()
+    for op in sorted(set(EXAMPLES_OF) - {*WITHOUT_COUNTERPART}):
+        for example in EXAMPLES_OF[op][:4]:
+            try:
+                program, feed, outputs = build(example, "float32", known="")
+                expected = exe.run(program, feed, outputs)
+                model = saved(program, outputs)
+            except sl.SluiceError:
+                continue
+            got = sl.onnx.load(model).run(feed)
+            assert_near(got, expected, "float32", example)
+            exported.add(op)
+    assert len(exported) >= 120
+    assert {"conv3d", "layer_norm", "pool2d", "top_k"} <= exported
 
 
 def test_onnxruntime_runs_what_is_exported():

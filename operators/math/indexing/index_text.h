@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sluice/framework/values/ddim.h"
+#include "sluice/platform/error.h"
+
+// What errors say of indices that are outside of a dim.
+namespace sluice::operators::math {
+
+// The indices that a dim of this size has.
+inline std::string IndexRange(int64_t size) {
+  if (size == 0) return "a dim that has no elements";
+  return platform::Format("[-{}, {})", size, size);
+}
+
+// "3", or "1, 0": where element `position` of a tensor of shape `dims` is.
+inline std::string Coordinates(int64_t position, framework::DDim dims) {
+  if (dims.rank() <= 1) return std::to_string(position);
+  for (int axis = dims.rank() - 1; axis >= 0; --axis) {
+    const int64_t size = dims[axis];
+    dims[axis] = position % size;
+    position /= size;
+  }
+  const std::string text = ToString(dims);
+  return text.substr(1, text.size() - 2);
+}
+
+}  // namespace sluice::operators::math
