@@ -317,7 +317,7 @@ TEST_F(SaveOnnxAgainTest, DataThatKilledSaversHaveLeftIsDeleted) {
 
 TEST_F(SaveOnnxAgainTest, SaversThatRaceDeleteNoDataInUse) {
   constexpr int kSavers = 3;
-  constexpr int kTimes = 10;
+  constexpr int kTimes = 40;
   Save(1);
   std::vector<pid_t> savers;
   for (int saver = 0; saver < kSavers; ++saver) {

@@ -223,9 +223,7 @@ def reason(error: BaseException) -> str:
         r"^ *node .+? \(([\w.]+)\)(?: in node [^:]+)?: (.+)$", text, re.M
     )
     # "  relu (makes y): ...; created at ..." of a model that is saved.
-    nodes += re.findall(
-        r"^  (\w+) \(makes \S+\): (.+); created at", text, re.M
-    )
+    nodes += re.findall(r"^  (\w+) \(makes \S+\): (.+); created at", text, re.M)
     if nodes:
         types = collections.defaultdict(set)
         for kind, message in nodes:

@@ -67,6 +67,16 @@ TEST_F(FileReplacementTest, ALockThatAnotherWriterKeepsIsAnError) {
   EXPECT_EQ(ReadFile(path_), "new");
 }
 
+TEST_F(FileReplacementTest, SaysWhetherAnotherWriterHasReplacedTheFile) {
+  FileReplacement first(path_);
+  first.Write({"new"});
+  EXPECT_TRUE(first.IsInPlace());
+  ReplaceFile(path_, {"newer"});
+  EXPECT_FALSE(first.IsInPlace());
+  std::filesystem::remove(path_);
+  EXPECT_FALSE(first.IsInPlace());
+}
+
 TEST_F(FileReplacementTest, WaitingEndsWhereTheRunIsCancelled) {
   const Holder holder(path_);
   std::thread canceller([] {
