@@ -239,6 +239,12 @@ def test_cross_entropy(dtype):
 
 
 SCALES = [1e-30, 1e-10, 1, 1e10, 1e18, 1e20, 1e25, 1e36, 3e38]
+# Their squares leave the range of double.
+FAR = [1e-300, 1e-200, 1e-160, 1e153, 1e155, 1e200, 1e300, 1.7e308]
+
+
+def scales(dtype):
+    return SCALES + (FAR if dtype == "float64" else [])
 
 
 def normalized(x, epsilon, centered):
@@ -273,7 +279,7 @@ def test_row_norms(op, dtype):
     shape, attrs = NORMS[op]
     centered = op != "rms_norm"
     grad = np.resize(np.array([1, -2, 0.5, 0.25], dtype), 12)
-    for size, epsilon in itertools.product(SCALES, (1e-5, 0.0)):
+    for size, epsilon in itertools.product(scales(dtype), (1e-5, 0.0)):
         x = np.concatenate([BASE * size, BASE[::-1] * size / 2]).astype(dtype)
         rows = [long(x[:6]), long(x[6:])]
         y = np.concatenate([normalized(r, epsilon, centered)[0] for r in rows])
@@ -294,12 +300,30 @@ def test_row_norms(op, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("run", [1, 2])
+def test_scales_of_row_norms(run, dtype):
+    op = "layer_norm" if run == 1 else "group_norm"
+    grad = np.resize(np.array([1, -2, 0.5, 0.25, 3], dtype), 12)
+    for size in scales(dtype):
+        x = np.concatenate([BASE * size, BASE[::-1] * size / 2]).astype(dtype)
+        y = np.concatenate([normalized(long(r), 0, True)[0] for r in x.reshape(2, 6)])
+        products = y * grad  # of group_norm: rows are groups of three channels
+        want = products.reshape(2, 6).sum(0) if run == 1 else products.reshape(6, 2).sum(1)
+        shape = (2, 6) if run == 1 else (1, 6, 2)
+        attrs = {"epsilon": 0.0, **({} if run == 1 else {"groups": 2})}
+        inputs = {"X": x.reshape(shape), "Scale": np.ones(6, dtype)}
+        inputs["Y@GRAD"] = grad.reshape(shape)
+        for what, got in results(f"{op}_grad", inputs, attrs, ["Scale@GRAD"]):
+            check(f"{what} of {size}", got["Scale@GRAD"], want, dtype, scale=1.0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 def test_batch_norm(layout, dtype):
     """Two channels of 6 elements."""
     axes = (0, 2, 1) if layout == "NHWC" else (0, 1, 2)
     scale, bias = np.array([2, 0.5], dtype), np.array([0, 1], dtype)
-    for size, epsilon in itertools.product(SCALES, (1e-5, 0.0)):
+    for size, epsilon in itertools.product(scales(dtype), (1e-5, 0.0)):
         channels = np.array([BASE * size, BASE[::-1] * size / 2], dtype)
         x = channels.reshape(2, 2, 3).swapaxes(0, 1)
         back = lambda a: a.transpose(axes).swapaxes(0, 1).reshape(2, 6)  # noqa: E731
@@ -320,9 +344,13 @@ def test_batch_norm(layout, dtype):
             "SavedVariance": np.array([n[2] for n in norms]).astype(dtype),
             "Y@GRAD": np.ascontiguousarray(grad.transpose(axes)),
         }  # fmt: skip
-        for what, got in results("batch_norm_grad", inputs, attrs, ["X@GRAD"]):
+        both = ["X@GRAD", "Scale@GRAD"]
+        for what, got in results("batch_norm_grad", inputs, attrs, both):
             for c in range(2):
                 weighted = long(back(inputs["Y@GRAD"])[c]) * long(scale[c])
+                of_scale = (norms[c][0] * long(back(inputs["Y@GRAD"])[c])).sum()
+                check(f"{what} of {size}", got["Scale@GRAD"][c], of_scale, dtype,
+                      scale=1.0)  # fmt: skip
                 want = norm_gradient(long(channels[c]), weighted, epsilon, True)
                 check(f"{what} of {size}, epsilon {epsilon}", back(got["X@GRAD"])[c],
                       want, dtype, scale=np.abs(want).max())  # fmt: skip
