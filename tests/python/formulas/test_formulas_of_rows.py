@@ -28,7 +28,7 @@ def log_sum_exp(x):
     most = x.max()
     if np.isinf(most):
         return most
-    return most + np.log(np.exp(x - most).sum())
+    return most + np.log1p(np.exp(np.delete(x, x.argmax()) - most).sum())
 
 
 def softmax(x):
@@ -73,6 +73,7 @@ ANY = [
     [-1e8, -1e8, -1e8], [-3e38, 3e38, 1e38], [1e20, -1e20, 3], [-87, -100, -200],
     [-1e30, 1e-30], [0, 0, 1e10], [0, 3e38],
 ]  # fmt: skip
+CONFIDENT = [[0, -40, -41], [-17, 0], [-90, -90, 0, -88]]
 MASKED = [[-INF, 0, 0], [-INF, -INF, 1e8], [-INF, 3e38]]
 OF_DOUBLES = [
     [1e200] * 3, [1e-200] * 3, [1e300, 1e-300], [1e200] * 9 + [1e-200] * 9,
@@ -86,7 +87,7 @@ def rows_of(op, dtype):
     if op != "reduce_log_sum":
         rows = rows + ANY
     if op in ("reduce_log_sum_exp", "reduce_max"):
-        rows = rows + MASKED
+        rows = rows + MASKED + CONFIDENT
     return [np.array(row, dtype) for row in rows]
 
 
