@@ -206,6 +206,19 @@ def test_derivatives(row, dtype):
         check(what, got["X@GRAD"], want, dtype, [x, grad], SLACK.get(op, 1), where)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", ["erf", "mish"])
+def test_digits_of_derivatives_far_from_0(op, dtype):
+    """Within 10 units in the last place."""
+    (derivative,) = [row[2] for row in UNARY if row[0] == op]
+    x = np.linspace(2, 9 if dtype == "float32" else 25, 400).astype(dtype)
+    want = derivative(long(x))
+    units = long(np.spacing(want.astype(dtype)))
+    for what, got in results(f"{op}_grad", {"X": x, "Out@GRAD": np.ones_like(x)}):
+        error = np.abs(long(got["X@GRAD"]) - want) / units
+        assert error.max() < 10, f"{what}: {error.max()} units at {x[error.argmax()]}"
+
+
 def floor_mod(x, y):
     rest = np.fmod(x, y)
     return np.where(rest * np.sign(y) < 0, rest + y, rest)
