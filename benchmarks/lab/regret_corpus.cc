@@ -256,14 +256,6 @@ Ints WithBatch(Ints dims, Draw& draw) {
   return dims;
 }
 
-CorpusCase DrawSoftmax(Draw& draw) {
-  const ShapedLayer& layer = draw.Of(SoftmaxLayers());
-  const Ints dims = WithBatch(layer.dims, draw);
-  return MakeCase(layer.network, "softmax_grad",
-                  {{"Out", dims}, {"Out@GRAD", dims}}, {"X@GRAD"},
-                  {{"axis", layer.axes[0]}});
-}
-
 CorpusCase DrawTranspose(Draw& draw) {
   const ShapedLayer& layer = draw.Of(TransposeLayers());
   return MakeCase(layer.network, "transpose",
@@ -338,8 +330,8 @@ std::vector<CorpusCase> DrawCorpus(unsigned seed, int cases) {
   // In how many of 100 cases an op of a family is drawn.
   using Family = CorpusCase (*)(Draw&);
   constexpr std::pair<int, Family> kFamilies[] = {
-      {54, DrawConv},   {16, DrawProduct},  {10, DrawPool}, {10, DrawNorm},
-      {3, DrawSoftmax}, {5, DrawTranspose}, {2, DrawOther}};
+      {54, DrawConv}, {16, DrawProduct},  {10, DrawPool},
+      {10, DrawNorm}, {8, DrawTranspose}, {2, DrawOther}};
   Draw draw(seed);
   std::vector<CorpusCase> corpus;
   while (static_cast<int>(corpus.size()) < cases) {

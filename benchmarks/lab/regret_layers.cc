@@ -170,21 +170,6 @@ constexpr ProductLayer kProductLayers[] = {
     {"odd sizes", 7, 9, 200, 11, true},
 };
 
-const std::vector<ShapedLayer>& Softmaxes() {
-  static const std::vector<ShapedLayer> layers = {
-      {"LeNet", {0, 10}, {-1}},
-      {"ResNet-50", {0, 1000}, {-1}},
-      {"BERT-base", {0, 12, 64, 64}, {-1}},
-      {"BERT-base", {1, 12, 128, 128}, {-1}},
-      {"GPT-2", {0, 12, 1, 100}, {-1}},
-      {"GPT-2", {2, 50257}, {-1}},
-      {"odd sizes", {0, 21, 33, 33}, {1}},
-      {"odd sizes", {300, 17}, {-1}},
-      {"odd sizes", {0, 5, 400}, {1}},
-  };
-  return layers;
-}
-
 const std::vector<ShapedLayer>& Transposes() {
   static const std::vector<ShapedLayer> layers = {
       {"BERT-base", {0, 128, 12, 64}, {0, 2, 1, 3}},
@@ -219,9 +204,6 @@ std::span<const NormLayer> NormLayers() {
 }
 std::span<const ProductLayer> ProductLayers() {
   return kProductLayers;
-}
-std::span<const ShapedLayer> SoftmaxLayers() {
-  return Softmaxes();
 }
 std::span<const ShapedLayer> TransposeLayers() {
   return Transposes();

@@ -37,7 +37,6 @@ std::span<const ConvLayer> ConvLayers();
 std::span<const PoolLayer> PoolLayers();
 std::span<const NormLayer> NormLayers();
 std::span<const ProductLayer> ProductLayers();
-std::span<const ShapedLayer> SoftmaxLayers();
 std::span<const ShapedLayer> TransposeLayers();
 
 }  // namespace sluice::bench

@@ -70,9 +70,12 @@ __device__ T LossOfRow(const Team& team,
                        int64_t row,
                        int64_t size,
                        const T* x,
+                       const T* softmax,
                        typename SoftmaxRow<T>::Sums sums) {
-  const T log_sum = log(sums.exponentials);
   if (!labels.Counts(row)) return 0;
+  const T rest = SoftmaxRow<T>{size, 1}.SumOfRest(team, softmax);
+  const T log_sum =
+      SoftmaxRow<T>::LogOfSum(sums.exponentials, sums.exponentials * rest);
   if (labels.weights == nullptr) {
     return log_sum - (x[labels.index[row]] - sums.maximum);
   }
@@ -112,8 +115,8 @@ class CrossEntropyCUDAKernel final : public OpKernel {
         row.size, [=] __device__(auto team, int64_t number) {
           const int64_t at = number * row.size;
           const auto sums = row.Forward(team, x + at, softmax + at);
-          const T value =
-              LossOfRow(team, labels, number, row.size, x + at, sums);
+          const T value = LossOfRow(team, labels, number, row.size, x + at,
+                                    softmax + at, sums);
           if (team.Leads()) loss[number] = value;
         });
   }
@@ -133,19 +136,28 @@ __device__ void AddGradientOfRow(const Team& team,
                                  T grad,
                                  T* x_grad) {
   if (!labels.Counts(row)) return;
-  const bool hard = labels.weights == nullptr;
-  const T* weights = hard ? nullptr : labels.weights + row * size;
-  T total = 1;  // of the weights
-  if (!hard) {
-    T sum = 0;
+  const T rest = SoftmaxRow<T>{size, 1}.SumOfRest(team, softmax);
+  if (labels.weights == nullptr) {
     for (int64_t i = team.First(); i < size; i += Team::kSize) {
-      sum += weights[i];
+      T change = softmax[i];
+      if (labels.index[row] == i) change = change > T{0.5} ? -rest : change - 1;
+      x_grad[i] += change * grad;
     }
-    total = team.All(sum, SumOf());
+    return;
   }
+  const T* weights = labels.weights + row * size;
+  T all = 0, others = 0;
   for (int64_t i = team.First(); i < size; i += Team::kSize) {
-    const T label = hard ? (labels.index[row] == i ? T{1} : T{0}) : weights[i];
-    x_grad[i] += (softmax[i] * total - label) * grad;
+    all += weights[i];
+    if (!(softmax[i] > T{0.5})) others += weights[i];
+  }
+  all = team.All(all, SumOf());
+  others = team.All(others, SumOf());
+  for (int64_t i = team.First(); i < size; i += Team::kSize) {
+    const T y = softmax[i];
+    const T change =
+        y > T{0.5} ? y * others - weights[i] * rest : y * all - weights[i];
+    x_grad[i] += change * grad;
   }
 }
 

@@ -101,7 +101,9 @@ void GradSchema(OpSchema& op) {
   op.Doc("The gradient of softmax_with_cross_entropy's logits.");
   TypeVars(op);
   LabelInput(op);
-  op.Input("Softmax", "T", "What softmax_with_cross_entropy gave.");
+  op.Input("Softmax", "T",
+           "What softmax_with_cross_entropy gave; that rows sum to 1 is relied "
+           "on.");
   op.Input("Softmax@GRAD", "T", "Its gradient; 0 if left out.",
            {.optional = true});
   op.Input("Loss@GRAD", "T", "The gradient of the losses; 0 if left out.",

@@ -43,19 +43,46 @@ struct SoftmaxRow {
     return {most, sum};
   }
 
+  // What follows is computed as in softmax.cc, where the reasons are.
+
+  // The logarithm of the sum, of which `rest` is what is not the maximum's 1.
+  __device__ static T LogOfSum(T sum, T rest) {
+    return sum < T{1.5} ? log1p(rest) : log(sum);
+  }
+
+  // The sum of the elements of a softmax that are not above a half; each thread
+  // reads those that it wrote in Forward.
+  template <typename Team>
+  __device__ T SumOfRest(const Team& team, const T* out) const {
+    T sum = 0;
+    for (int64_t i = team.First(); i < size; i += Team::kSize) {
+      if (!(out[i * inner] > T{0.5})) sum += out[i * inner];
+    }
+    return team.All(sum, SumOf());
+  }
+
   // x_grad = (grad - sum of grad * out) * out.
   template <typename Team>
   __device__ void Backward(const Team& team,
                            const T* out,
                            const T* grad,
                            T* x_grad) const {
-    T sum = 0;
+    T base = 0, products = 0, rest = 0;
     for (int64_t i = team.First(); i < size; i += Team::kSize) {
-      sum += grad[i * inner] * out[i * inner];
+      const T y = out[i * inner];
+      if (y > T{0.5}) {
+        base += grad[i * inner];
+      } else {
+        products += grad[i * inner] * y;
+        rest += y;
+      }
     }
-    sum = team.All(sum, SumOf());
+    base = team.All(base, SumOf());
+    const T sum = team.All(products, SumOf()) - base * team.All(rest, SumOf());
     for (int64_t i = team.First(); i < size; i += Team::kSize) {
-      x_grad[i * inner] = (grad[i * inner] - sum) * out[i * inner];
+      const T y = out[i * inner];
+      const T apart = y > T{0.5} ? T{0} : grad[i * inner] - base;
+      x_grad[i * inner] = (apart - sum) * y;
     }
   }
 
@@ -67,11 +94,14 @@ struct SoftmaxRow {
       most = LargerOf()(most, x[i * inner]);
     }
     most = team.All(most, LargerOf());
-    T sum = 0;
+    T sum = 0, rest = 0;
     for (int64_t i = team.First(); i < size; i += Team::kSize) {
-      sum += exp(x[i * inner] - most);
+      const T e = exp(x[i * inner] - most);
+      sum += e;
+      if (x[i * inner] != most) rest += e;
     }
-    const T log_sum = log(team.All(sum, SumOf()));
+    sum = team.All(sum, SumOf());
+    const T log_sum = LogOfSum(sum, team.All(rest, SumOf()));
     for (int64_t i = team.First(); i < size; i += Team::kSize) {
       out[i * inner] = x[i * inner] - most - log_sum;
     }
@@ -83,13 +113,19 @@ struct SoftmaxRow {
                               const T* out,
                               const T* grad,
                               T* x_grad) const {
-    T sum = 0;
+    constexpr T kLogOfHalf = static_cast<T>(-0.693147180559945309);
+    T sum = 0, rest = 0;
     for (int64_t i = team.First(); i < size; i += Team::kSize) {
       sum += grad[i * inner];
+      if (!(out[i * inner] > kLogOfHalf)) rest += grad[i * inner];
     }
     sum = team.All(sum, SumOf());
+    rest = team.All(rest, SumOf());
     for (int64_t i = team.First(); i < size; i += Team::kSize) {
-      x_grad[i * inner] = grad[i * inner] - exp(out[i * inner]) * sum;
+      const T y = out[i * inner];
+      const T own = grad[i * inner];
+      x_grad[i * inner] = y > kLogOfHalf ? -(expm1(y) * own + exp(y) * rest)
+                                         : own - exp(y) * sum;
     }
   }
 

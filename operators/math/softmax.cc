@@ -8,6 +8,9 @@
 // quotients. Vectors hold neighbours in the row, or neighbouring columns where
 // these lie side by side.
 //
+// At most one element of a softmax is above a half. Near 1 it has no digits
+// left for the logarithm, nor for 1 less it: both come from the other elements.
+//
 // HWY_TARGET_INCLUDE makes this file include itself once for every
 // instruction set.
 #define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
@@ -25,11 +28,15 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-HWY_INLINE float Log(float x) {
-  return ::logf(x);
+// Sums of exponentials below this have one maximum.
+constexpr double kOneMaximum = 1.5;
+
+// The logarithm of `sum`, of which `rest` is what is not the maximum's 1.
+HWY_INLINE float LogOfSum(float sum, float rest) {
+  return sum < kOneMaximum ? ::log1pf(rest) : ::logf(sum);
 }
-HWY_INLINE double Log(double x) {
-  return ::log(x);
+HWY_INLINE double LogOfSum(double sum, double rest) {
+  return sum < kOneMaximum ? ::log1p(rest) : ::log(sum);
 }
 
 template <typename T>
@@ -101,12 +108,14 @@ template <typename T>
 HWY_INLINE void LogSoftmaxRow(const T* x, int64_t size, T* out) {
   const Tag<T> d;
   const V<T> max = hn::Set(d, Maximum(x, size));
-  V<T> sums = hn::Zero(d);
+  V<T> sums = hn::Zero(d), rests = sums;
   for (int64_t i = 0; i < size; i += kLanes<T>) {
     const V<T> part = LoadPart(x + i, size - i, kLowest<T>);
-    sums = hn::Add(sums, SimdExp(d, hn::Sub(part, max)));
+    const V<T> e = SimdExp(d, hn::Sub(part, max));
+    sums = hn::Add(sums, e);
+    rests = hn::Add(rests, hn::IfThenZeroElse(hn::Eq(part, max), e));
   }
-  const V<T> log_sum = hn::Set(d, Log(Sum<T>(sums)));
+  const V<T> log_sum = hn::Set(d, LogOfSum(Sum<T>(sums), Sum<T>(rests)));
   for (int64_t i = 0; i < size; i += kLanes<T>) {
     const int64_t left = size - i;
     const V<T> part = LoadPart(x + i, left, T{0});
@@ -123,129 +132,151 @@ HWY_INLINE void LogSoftmaxColumns(
   for (int64_t i = 0; i < size; ++i) {
     max = hn::Max(max, LoadPart(x + i * inner, count, T{0}));
   }
-  V<T> sum = hn::Zero(d);
+  V<T> sum = hn::Zero(d), rest = sum;
   for (int64_t i = 0; i < size; ++i) {
     const V<T> part = LoadPart(x + i * inner, count, T{0});
-    sum = hn::Add(sum, SimdExp(d, hn::Sub(part, max)));
+    const V<T> e = SimdExp(d, hn::Sub(part, max));
+    sum = hn::Add(sum, e);
+    rest = hn::Add(rest, hn::IfThenZeroElse(hn::Eq(part, max), e));
   }
-  const V<T> log_sum = SimdLog(d, sum);
+  const auto one_maximum = hn::Lt(sum, hn::Set(d, T{kOneMaximum}));
+  const V<T> log_sum =
+      hn::IfThenElse(one_maximum, hn::Log1p(d, rest), SimdLog(d, sum));
   for (int64_t i = 0; i < size; ++i) {
     const V<T> part = LoadPart(x + i * inner, count, T{0});
     StorePart(hn::Sub(hn::Sub(part, max), log_sum), out + i * inner, count);
   }
 }
 
+// The sums of x_grad = (grad - sum of grad * out) * out. From all grads, that
+// of the element above a half is subtracted.
 template <typename T>
-HWY_INLINE T Dot(const T* a, const T* b, int64_t size) {
-  V<T> sums = hn::Zero(Tag<T>());
-  for (int64_t i = 0; i < size; i += kLanes<T>) {
-    sums = hn::MulAdd(LoadPart(a + i, size - i, T{0}),
-                      LoadPart(b + i, size - i, T{0}), sums);
-  }
-  return Sum<T>(sums);
-}
+struct GradTerms {
+  static constexpr T kPad = 0;  // out after the end of a row
+  const Tag<T> d;
+  V<T> base;      // grad of the element above a half, or 0
+  V<T> products;  // grad * out of the others
+  V<T> rest;      // out of the others
 
-// x_grad = (grad - sum of grad * out) * out.
+  HWY_INLINE GradTerms() : base(hn::Zero(d)), products(base), rest(base) {}
+  HWY_INLINE auto IsAboveHalf(V<T> out) const {
+    return hn::Gt(out, hn::Set(d, T{0.5}));
+  }
+  HWY_INLINE void Add(V<T> out, V<T> grad) {
+    const auto above = IsAboveHalf(out);
+    const V<T> other = hn::IfThenZeroElse(above, out);
+    base = hn::Add(base, hn::IfThenElseZero(above, grad));
+    products = hn::MulAdd(other, grad, products);
+    rest = hn::Add(rest, other);
+  }
+  // Each lane becomes the sum of all.
+  HWY_INLINE void AddLanes() {
+    base = hn::SumOfLanes(d, base);
+    products = hn::SumOfLanes(d, products);
+    rest = hn::SumOfLanes(d, rest);
+  }
+  HWY_INLINE V<T> Grad(V<T> out, V<T> grad) const {
+    const V<T> apart =
+        hn::IfThenZeroElse(IsAboveHalf(out), hn::Sub(grad, base));
+    const V<T> sum = hn::NegMulAdd(base, rest, products);
+    return hn::Mul(hn::Sub(apart, sum), out);
+  }
+};
+
+// The same for the logarithm: x_grad = grad - exp(out) * the sum of grad.
 template <typename T>
+struct LogGradTerms {
+  static constexpr T kPad = kLowest<T>;  // out after the end of a row
+  const Tag<T> d;
+  V<T> sum;   // grad
+  V<T> rest;  // grad of all whose exp(out) is not above a half
+
+  HWY_INLINE LogGradTerms() : sum(hn::Zero(d)), rest(sum) {}
+  HWY_INLINE auto IsAboveHalf(V<T> out) const {
+    constexpr double kLogOfHalf = -0.693147180559945309;
+    return hn::Gt(out, hn::Set(d, static_cast<T>(kLogOfHalf)));
+  }
+  HWY_INLINE void Add(V<T> out, V<T> grad) {
+    sum = hn::Add(sum, grad);
+    rest = hn::Add(rest, hn::IfThenZeroElse(IsAboveHalf(out), grad));
+  }
+  HWY_INLINE void AddLanes() {
+    sum = hn::SumOfLanes(d, sum);
+    rest = hn::SumOfLanes(d, rest);
+  }
+  HWY_INLINE V<T> Grad(V<T> out, V<T> grad) const {
+    const V<T> softmax = SimdExp(d, out);
+    const V<T> plain = hn::NegMulAdd(softmax, sum, grad);
+    const auto above = IsAboveHalf(out);
+    if (hn::AllFalse(d, above)) return plain;
+    const V<T> own =
+        hn::MulAdd(hn::Expm1(d, out), grad, hn::Mul(softmax, rest));
+    return hn::IfThenElse(above, hn::Neg(own), plain);
+  }
+};
+
+// Of one row; Terms are GradTerms or LogGradTerms.
+template <typename Terms, typename T>
 HWY_INLINE void GradRow(const T* out, const T* grad, int64_t size, T* x_grad) {
-  const V<T> sum = hn::Set(Tag<T>(), Dot(out, grad, size));
+  Terms terms;
   for (int64_t i = 0; i < size; i += kLanes<T>) {
     const int64_t left = size - i;
-    const V<T> rest = hn::Sub(LoadPart(grad + i, left, T{0}), sum);
-    StorePart(hn::Mul(rest, LoadPart(out + i, left, T{0})), x_grad + i, left);
+    terms.Add(LoadPart(out + i, left, Terms::kPad),
+              LoadPart(grad + i, left, T{0}));
+  }
+  terms.AddLanes();
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const int64_t left = size - i;
+    StorePart(terms.Grad(LoadPart(out + i, left, Terms::kPad),
+                         LoadPart(grad + i, left, T{0})),
+              x_grad + i, left);
   }
 }
 
-template <typename T>
+// The same of `count` columns.
+template <typename Terms, typename T>
 HWY_INLINE void GradColumns(const T* out,
                             const T* grad,
                             int64_t size,
                             int64_t inner,
                             int64_t count,
                             T* x_grad) {
-  V<T> sum = hn::Zero(Tag<T>());
+  Terms terms;
   for (int64_t i = 0; i < size * inner; i += inner) {
-    sum = hn::MulAdd(LoadPart(out + i, count, T{0}),
-                     LoadPart(grad + i, count, T{0}), sum);
-  }
-  for (int64_t i = 0; i < size * inner; i += inner) {
-    const V<T> rest = hn::Sub(LoadPart(grad + i, count, T{0}), sum);
-    StorePart(hn::Mul(rest, LoadPart(out + i, count, T{0})), x_grad + i, count);
-  }
-}
-
-// x_grad = grad - exp(out) * the sum of grad.
-template <typename T>
-HWY_INLINE void LogGradRow(const T* out,
-                           const T* grad,
-                           int64_t size,
-                           T* x_grad) {
-  const Tag<T> d;
-  V<T> sums = hn::Zero(d);
-  for (int64_t i = 0; i < size; i += kLanes<T>) {
-    sums = hn::Add(sums, LoadPart(grad + i, size - i, T{0}));
-  }
-  const V<T> sum = hn::Set(d, Sum<T>(sums));
-  for (int64_t i = 0; i < size; i += kLanes<T>) {
-    const int64_t left = size - i;
-    const V<T> softmax = SimdExp(d, LoadPart(out + i, left, T{0}));
-    StorePart(hn::NegMulAdd(softmax, sum, LoadPart(grad + i, left, T{0})),
-              x_grad + i, left);
-  }
-}
-
-template <typename T>
-HWY_INLINE void LogGradColumns(const T* out,
-                               const T* grad,
-                               int64_t size,
-                               int64_t inner,
-                               int64_t count,
-                               T* x_grad) {
-  const Tag<T> d;
-  V<T> sum = hn::Zero(d);
-  for (int64_t i = 0; i < size * inner; i += inner) {
-    sum = hn::Add(sum, LoadPart(grad + i, count, T{0}));
+    terms.Add(LoadPart(out + i, count, T{0}), LoadPart(grad + i, count, T{0}));
   }
   for (int64_t i = 0; i < size * inner; i += inner) {
-    const V<T> softmax = SimdExp(d, LoadPart(out + i, count, T{0}));
-    StorePart(hn::NegMulAdd(softmax, sum, LoadPart(grad + i, count, T{0})),
+    StorePart(terms.Grad(LoadPart(out + i, count, T{0}),
+                         LoadPart(grad + i, count, T{0})),
               x_grad + i, count);
   }
 }
 
+// One row where `inner` is 1, else `count` columns.
 template <typename T>
-HWY_INLINE void RunRow(
-    SoftmaxStep step, const T* x, const T* grad, int64_t size, T* out) {
+HWY_INLINE void RunPart(SoftmaxStep step,
+                        const T* x,
+                        const T* grad,
+                        int64_t size,
+                        int64_t inner,
+                        int64_t count,
+                        T* out) {
   T unused[2];
   switch (step) {
     case SoftmaxStep::kSoftmax:
-      return SoftmaxRow(x, size, out, unused, unused + 1);
+      return inner == 1 ? SoftmaxRow(x, size, out, unused, unused + 1)
+                        : SoftmaxColumns(x, size, inner, count, out);
     case SoftmaxStep::kGrad:
-      return GradRow(x, grad, size, out);
+      return inner == 1
+                 ? GradRow<GradTerms<T>>(x, grad, size, out)
+                 : GradColumns<GradTerms<T>>(x, grad, size, inner, count, out);
     case SoftmaxStep::kLogSoftmax:
-      return LogSoftmaxRow(x, size, out);
+      return inner == 1 ? LogSoftmaxRow(x, size, out)
+                        : LogSoftmaxColumns(x, size, inner, count, out);
     case SoftmaxStep::kLogGrad:
-      return LogGradRow(x, grad, size, out);
-  }
-}
-
-template <typename T>
-HWY_INLINE void RunColumns(SoftmaxStep step,
-                           const T* x,
-                           const T* grad,
-                           int64_t size,
-                           int64_t inner,
-                           int64_t count,
-                           T* out) {
-  switch (step) {
-    case SoftmaxStep::kSoftmax:
-      return SoftmaxColumns(x, size, inner, count, out);
-    case SoftmaxStep::kGrad:
-      return GradColumns(x, grad, size, inner, count, out);
-    case SoftmaxStep::kLogSoftmax:
-      return LogSoftmaxColumns(x, size, inner, count, out);
-    case SoftmaxStep::kLogGrad:
-      return LogGradColumns(x, grad, size, inner, count, out);
+      return inner == 1 ? GradRow<LogGradTerms<T>>(x, grad, size, out)
+                        : GradColumns<LogGradTerms<T>>(x, grad, size, inner,
+                                                       count, out);
   }
 }
 
@@ -268,13 +299,22 @@ HWY_INLINE void RunSoftmax(SoftmaxStep step,
     for (int64_t j = first; j < last; j += kLanes<T>) {
       const int64_t count = HWY_MIN(last - j, kLanes<T>);
       const T* grads = grad == nullptr ? nullptr : grad + j;
-      if (dims.inner == 1) {
-        RunRow(step, x + j, grads, dims.size, out + j);
-      } else {
-        RunColumns(step, x + j, grads, dims.size, dims.inner, count, out + j);
-      }
+      RunPart(step, x + j, grads, dims.size, dims.inner, count, out + j);
     }
   }
+}
+
+// The sum of the elements of a softmax that are not above a half.
+template <typename T>
+HWY_INLINE T SumOfRest(const T* softmax, int64_t size) {
+  const Tag<T> d;
+  V<T> sums = hn::Zero(d);
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const V<T> part = LoadPart(softmax + i, size - i, T{0});
+    const auto above = hn::Gt(part, hn::Set(d, T{0.5}));
+    sums = hn::Add(sums, hn::IfThenZeroElse(above, part));
+  }
+  return Sum<T>(sums);
 }
 
 template <typename T>
@@ -291,7 +331,9 @@ HWY_INLINE void RunCrossEntropy(int64_t begin,
     T max, sum;
     SoftmaxRow(x, size, softmax + row * size, &max, &sum);
     // Minus the logarithm of softmax is log_sum - (x - max).
-    const T log_sum = Log(sum);
+    const T rest =
+        sum < kOneMaximum ? sum * SumOfRest(softmax + row * size, size) : T{0};
+    const T log_sum = LogOfSum(sum, rest);
     if (labels.weights == nullptr) {
       const int64_t label = labels.index[row];
       loss[row] = label == labels.ignored ? T{0} : log_sum - (x[label] - max);
@@ -317,6 +359,60 @@ HWY_INLINE void RunCrossEntropy(int64_t begin,
   }
 }
 
+// Adds the gradient of a row's loss: (softmax - 1 where the label is) * grad.
+template <typename T>
+HWY_INLINE void AddHardGrad(
+    const T* softmax, int64_t size, int64_t label, T grad, T* logits_grad) {
+  const Tag<T> d;
+  const T before = logits_grad[label];
+  V<T> rest = hn::Zero(d);  // of the elements that are not above a half
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const int64_t left = size - i;
+    const V<T> y = LoadPart(softmax + i, left, T{0});
+    const auto above = hn::Gt(y, hn::Set(d, T{0.5}));
+    rest = hn::Add(rest, hn::IfThenZeroElse(above, y));
+    StorePart(
+        hn::MulAdd(y, hn::Set(d, grad), LoadPart(logits_grad + i, left, T{0})),
+        logits_grad + i, left);
+  }
+  const T own = softmax[label] > T{0.5} ? -Sum<T>(rest) : softmax[label] - 1;
+  // Not what stands there less the gradient: infinity less infinity is NaN.
+  logits_grad[label] = before + own * grad;
+}
+
+// Adds (softmax * the sum of the weights - weights) * grad. In the element
+// above a half, what both terms share is left out.
+template <typename T>
+HWY_INLINE void AddSoftGrad(
+    const T* softmax, int64_t size, const T* weights, T grad, T* logits_grad) {
+  const Tag<T> d;
+  const V<T> half = hn::Set(d, T{0.5});
+  V<T> all = hn::Zero(d), others = all, rest = all;
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const V<T> y = LoadPart(softmax + i, size - i, T{0});
+    const V<T> weight = LoadPart(weights + i, size - i, T{0});
+    const auto above = hn::Gt(y, half);
+    all = hn::Add(all, weight);
+    others = hn::Add(others, hn::IfThenZeroElse(above, weight));
+    rest = hn::Add(rest, hn::IfThenZeroElse(above, y));
+  }
+  all = hn::SumOfLanes(d, all);
+  others = hn::SumOfLanes(d, others);
+  rest = hn::SumOfLanes(d, rest);
+  for (int64_t i = 0; i < size; i += kLanes<T>) {
+    const int64_t left = size - i;
+    const V<T> y = LoadPart(softmax + i, left, T{0});
+    const V<T> weight = LoadPart(weights + i, left, T{0});
+    const auto above = hn::Gt(y, half);
+    const V<T> change =
+        hn::MulSub(y, hn::IfThenElse(above, others, all),
+                   hn::IfThenElse(above, hn::Mul(weight, rest), weight));
+    StorePart(hn::MulAdd(change, hn::Set(d, grad),
+                         LoadPart(logits_grad + i, left, T{0})),
+              logits_grad + i, left);
+  }
+}
+
 template <typename T>
 HWY_INLINE void RunCrossEntropyGrad(int64_t begin,
                                     int64_t end,
@@ -326,37 +422,24 @@ HWY_INLINE void RunCrossEntropyGrad(int64_t begin,
                                     const T* loss_grad,
                                     const T* softmax_grad,
                                     T* logits_grad) {
-  const Tag<T> d;
   for (int64_t row = begin; row < end; ++row) {
     const T* y = softmax + row * size;
     T* to = logits_grad + row * size;
     if (softmax_grad != nullptr) {
-      GradRow(y, softmax_grad + row * size, size, to);
+      GradRow<GradTerms<T>>(y, softmax_grad + row * size, size, to);
     } else {
       for (int64_t i = 0; i < size; ++i) {
         to[i] = T{0};
       }
     }
     if (loss_grad == nullptr) continue;
-    const bool hard = labels.weights == nullptr;
-    if (hard && labels.index[row] == labels.ignored) continue;
-    const T* weights = hard ? nullptr : labels.weights + row * size;
-    T sum = 1;  // of the weights
-    for (int64_t i = 0; !hard && i < size; ++i) {
-      sum = (i == 0 ? T{0} : sum) + weights[i];
+    if (labels.weights == nullptr) {
+      const int64_t label = labels.index[row];
+      if (label == labels.ignored) continue;
+      AddHardGrad(y, size, label, loss_grad[row], to);
+    } else {
+      AddSoftGrad(y, size, labels.weights + row * size, loss_grad[row], to);
     }
-    const V<T> grad = hn::Set(d, loss_grad[row]);
-    const int64_t label = hard ? labels.index[row] : 0;
-    const T before = to[label];
-    for (int64_t i = 0; i < size; i += kLanes<T>) {
-      const int64_t left = size - i;
-      V<T> change = hn::Mul(LoadPart(y + i, left, T{0}), hn::Set(d, sum));
-      if (!hard) change = hn::Sub(change, LoadPart(weights + i, left, T{0}));
-      StorePart(hn::MulAdd(change, grad, LoadPart(to + i, left, T{0})), to + i,
-                left);
-    }
-    // Not what stands there less the gradient: infinity less infinity is NaN.
-    if (hard) to[label] = before + (y[label] - 1) * loss_grad[row];
   }
 }
 

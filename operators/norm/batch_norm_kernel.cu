@@ -4,6 +4,7 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_sum.cuh"
 #include "sluice/operators/math/norm/batch_norm.h"
+#include "sluice/operators/math/norm/far_moments.h"
 
 namespace sluice::operators {
 namespace {
@@ -136,20 +137,27 @@ class BatchNormCUDAKernel final : public OpKernel {
     const bool is_test = is_test_;
     const T* scale = context.Input("Scale").data<T>();
     const T* bias = context.Input("Bias").data<T>();
-    const int64_t count = channels_.channels;
-    platform::ForEach(context.device_context<CUDADeviceContext>(), count,
-                      [=] __device__(int64_t c) {
-                        const double center =
-                            is_test ? means.before[c] : moments[c];
-                        const double spread =
-                            is_test ? variances.before[c] : moments[count + c];
-                        mean[c] = static_cast<T>(center);
-                        inverse[c] = static_cast<T>(1 / sqrt(spread + epsilon));
-                        moments[c] = math::BiasOfRoundedMean(center, inverse[c],
-                                                             scale[c], bias[c]);
-                        means.Update(c, keep, center);
-                        variances.Update(c, keep, spread);
-                      });
+    const T* x = context.Input("X").data<T>();
+    const Channels channels = channels_;
+    platform::ForEach(
+        context.device_context<CUDADeviceContext>(), channels.channels,
+        [=] __device__(int64_t c) {
+          math::ScaledMoments own;
+          if (is_test) {
+            own = {means.before[c], variances.before[c]};
+          } else {
+            own = math::MomentsInRange<T>(
+                {moments[c], moments[channels.channels + c]}, epsilon, true,
+                channels.count,
+                [=](int64_t i) { return double{x[channels.At(c, i)]}; });
+          }
+          mean[c] = static_cast<T>(own.Mean());
+          inverse[c] = static_cast<T>(own.shrink / sqrt(own.Square(epsilon)));
+          moments[c] = math::BiasOfRoundedMean(own.Mean(), inverse[c], scale[c],
+                                               bias[c]);
+          means.Update(c, keep, own.Mean());
+          variances.Update(c, keep, own.Variance());
+        });
   }
 
  private:
@@ -176,13 +184,20 @@ class BatchNormCUDAKernel final : public OpKernel {
 // - mean) inverse + bias_sum has. `keep` is 1 / count.
 template <typename T>
 __device__ void FinishChannel(const BatchNormGradArgs<T>& args,
+                              const Channels& channels,
                               int64_t c,
                               double keep,
                               double* bias_sum,
                               double* scale_sum) {
   const double inverse = args.inverse_std[c];
   const double a = inverse * args.scale[c];
-  const double scale_grad = *scale_sum * inverse;
+  double scale_grad = 0;
+  if (args.y_grad != nullptr) {
+    scale_grad = math::SumInRange<T>(
+        *scale_sum * inverse, args.mean[c], inverse, channels.count,
+        [&](int64_t i) { return double{args.y_grad[channels.At(c, i)]}; },
+        [&](int64_t i) { return double{args.x[channels.At(c, i)]}; });
+  }
   if (args.bias_grad != nullptr) args.bias_grad[c] = static_cast<T>(*bias_sum);
   if (args.scale_grad != nullptr) {
     args.scale_grad[c] = static_cast<T>(scale_grad);
@@ -217,7 +232,7 @@ class BatchNormGradCUDAKernel final : public OpKernel {
     const double keep =
         1 / static_cast<double>(std::max<int64_t>(channels.count, 1));
     platform::ForEach(device, channels.channels, [=] __device__(int64_t c) {
-      FinishChannel(args, c, keep, bias_sums + c, scale_sums + c);
+      FinishChannel(args, channels, c, keep, bias_sums + c, scale_sums + c);
     });
     if (args.x_grad == nullptr) return;
     platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {

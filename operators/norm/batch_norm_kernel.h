@@ -37,9 +37,9 @@ class BatchNormKernel : public framework::OpKernel {
       chain_ = ReadChain<T>(preparation.query);
       first_operand_ = preparation.query.inputs.size() - chain_.operands();
     }
-    // Means and variances in double, and biases.
+    // Means, variances and inverse deviations in double, and biases.
     preparation.scratch_bytes =
-        (2 * sizeof(double) + sizeof(T)) * static_cast<size_t>(dims_.channels);
+        (3 * sizeof(double) + sizeof(T)) * static_cast<size_t>(dims_.channels);
   }
 
   void Compute(framework::OpKernelContext& context) const override {
@@ -51,22 +51,24 @@ class BatchNormKernel : public framework::OpKernel {
         context.AllocateOutput("SavedVariance", channels);
     auto* means = static_cast<double*>(context.scratch());
     double* variances = means + dims_.channels;
+    double* inverses = variances + dims_.channels;
     int64_t count = 0;
     if (!is_test_) {
-      count = Moments(context, means, variances);
+      count = Moments(context, means, variances, inverses);
     } else {
       const T* given = context.Input("Mean").data<T>();
       const T* given_variance = context.Input("Variance").data<T>();
       for (int64_t c = 0; c < dims_.channels; ++c) {
         means[c] = given[c];
         variances[c] = given_variance[c];
+        inverses[c] = 1 / std::sqrt(variances[c] + epsilon_);
       }
     }
     const T* scale = context.Input("Scale").data<T>();
     const T* bias = context.Input("Bias").data<T>();
-    T* biases = reinterpret_cast<T*>(variances + dims_.channels);
+    T* biases = reinterpret_cast<T*>(inverses + dims_.channels);
     for (int64_t c = 0; c < dims_.channels; ++c) {
-      const T inverse = static_cast<T>(1 / std::sqrt(variances[c] + epsilon_));
+      const T inverse = static_cast<T>(inverses[c]);
       mean.data<T>()[c] = static_cast<T>(means[c]);
       inverse_std.data<T>()[c] = inverse;
       biases[c] = math::BiasOfRoundedMean(means[c], inverse, scale[c], bias[c]);
@@ -84,12 +86,15 @@ class BatchNormKernel : public framework::OpKernel {
   // Of the batch, by channel, and the number of elements of a channel.
   virtual int64_t Moments(framework::OpKernelContext& context,
                           double* means,
-                          double* variances) const {
-    math::BatchMoments(dims_, context.Input("X").data<T>(), means, variances);
+                          double* variances,
+                          double* inverses) const {
+    math::BatchMoments(dims_, context.Input("X").data<T>(), epsilon_, means,
+                       variances, inverses);
     return dims_.count();
   }
 
   const math::BatchNormDims& dims() const { return dims_; }
+  double epsilon() const { return epsilon_; }
 
  private:
   // The running statistic, with that of this batch of `count` elements.

@@ -4,6 +4,7 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_rows.cuh"
 #include "sluice/operators/math/device_sum.cuh"
+#include "sluice/operators/math/norm/far_moments.h"
 #include "sluice/operators/norm/row_norm.h"
 
 namespace sluice::operators {
@@ -17,6 +18,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using math::RowNormArgs;
 using math::RowNormGradArgs;
+using math::ScaledMoments;
 using math::SumOf;
 using platform::CUDADeviceContext;
 
@@ -40,23 +42,20 @@ struct Rows {
   }
 
   template <typename Team, typename T>
-  __device__ double Mean(const Team& team, const T* x) const {
-    if (!centered) return 0;
-    double sum = 0;
-    for (int64_t i = team.First(); i < size; i += Team::kSize) {
-      sum += x[i];
+  __device__ ScaledMoments Moments(const Team& team, const T* x) const {
+    double mean = 0;
+    for (int64_t i = team.First(); centered && i < size; i += Team::kSize) {
+      mean += x[i];
     }
-    return team.All(sum, SumOf()) / static_cast<double>(size);
-  }
-
-  template <typename Team, typename T>
-  __device__ double Variance(const Team& team, const T* x, double mean) const {
+    mean = team.All(mean, SumOf()) / static_cast<double>(size);
     double sum = 0;
     for (int64_t i = team.First(); i < size; i += Team::kSize) {
       const double distance = x[i] - mean;
       sum += distance * distance;
     }
-    return team.All(sum, SumOf()) / static_cast<double>(size);
+    const double variance = team.All(sum, SumOf()) / static_cast<double>(size);
+    return math::MomentsInRange<T>({mean, variance}, epsilon, centered, size,
+                                   [x](int64_t i) { return double{x[i]}; });
   }
 };
 
@@ -81,13 +80,16 @@ __device__ void NormalizeRow(const Rows& rows,
                              int64_t row) {
   const T* x = args.x + row * rows.size;
   T* y = args.y + row * rows.size;
-  const double mean = rows.Mean(team, x);
-  const double variance = rows.Variance(team, x, mean);
+  const ScaledMoments moments = rows.Moments(team, x);
+  const double mean = moments.Mean();
   if (team.Leads()) {
     if (args.mean != nullptr) args.mean[row] = static_cast<T>(mean);
-    if (args.variance != nullptr) args.variance[row] = static_cast<T>(variance);
+    if (args.variance != nullptr) {
+      args.variance[row] = static_cast<T>(moments.Variance());
+    }
   }
-  const Normal<T> normal(mean, 1 / sqrt(variance + rows.epsilon));
+  const Normal<T> normal(mean,
+                         moments.shrink / sqrt(moments.Square(rows.epsilon)));
   for (int64_t i = team.First(); i < rows.size; i += Team::kSize) {
     const int64_t p = rows.Parameter(row, i);
     T value = normal.Of(x[i]);
@@ -106,23 +108,34 @@ __device__ void GradRow(const Rows& rows,
                         int64_t row) {
   const int64_t at = row * rows.size;
   const T* x = args.x + at;
-  const double mean = rows.Mean(team, x);
-  const double inverse = 1 / sqrt(rows.Variance(team, x, mean) + rows.epsilon);
+  const ScaledMoments own = rows.Moments(team, x);
+  const double mean = own.Mean();
+  const double inverse = own.shrink / sqrt(own.Square(rows.epsilon));
   if (team.Leads()) {
     moments[2 * row] = mean;
     moments[2 * row + 1] = inverse;
   }
   if (args.x_grad == nullptr) return;
+  const auto weight = [=](int64_t i) {
+    double w = args.y_grad[at + i];
+    if (args.scale != nullptr) w *= args.scale[rows.Parameter(row, i)];
+    return w;
+  };
   double sum = 0, product = 0;
   for (int64_t i = team.First(); i < rows.size && args.y_grad != nullptr;
        i += Team::kSize) {
-    double w = args.y_grad[at + i];
-    if (args.scale != nullptr) w *= args.scale[rows.Parameter(row, i)];
+    const double w = weight(i);
     sum += w;
     product += w * (x[i] - mean);
   }
   sum = team.All(sum, SumOf());
-  product = team.All(product, SumOf());
+  product = inverse * team.All(product, SumOf());
+  if (args.y_grad == nullptr) {
+    product = 0;
+  } else {
+    product = math::SumInRange<T>(product, mean, inverse, rows.size, weight,
+                                  [x](int64_t i) { return double{x[i]}; });
+  }
   const double mean_grad =
       args.mean_grad == nullptr ? 0 : static_cast<double>(args.mean_grad[row]);
   const double variance_grad =
@@ -130,8 +143,7 @@ __device__ void GradRow(const Rows& rows,
           ? 0
           : 2 * static_cast<double>(args.variance_grad[row]) / inverse;
   const auto count = static_cast<double>(rows.size);
-  const T slope =
-      static_cast<T>((variance_grad - inverse * inverse * product) / count);
+  const T slope = static_cast<T>((variance_grad - inverse * product) / count);
   const T rest =
       static_cast<T>(rows.centered ? (mean_grad - inverse * sum) / count : 0);
   const T factor = static_cast<T>(inverse);
@@ -165,7 +177,9 @@ struct ParameterTerm {
         row * rows.size + p % rows.channels * rows.run + j % rows.run;
     const double grad = y_grad[at];
     if (!times_x) return grad;
-    return grad * ((x[at] - moments[2 * row]) * moments[2 * row + 1]);
+    // By halves, for x - mean may overflow.
+    return grad * ((0.5 * x[at] - 0.5 * moments[2 * row]) *
+                   (2 * moments[2 * row + 1]));
   }
 };
 

@@ -69,7 +69,9 @@ void LogSoftmaxSchema(OpSchema& op) {
 
 void BackwardSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
-  op.Input("Out", "T", "What the forward op gave.");
+  op.Input("Out", "T",
+           "What the forward op gave. That its softmax sums to 1 is relied on: "
+           "1 less an element above a half is the sum of the others.");
   op.Input("Out@GRAD", "T", "The gradient of Out.");
   op.Output("X@GRAD", "T", "The gradient of X.");
   SoftmaxAxis(op);

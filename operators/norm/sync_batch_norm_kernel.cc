@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/norm/batch_norm_kernel.h"
@@ -64,9 +65,10 @@ class SyncBatchNormKernel final : public BatchNormKernel<T> {
   // sample variances", 1979).
   int64_t Moments(OpKernelContext& context,
                   double* means,
-                  double* variances) const override {
+                  double* variances,
+                  double* inverses) const override {
     const int64_t channels = this->dims().channels;
-    BatchNormKernel<T>::Moments(context, means, variances);
+    BatchNormKernel<T>::Moments(context, means, variances, inverses);
     double* own = static_cast<double*>(context.scratch()) + begin_;
     double* all = own + Size();
     own[0] = static_cast<double>(this->dims().count());
@@ -94,6 +96,7 @@ class SyncBatchNormKernel final : public BatchNormKernel<T> {
     }
     for (int64_t c = 0; c < channels; ++c) {
       variances[c] /= std::max(count, 1.0);
+      inverses[c] = 1 / std::sqrt(variances[c] + this->epsilon());
     }
     return static_cast<int64_t>(count);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <tuple>
 #include <type_traits>
 
@@ -14,6 +15,7 @@
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/block_sums.h"
+#include "sluice/operators/math/norm/far_moments.h"
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -352,7 +354,13 @@ void SumsOfGradients(const BatchNormDims& dims,
                 {bias_sums, scale_sums});
   }
   for (int64_t c = 0; c < dims.channels; ++c) {
-    scale_sums[c] *= args.inverse_std[c];
+    if (args.y_grad != nullptr) {
+      scale_sums[c] = SumInRange<T>(
+          scale_sums[c] * args.inverse_std[c], args.mean[c],
+          args.inverse_std[c], dims.count(),
+          [&](int64_t i) { return double{args.y_grad[dims.At(c, i)]}; },
+          [&](int64_t i) { return double{args.x[dims.At(c, i)]}; });
+    }
     if (args.bias_grad != nullptr) {
       args.bias_grad[c] = static_cast<T>(bias_sums[c]);
     }
@@ -394,10 +402,10 @@ void GradientOfInput(const BatchNormDims& dims,
     const double inverse_std = args.inverse_std[c];
     const double a = inverse_std * args.scale[c];
     // inverse_std = (variance + epsilon)^(-1/2).
-    const double square = inverse_std * inverse_std;
     bias_sums[c] = (mean_grads[c] - a * bias_sums[c]) / elements;
-    scale_sums[c] =
-        -(a * scale_sums[c] + inverse_std_grads[c] * square) / elements;
+    scale_sums[c] = -(a * scale_sums[c] +
+                      inverse_std_grads[c] * inverse_std * inverse_std) /
+                    elements;
   }
   FillGradients(dims, args, [=](int64_t c, int64_t i, T y_grad) HWY_ATTR {
     const T a = inverse_stds[c] * scale[c];
@@ -446,9 +454,19 @@ void RunLoop(const BatchNormDims& dims, const Args&... args) {
 template <typename T>
 void BatchMoments(const BatchNormDims& dims,
                   const T* x,
+                  double epsilon,
                   double* mean,
-                  double* variance) {
+                  double* variance,
+                  double* inverse_std) {
   RunLoop<0, T>(dims, x, mean, variance);
+  for (int64_t c = 0; c < dims.channels; ++c) {
+    const ScaledMoments moments =
+        MomentsInRange<T>({mean[c], variance[c]}, epsilon, true, dims.count(),
+                          [&](int64_t i) { return double{x[dims.At(c, i)]}; });
+    mean[c] = moments.Mean();
+    variance[c] = moments.Variance();
+    inverse_std[c] = moments.shrink / std::sqrt(moments.Square(epsilon));
+  }
 }
 
 template <typename T>
@@ -489,7 +507,7 @@ void ReluGrad(const BatchNormDims& dims,
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
 #define SLUICE_BATCH_NORM(T)                                                   \
   template SLUICE_API void BatchMoments(const BatchNormDims&, const T*,        \
-                                        double*, double*);                     \
+                                        double, double*, double*, double*);    \
   template SLUICE_API void Normalize(const BatchNormDims&, const T*, const T*, \
                                      const T*, const T*, const T*, T*,         \
                                      const OutputChain<T>&);                   \

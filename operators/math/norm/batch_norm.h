@@ -16,15 +16,23 @@ struct BatchNormDims {
   bool channels_last = false;
 
   int64_t count() const { return n * pixels; }  // elements of a channel
+  // Where element i of channel c lies.
+  int64_t At(int64_t c, int64_t i) const {
+    return channels_last ? i * channels + c
+                         : (i / pixels * channels + c) * pixels + i % pixels;
+  }
 };
 
-// Mean and variance (the mean of squared distances to the mean) of each
-// channel, in two passes; 0 where a channel has no elements.
+// Mean, variance (the mean of squared distances to the mean) and inverse_std =
+// 1 / sqrt(variance + epsilon) of each channel, in two passes; mean and
+// variance are 0 where a channel has no elements.
 template <typename T>
 SLUICE_API void BatchMoments(const BatchNormDims& dims,
                              const T* x,
+                             double epsilon,
                              double* mean,
-                             double* variance);
+                             double* variance,
+                             double* inverse_std);
 
 // y = (x - mean) * inverse_std * scale + bias, by channel, and what `chain`
 // makes of that.

@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/operators/math/norm/far_moments.h"
 #include "sluice/operators/math/simd_doubles-inl.h"
 #include "sluice/operators/math/simd_loops-inl.h"
 #include "sluice/platform/parallel_for.h"
@@ -21,12 +22,8 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-struct Moments {
-  double mean, variance;
-};
-
 template <typename T>
-HWY_INLINE Moments MomentsOf(const RowNormGeometry& g, const T* x) {
+HWY_INLINE ScaledMoments MomentsOf(const RowNormGeometry& g, const T* x) {
   const auto count = static_cast<double>(g.size());
   double mean = 0;
   if (g.centered) {
@@ -38,7 +35,9 @@ HWY_INLINE Moments MomentsOf(const RowNormGeometry& g, const T* x) {
     const auto distance = hn::Sub(LoadDoubles(d, x + i), hn::Set(d, mean));
     return hn::Mul(distance, distance);
   };
-  return {mean, SumOf(square, g.size()) / count};
+  return MomentsInRange<T>(
+      {mean, SumOf(square, g.size()) / count}, g.epsilon, g.centered, g.size(),
+      [x](int64_t i) { return static_cast<double>(x[i]); });
 }
 
 // (x - mean) * inverse for vectors of T: what T does not keep of the mean is
@@ -124,19 +123,19 @@ HWY_INLINE void ForwardRows(const RowNormGeometry& g,
                             int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     const T* x = args.x + row * g.size();
-    const Moments moments = MomentsOf(g, x);
-    const double inverse = 1 / ::sqrt(moments.variance + g.epsilon);
+    const ScaledMoments moments = MomentsOf(g, x);
+    const double inverse = moments.shrink / ::sqrt(moments.Square(g.epsilon));
     const int64_t first = row % g.groups * g.channels;
-    ScaleRow(g, x, moments.mean, inverse, From(args.scale, first),
+    ScaleRow(g, x, moments.Mean(), inverse, From(args.scale, first),
              From(args.bias, first), args.y + row * g.size());
-    if (args.mean != nullptr) args.mean[row] = static_cast<T>(moments.mean);
+    if (args.mean != nullptr) args.mean[row] = static_cast<T>(moments.Mean());
     if (args.variance != nullptr) {
-      args.variance[row] = static_cast<T>(moments.variance);
+      args.variance[row] = static_cast<T>(moments.Variance());
     }
   }
 }
 
-// The sums of w = y_grad * scale and of w (x - mean) over one row.
+// The sums of w = y_grad * scale and of w (x - mean) inverse over one row.
 struct GradSums {
   double w = 0, product = 0;
 };
@@ -145,6 +144,7 @@ template <typename T>
 HWY_INLINE GradSums SumsOf(const RowNormGeometry& g,
                            const T* x,
                            double mean,
+                           double inverse,
                            const T* y_grad,
                            const T* scale) {
   const auto sums = [=](int64_t first, int64_t count, const auto& w) HWY_ATTR {
@@ -153,7 +153,15 @@ HWY_INLINE GradSums SumsOf(const RowNormGeometry& g,
           hn::Sub(LoadDoubles(d, x + first + i), hn::Set(d, mean));
       return hn::Mul(w(d, i), distance);
     };
-    return GradSums{SumOf(w, count), SumOf(product, count)};
+    const double sum = inverse * SumOf(product, count);
+    const hn::CappedTag<double, 1> one;
+    return GradSums{
+        SumOf(w, count),
+        SumInRange<T>(
+            sum, mean, inverse, count,
+            [&](int64_t i) HWY_ATTR { return hn::GetLane(w(one, i)); },
+            [&](int64_t i)
+                HWY_ATTR { return static_cast<double>(x[first + i]); })};
   };
   if (g.run == 1 && scale != nullptr) {
     return sums(0, g.size(), [=](auto d, int64_t i) HWY_ATTR {
@@ -232,15 +240,17 @@ HWY_INLINE void BackwardRows(const RowNormGeometry& g,
   for (int64_t row = begin; row < end; ++row) {
     const int64_t at = row * g.size();
     const T* x = args.x + at;
-    const Moments own = MomentsOf(g, x);
-    const double inverse = 1 / ::sqrt(own.variance + g.epsilon);
-    moments[2 * row] = own.mean;
+    const ScaledMoments own = MomentsOf(g, x);
+    const double inverse = own.shrink / ::sqrt(own.Square(g.epsilon));
+    moments[2 * row] = own.Mean();
     moments[2 * row + 1] = inverse;
     if (args.x_grad == nullptr) continue;
     const T* scale = From(args.scale, row % g.groups * g.channels);
     const T* y_grad = From(args.y_grad, at);
     GradSums sums;
-    if (y_grad != nullptr) sums = SumsOf(g, x, own.mean, y_grad, scale);
+    if (y_grad != nullptr) {
+      sums = SumsOf(g, x, own.Mean(), inverse, y_grad, scale);
+    }
     const double mean_grad = args.mean_grad == nullptr
                                  ? 0
                                  : static_cast<double>(args.mean_grad[row]);
@@ -248,8 +258,7 @@ HWY_INLINE void BackwardRows(const RowNormGeometry& g,
         args.variance_grad == nullptr
             ? 0
             : 2 * static_cast<double>(args.variance_grad[row]) / inverse;
-    const double slope =
-        (variance_grad - inverse * inverse * sums.product) / count;
+    const double slope = (variance_grad - inverse * sums.product) / count;
     const double rest = g.centered ? (mean_grad - inverse * sums.w) / count : 0;
     GradRow(g, x, moments + 2 * row,
             GradLine<T>{static_cast<T>(inverse), static_cast<T>(slope),
@@ -270,11 +279,14 @@ HWY_INLINE int64_t AddToSums(D d,
                              double* scale_sums,
                              double* bias_sums) {
   constexpr int64_t kLanes = hn::MaxLanes(d);
-  const auto mean = hn::Set(d, moments[0]);
-  const auto inverse = hn::Set(d, moments[1]);
+  // By halves, for x - mean may overflow.
+  const auto half = hn::Set(d, 0.5);
+  const auto mean = hn::Set(d, 0.5 * moments[0]);
+  const auto inverse = hn::Set(d, 2 * moments[1]);
   for (; i + kLanes <= count; i += kLanes) {
     const auto grad = LoadDoubles(d, y_grad + i);
-    const auto normal = hn::Mul(hn::Sub(LoadDoubles(d, x + i), mean), inverse);
+    const auto normal =
+        hn::Mul(hn::MulSub(LoadDoubles(d, x + i), half, mean), inverse);
     hn::StoreU(hn::Add(hn::LoadU(d, bias_sums + i), grad), d, bias_sums + i);
     hn::StoreU(hn::Add(hn::LoadU(d, scale_sums + i), hn::Mul(grad, normal)), d,
                scale_sums + i);
@@ -307,11 +319,12 @@ HWY_INLINE void ParameterGrads(const RowNormGeometry& g,
                 scale_sums, bias_sums);
       continue;
     }
-    const double mean = own[0], inverse = own[1];
+    const double mean = 0.5 * own[0], inverse = 2 * own[1];
     const auto grad = [=](auto d, int64_t i)
                           HWY_ATTR { return LoadDoubles(d, y_grad + i); };
     const auto product = [=](auto d, int64_t i) HWY_ATTR {
-      const auto distance = hn::Sub(LoadDoubles(d, x + i), hn::Set(d, mean));
+      const auto distance =
+          hn::MulSub(LoadDoubles(d, x + i), hn::Set(d, 0.5), hn::Set(d, mean));
       return hn::Mul(LoadDoubles(d, y_grad + i),
                      hn::Mul(distance, hn::Set(d, inverse)));
     };

@@ -51,8 +51,7 @@ bool IsChosen(const framework::KernelDef& kernel) {
 
 bool CpuLacks(const framework::KernelDef& kernel) {
   return kernel.key.library == "ONEDNN" &&
-         (kernel.key.dtype == platform::DType::kBFloat16 ||
-          kernel.op == "softmax_grad") &&
+         kernel.key.dtype == platform::DType::kBFloat16 &&
          !platform::CpuInstructionSet().starts_with("AVX3");
 }
 

@@ -98,11 +98,11 @@ using framework::DDim;
 using framework::OpDesc;
 using platform::DType;
 
-// Values in (0, 1) that sum to nothing in particular.
+// Values of [0.25, 0.375] that sum to nothing in particular.
 framework::Tensor Weights(ExampleMaker& make, const DDim& dims) {
   Array weights = ToArray(make.Values(dims));
   for (double& value : weights.values) {
-    value = 0.25 + std::abs(value) / 8;
+    value = 0.25 + std::abs(std::tanh(value)) / 8;
   }
   return ToTensor(weights, make.dtype());
 }
