@@ -69,8 +69,9 @@ TEST(BatchMoments, SharedRowsGiveTheSameBitsOnAnyNumberOfThreads) {
     const std::vector<float> x = Numbers(kRows * channels);
     const BatchNormDims dims{1, channels, kRows, true};
     const auto moments = [&] {
-      std::vector<double> out(static_cast<size_t>(2 * channels));
-      BatchMoments(dims, x.data(), out.data(), out.data() + channels);
+      std::vector<double> out(static_cast<size_t>(3 * channels));
+      BatchMoments(dims, x.data(), 0, out.data(), out.data() + channels,
+                   out.data() + 2 * channels);
       return out;
     };
     const std::vector<double> one = WithThreads(1, moments);
