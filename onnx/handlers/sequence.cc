@@ -150,7 +150,7 @@ std::string Part(
     node.cost().Need("its parts", kOpBytes);
     return node.NewConstant(PartOf(*constant, axis, begin, end, keeps));
   }
-  const std::string part = node.Append(
+  std::string part = node.Append(
       "slice", {{"X", {node.In(0)}}},
       {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
   if (keeps) return part;

@@ -6,7 +6,6 @@
 
 namespace sluice::operators {
 
-using framework::DDim;
 using framework::KernelPreparation;
 using framework::KernelQuery;
 using framework::OpKernelContext;
