@@ -37,7 +37,7 @@ Status Try(const Call& call) {
   }
 }
 
-// What a kernel gives to OP_REQUIRES:
+// Makes an error for OP_REQUIRES:
 //   errors::InvalidArgument("groups must be positive, got {}", groups)
 // with fmt's format strings, or in TensorFlow's form, for texts without braces:
 //   errors::InvalidArgument("groups must be positive, got ", groups)

@@ -58,8 +58,8 @@ const Limit& LimitOf(std::string_view type) {
   return found == std::end(kLimits) ? kNone : *found;
 }
 
-// What an operator of ONNX that takes no bools is of bools; `negated`: of the
-// input with this index the opposite.
+// The boolean equivalent of an ONNX operator that does not accept bool. The
+// input with index `negated` is negated first.
 struct OfBools {
   std::string_view type;
   const char* same;

@@ -141,8 +141,8 @@ Tensor PartOf(
   return part.Reshaped(DDim(dims));
 }
 
-// The same of the input. A constant may have very many parts, and is copied
-// here: to compute each of them by an op takes a hundred times as long.
+// Slices the input. A constant is copied here, because it may have very many
+// parts, and computing each of them by an op takes a hundred times as long.
 std::string Part(
     Node& node, int64_t axis, int64_t begin, int64_t end, bool keeps) {
   if (const Tensor* constant = node.Constant(0)) {

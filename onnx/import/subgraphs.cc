@@ -139,7 +139,7 @@ void VisitSubgraphs(
 
 namespace {
 
-// Of a sparse initialiser that is an input, too, one is left, as of dense ones.
+// An initialiser that is also an input is kept once, sparse or dense.
 void SettleInputs(bool outermost, ::onnx::GraphProto* graph) {
   std::set<std::string_view> sparse;
   for (const auto& tensor : graph->sparse_initializer()) {

@@ -43,9 +43,9 @@ struct SoftmaxRow {
     return {most, sum};
   }
 
-  // What follows is computed as in softmax.cc, where the reasons are.
+  // The functions below compute as softmax.cc does, which gives the reasons.
 
-  // The logarithm of the sum, of which `rest` is what is not the maximum's 1.
+  // Returns the logarithm of `sum`; `rest` is `sum` without the maximum's 1.
   __device__ static T LogOfSum(T sum, T rest) {
     return sum < T{1.5} ? log1p(rest) : log(sum);
   }

@@ -183,7 +183,7 @@ struct GradTerms {
   }
 };
 
-// The same for the logarithm: x_grad = grad - exp(out) * the sum of grad.
+// The sums for the logarithm's x_grad = grad - exp(out) * the sum of grad.
 template <typename T>
 struct LogGradTerms {
   static constexpr T kPad = kLowest<T>;  // out after the end of a row
@@ -215,7 +215,7 @@ struct LogGradTerms {
   }
 };
 
-// Of one row; Terms are GradTerms or LogGradTerms.
+// Computes the gradient of one row. Terms is GradTerms or LogGradTerms.
 template <typename Terms, typename T>
 HWY_INLINE void GradRow(const T* out, const T* grad, int64_t size, T* x_grad) {
   Terms terms;

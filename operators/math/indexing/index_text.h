@@ -6,7 +6,7 @@
 #include "sluice/framework/values/ddim.h"
 #include "sluice/platform/error.h"
 
-// What errors say of indices that are outside of a dim.
+// Texts for errors about indices that are out of range.
 namespace sluice::operators::math {
 
 // The indices that a dim of this size has.

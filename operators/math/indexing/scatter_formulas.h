@@ -10,7 +10,7 @@ namespace sluice::operators::math {
 
 enum class ScatterReduction : uint8_t { kNone, kAdd, kMul, kMax, kMin };
 
-// What gives every update back that is combined with it.
+// Returns the neutral element: it leaves an update unchanged.
 template <typename T>
 constexpr T ScatterNeutral(ScatterReduction reduction) {
   using Limits = std::numeric_limits<T>;

@@ -16,7 +16,7 @@ struct BatchNormDims {
   bool channels_last = false;
 
   int64_t count() const { return n * pixels; }  // elements of a channel
-  // Where element i of channel c lies.
+  // Returns the offset of element i of channel c.
   int64_t At(int64_t c, int64_t i) const {
     return channels_last ? i * channels + c
                          : (i / pixels * channels + c) * pixels + i % pixels;
